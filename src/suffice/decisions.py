@@ -1,0 +1,63 @@
+"""From probabilities to decisions: the most probable class, thresholds, or the least expected cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice._arrays import FloatArray, IntArray
+
+
+def decide(posterior: FloatArray, classes: NDArray[Any], threshold: Any, cost: Any) -> IntArray:
+    """Return the number of the class to predict for each row.
+
+    With a cost matrix, ``cost[i, j]`` is what predicting class j costs when class i is true, and the class with the
+    least expected cost is chosen. With thresholds, the class with the largest p_c / t_c is, so with two classes the
+    second one is predicted when its probability reaches its threshold.
+    """
+    if threshold is not None and cost is not None:
+        raise ValueError("give either a threshold or a cost matrix, not both")
+    if cost is not None:
+        return np.argmin(posterior @ _cost_matrix(cost, len(classes)), axis=1)
+    if threshold is not None:
+        return np.argmax(posterior / _thresholds(threshold, classes), axis=1)
+    return np.argmax(posterior, axis=1)
+
+
+def _cost_matrix(cost: Any, k: int) -> FloatArray:
+    matrix = np.asarray(cost, dtype=np.float64)
+    if matrix.shape != (k, k) or not np.isfinite(matrix).all():
+        raise ValueError(
+            f"cost must be a finite {k}×{k} matrix (row: the true class, column: the predicted one, in the order of "
+            f"classes_), but has shape {matrix.shape}"
+        )
+    return matrix
+
+
+def _thresholds(threshold: Any, classes: NDArray[Any]) -> FloatArray:
+    labels = classes.tolist()
+    if not isinstance(threshold, Mapping):
+        if np.ndim(threshold) == 0:
+            if len(labels) != 2:
+                raise ValueError(
+                    f"one threshold decides between two classes, but there are {len(labels)}; pass a mapping of class "
+                    f"to threshold"
+                )
+            threshold = {labels[1]: float(threshold)}
+        else:
+            threshold = dict(zip(labels, np.asarray(threshold).tolist(), strict=True))
+    unknown = [label for label in threshold if label not in labels]
+    if unknown:
+        raise ValueError(f"threshold names the class {unknown[0]!r}, but the classes are {labels}")
+    left = 1.0 - sum(threshold.values())
+    others = [label for label in labels if label not in threshold]
+    values = np.array([threshold.get(label, left / max(len(others), 1)) for label in labels], dtype=np.float64)
+    if not (values > 0).all():
+        raise ValueError(
+            f"thresholds must be positive, and leave something for the classes they do not name; they come to "
+            f"{dict(zip(labels, values.tolist(), strict=True))}"
+        )
+    return values

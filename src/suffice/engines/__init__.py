@@ -1,0 +1,7 @@
+"""Engines: where the rows are and how their sums are taken."""
+
+from suffice.engines.base import Chunk, Engine, Rows
+from suffice.engines.memory import MemoryEngine
+from suffice.engines.stream import StreamEngine
+
+__all__ = ["Chunk", "Engine", "MemoryEngine", "Rows", "StreamEngine"]

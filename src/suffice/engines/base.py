@@ -1,0 +1,226 @@
+"""What an engine is: where the rows are, and how sums over them are taken. It holds no mathematics."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Protocol, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice._arrays import issparse
+from suffice.errors import InvalidCellError
+from suffice.responsibilities import Responsibilities
+
+#: bytes of a chunk: what it and its squares take should stay in a core's cache
+CHUNK_BYTES = 1_500_000
+#: chunks that one task adds up in order; fixed, so that sums do not depend on the number of threads
+CHUNKS_PER_TASK = 8
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A few rows as the kernels see them: one array a block, who belongs to which class, how many came before."""
+
+    blocks: tuple[Any, ...]
+    responsibilities: Responsibilities | None = None
+    start: int = 0
+
+    def __len__(self) -> int:
+        return int(self.blocks[0].shape[0])
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Many rows, to be cut into chunks. `start` counts the rows that came before, for error messages."""
+
+    blocks: tuple[Any, ...]
+    responsibilities: Responsibilities | None = None
+    start: int = 0
+
+    def __len__(self) -> int:
+        return int(self.blocks[0].shape[0])
+
+    def chunk(self, start: int, stop: int) -> Chunk:
+        """Return rows `start` to `stop`."""
+        return Chunk(
+            tuple(block[start:stop] for block in self.blocks),
+            None if self.responsibilities is None else self.responsibilities[start:stop],
+            self.start + start,
+        )
+
+    def chunk_rows(self) -> int:
+        """Return how many rows of these make a chunk that fits the cache."""
+        width = sum(_bytes_a_row(block) for block in self.blocks)
+        return int(np.clip(CHUNK_BYTES // max(width, 1), 256, 16_384))
+
+
+def _bytes_a_row(block: Any) -> float:
+    if issparse(block):
+        return 12.0 * block.nnz / max(block.shape[0], 1)
+    return 8.0 * float(block.shape[1])
+
+
+class Summable(Protocol):
+    """Sums that add."""
+
+    def __add__(self, other: Self, /) -> Self: ...
+
+
+S = TypeVar("S", bound=Summable)
+T = TypeVar("T")
+Kernel = Callable[[Chunk, Any], S]
+
+
+class Engine(ABC):
+    """Runs a pure kernel over all rows, a chunk at a time, one thread a core, and adds up what it returns.
+
+    The chunks, the order in which their sums are merged and so the result depend on the data alone, neither on
+    the number of threads nor on their timing.
+    """
+
+    def __init__(self, n_jobs: int | None = None, progress: Callable[[int], None] | None = None) -> None:
+        self.n_threads = threads(n_jobs)
+        self.progress = progress
+
+    @abstractmethod
+    def batches(self) -> Iterator[Rows]:
+        """Yield the rows in order."""
+
+    def reduce(self, kernel: Kernel[S], params: Any) -> S:
+        """Return the sum of ``kernel(chunk, params)`` over all chunks, merged as a balanced tree."""
+        tree: list[tuple[int, S]] = []
+        for part in self._run(_sum_chunks, kernel, params):
+            tree.append((0, part))
+            while len(tree) > 1 and tree[-1][0] == tree[-2][0]:
+                (height, left), (_, right) = tree[-2:]
+                tree[-2:] = [(height + 1, left + right)]
+        if not tree:
+            raise ValueError("there are no rows to learn from")
+        total = tree.pop()[1]
+        while tree:
+            total = tree.pop()[1] + total
+        return total
+
+    def map(self, kernel: Callable[[Chunk, Any], NDArray[Any]], params: Any) -> NDArray[Any]:
+        """Return ``kernel(chunk, params)`` of all chunks, one below the other."""
+        parts = self._run(_stack_chunks, kernel, params)
+        first = next(parts, None)
+        if first is None:
+            raise ValueError("there are no rows to predict for")
+        n_rows = self.n_rows
+        if n_rows is None or len(first) == n_rows:
+            return concatenate([first, *parts])
+        out = np.empty((n_rows, *first.shape[1:]), dtype=first.dtype)
+        filled = 0
+        for part in _chain(first, None, parts):
+            out[filled : filled + len(part)] = part
+            filled += len(part)
+        return out
+
+    @property
+    def n_rows(self) -> int | None:
+        """How many rows there are; None where only reading them will tell."""
+        return None
+
+    def _run(self, work: Callable[..., Any], kernel: Any, params: Any) -> Iterator[Any]:
+        """Yield the results of all tasks in order, with few of them waiting at any time."""
+        tasks = self._tasks()
+        first = next(tasks, None)
+        if first is None:
+            return
+        second = next(tasks, None)
+        if second is None or self.n_threads == 1:  # too little for a pool to be worth its start
+            for task in _chain(first, second, tasks):
+                yield self._done(task, work(task, kernel, params))
+            return
+        with _blas_controller().limit(limits=1, user_api="blas"), ThreadPoolExecutor(self.n_threads) as pool:
+            waiting: deque[tuple[Task, Future[Any]]] = deque()
+            try:
+                for task in _chain(first, second, tasks):
+                    waiting.append((task, pool.submit(work, task, kernel, params)))
+                    if len(waiting) > 2 * self.n_threads:
+                        task, future = waiting.popleft()
+                        yield self._done(task, future.result())
+                while waiting:
+                    task, future = waiting.popleft()
+                    yield self._done(task, future.result())
+            finally:  # an error or an interrupt: what has not begun never will
+                pool.shutdown(wait=True, cancel_futures=True)
+
+    def _done(self, task: Task, result: Any) -> Any:
+        if self.progress is not None:
+            self.progress(task.bounds[-1][1] - task.bounds[0][0])
+        return result
+
+    def _tasks(self) -> Iterator[Task]:
+        for rows in self.batches():
+            size, n = rows.chunk_rows(), len(rows)
+            step = size * CHUNKS_PER_TASK
+            for start in range(0, n, step):
+                stop = min(start + step, n)
+                yield Task(rows, [(s, min(s + size, stop)) for s in range(start, stop, size)])
+
+
+@dataclass(frozen=True)
+class Task:
+    """Some chunks in a row."""
+
+    rows: Rows
+    bounds: list[tuple[int, int]]
+
+    def run(self, kernel: Any, params: Any) -> Iterator[Any]:
+        """Yield what the kernel returns for each chunk; errors say which row of the table."""
+        for start, stop in self.bounds:
+            chunk = self.rows.chunk(start, stop)
+            try:
+                yield kernel(chunk, params)
+            except InvalidCellError as error:
+                raise error.below(chunk.start) from None
+
+
+def _sum_chunks(task: Task, kernel: Any, params: Any) -> Any:
+    total = None
+    for part in task.run(kernel, params):
+        total = part if total is None else total + part
+    return total
+
+
+def _stack_chunks(task: Task, kernel: Any, params: Any) -> NDArray[Any]:
+    return concatenate(task.run(kernel, params))
+
+
+def concatenate(parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
+    """Return arrays one below the other, the only one as it is."""
+    listed = list(parts)
+    return listed[0] if len(listed) == 1 else np.concatenate(listed)
+
+
+def _chain(first: T, second: T | None, rest: Iterator[T]) -> Iterator[T]:
+    yield first
+    if second is not None:
+        yield second
+    yield from rest
+
+
+def threads(n_jobs: int | None) -> int:
+    """Return how many threads `n_jobs` means: all cores for None and -1, as in scikit-learn below zero."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if n_jobs is None:
+        return cores
+    if not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
+        raise ValueError(f"n_jobs must be None, a positive number of threads, or negative as in joblib, not {n_jobs!r}")
+    return max(1, cores + 1 + int(n_jobs)) if n_jobs < 0 else int(n_jobs)
+
+
+@lru_cache(maxsize=1)
+def _blas_controller() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

@@ -1,0 +1,27 @@
+"""Rows that are in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from suffice.engines.base import Engine, Rows
+
+
+class MemoryEngine(Engine):
+    """Takes sums over arrays in memory, in chunks that fit the cache."""
+
+    def __init__(
+        self, rows: Rows, n_jobs: int | None = None, progress: Callable[[int], None] | None = None
+    ) -> None:
+        super().__init__(n_jobs, progress)
+        self.rows = rows
+
+    def batches(self) -> Iterator[Rows]:
+        """Yield all rows at once."""
+        if len(self.rows):
+            yield self.rows
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return len(self.rows)

@@ -1,0 +1,77 @@
+"""Rows that come batch by batch: from files, from a generator, from a table that is encoded as it goes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from queue import Empty, Full, Queue
+from typing import Any, TypeVar
+
+from suffice.engines.base import Engine, Rows
+
+T = TypeVar("T")
+
+
+class StreamEngine(Engine):
+    """Takes sums over batches of rows, with one thread reading ahead; memory is bounded by a few batches.
+
+    Parameters
+    ----------
+    open_batches : callable
+        Returns a fresh iterator over the batches, for each pass.
+    """
+
+    def __init__(
+        self,
+        open_batches: Callable[[], Iterable[Rows]],
+        n_jobs: int | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
+        super().__init__(n_jobs, progress)
+        self._open = open_batches
+
+    def batches(self) -> Iterator[Rows]:
+        """Yield the batches in order, the next one being read meanwhile."""
+        return (rows for rows in read_ahead(self._open()) if len(rows))
+
+
+def read_ahead(items: Iterable[T], depth: int = 1) -> Iterator[T]:
+    """Yield the items while one thread reads up to `depth` of them ahead; its errors are raised here."""
+    queue: Queue[tuple[str, Any]] = Queue(maxsize=depth)
+    stop = threading.Event()
+
+    def put(message: tuple[str, Any]) -> bool:
+        while not stop.is_set():
+            try:
+                queue.put(message, timeout=0.1)
+                return True
+            except Full:
+                continue
+        return False
+
+    def read() -> None:
+        try:
+            for item in items:
+                if not put(("item", item)):
+                    return
+            put(("end", None))
+        except BaseException as error:  # whatever it is, it belongs to the thread that asked
+            put(("error", error))
+
+    reader = threading.Thread(target=read, name="suffice-reader", daemon=True)
+    reader.start()
+    try:
+        while True:
+            try:
+                kind, value = queue.get(timeout=0.1)
+            except Empty:
+                continue
+            if kind == "item":
+                yield value
+            elif kind == "error":
+                raise value
+            else:
+                return
+    finally:
+        stop.set()
+        reader.join()

@@ -1,0 +1,101 @@
+"""Errors that say what was required, what was found and where, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class InvalidCellError(ValueError):
+    """A cell of the table is not what its family asks for.
+
+    A kernel knows the column's place in its block and the row's place in its chunk; the engine adds where
+    the chunk began and the estimator what the column is called, so that the message names the cell.
+
+    Parameters
+    ----------
+    requirement : str
+        What must hold, for example ``"counts must not be negative"``.
+    found : object
+        The value that does not hold it.
+    row, column : int
+        Where it is, counted from the chunk's first row and the block's first column.
+    remedy : str
+        What the user can do about it.
+    """
+
+    def __init__(
+        self,
+        requirement: str,
+        *,
+        found: object,
+        row: int,
+        column: int,
+        remedy: str,
+        column_name: object = None,
+    ) -> None:
+        self.requirement = requirement
+        self.found = found
+        self.row = row
+        self.column = column
+        self.remedy = remedy
+        self.column_name = column_name
+        super().__init__(self._message())
+
+    def _message(self) -> str:
+        name = self.column if self.column_name is None else self.column_name
+        return (
+            f"column {name!r} holds {self.found} in row {self.row}, but {self.requirement}; {self.remedy}"
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild, (self.requirement, self.found, self.row, self.column, self.remedy, self.column_name))
+
+    def below(self, start: int) -> InvalidCellError:
+        """Return the same error with its row counted from `start` rows further up."""
+        return _rebuild(
+            self.requirement, self.found, self.row + start, self.column, self.remedy, self.column_name
+        )
+
+    def named(self, columns: Sequence[int], names: Sequence[object]) -> InvalidCellError:
+        """Return the same error with the column of a block called by its name in the table."""
+        if self.column_name is not None:
+            return self
+        name = names[columns[self.column]]
+        return _rebuild(self.requirement, self.found, self.row, self.column, self.remedy, name)
+
+
+def _rebuild(
+    requirement: str, found: object, row: int, column: int, remedy: str, column_name: object
+) -> InvalidCellError:
+    return InvalidCellError(
+        requirement, found=found, row=row, column=column, remedy=remedy, column_name=column_name
+    )
+
+
+class NotKeptError(ValueError):
+    """The statistics do not hold what was asked of them."""
+
+
+class ModelFileError(ValueError):
+    """A file is not a model that this version of Suffice can read."""
+
+
+class EstimateError(ValueError):
+    """The sums do not determine a parameter; says for which class and column.
+
+    `template` may hold ``{of_class}`` and ``{of_column}``, which become names where these are known.
+    """
+
+    def __init__(self, template: str, *, c: int, column: int | None = None) -> None:
+        self.template = template
+        self.c = c
+        self.column = column
+        super().__init__(self._message(f"number {c}", f"number {column}"))
+
+    def _message(self, of_class: str, of_column: str) -> str:
+        return self.template.format(of_class=of_class, of_column=of_column)
+
+    def named(self, classes: Sequence[object], columns: Sequence[int], names: Sequence[object]) -> ValueError:
+        """Return the error with the names of the class and the column."""
+        of_column = "" if self.column is None else repr(names[columns[self.column]])
+        return ValueError(self._message(repr(classes[self.c]), of_column))

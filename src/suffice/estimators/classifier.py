@@ -1,0 +1,398 @@
+"""The generative classifier: scikit-learn's interface to p(x, y) = p(y) p(x | y)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from suffice import learning
+from suffice._arrays import FloatArray, IntArray
+from suffice.decisions import decide
+from suffice.engines.base import Chunk
+from suffice.errors import EstimateError, NotKeptError
+from suffice.estimators.sampling import sample_table
+from suffice.explanations import Explanation
+from suffice.families import Categorical, Family, Gaussian, as_family
+from suffice.families.gaussian import GaussianDistributions
+from suffice.joint import JointModel, explain_rows, log_evidence, log_joint, log_posterior, posterior
+from suffice.labels import LabelCoder
+from suffice.linear import boundary_point, linear_form
+from suffice.model_statistics import ModelStatistics
+from suffice.priors import PriorSpec, PseudoCount, check_prior
+from suffice.schema import Schema, make_schema
+from suffice.tables import Table
+
+
+class GenerativeClassifier(ClassifierMixin, BaseEstimator):
+    """Classify with a model of how each class makes its rows.
+
+    Each block of columns has a family of distributions given the class; blocks are independent given the class. One
+    pass over the data takes the sufficient statistics, and everything else follows from these.
+
+    Parameters
+    ----------
+    families : "auto", a Family or its name, or a mapping
+        "auto" reads the types of the columns: numbers are Gaussian, booleans Bernoulli, words and categories
+        Categorical. A mapping overrides columns or groups of columns, by name or place:
+        ``{"city": Categorical(), ("height", "weight"): Gaussian("full")}``.
+    covariance : str
+        The structure of the automatic Gaussian block: "full", "tied", "diagonal", "tied-diagonal", "spherical" or
+        "tied-spherical".
+    prior : "auto", None, a number, a Prior or a list of Priors
+        "auto" adds a pseudo-count of 1 (Laplace) to discrete families and a weak, data-scaled
+        normal–inverse-Wishart to Gaussians, so that no probability is zero and no covariance singular. None is
+        maximum likelihood. A number is a pseudo-count.
+    class_prior : "empirical", "uniform", PseudoCount, a mapping or an array
+        The probabilities of the classes: their shares in the training rows, equal, smoothed shares, or given (in
+        the order of the sorted classes).
+    unseen : "prior" or "missing"
+        How a category that training never saw counts in prediction.
+    threshold : number, mapping of class to number, or None
+        With two classes, the probability that the second must reach; with more, the class with the largest
+        probability divided by its threshold is predicted.
+    cost : array of shape (k, k) or None
+        ``cost[i, j]`` is the cost of predicting class j when class i is true; the least expected cost decides.
+    n_jobs : int or None
+        Threads; None is one a core.
+
+    Attributes
+    ----------
+    classes_ : array of shape (k,)
+    statistics_ : ModelStatistics
+        All that is kept of the training rows; models can be merged, reduced and refitted from it.
+    schema_ : Schema
+        Which family reads which columns.
+    distributions_ : tuple of Distributions
+        The estimated distributions, one a block of the schema.
+    class_log_prior_, class_prior_ : arrays of shape (k,)
+    n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from suffice import GenerativeClassifier
+    >>> X = np.array([[1.0, 2.0], [1.2, np.nan], [5.0, 6.0], [5.5, 6.5]])  # NaN is a missing cell
+    >>> model = GenerativeClassifier().fit(X, ["low", "low", "high", "high"])
+    >>> model.predict([[1.1, 2.2], [np.nan, 6.0]]).tolist()
+    ['low', 'high']
+    """
+
+    statistics_: ModelStatistics
+    classes_: NDArray[Any]
+
+    def __init__(
+        self,
+        families: Any = "auto",
+        covariance: Any = "diagonal",
+        prior: PriorSpec = "auto",
+        class_prior: Any = "empirical",
+        *,
+        unseen: str = "prior",
+        threshold: Any = None,
+        cost: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.families = families
+        self.covariance = covariance
+        self.prior = prior
+        self.class_prior = class_prior
+        self.unseen = unseen
+        self.threshold = threshold
+        self.cost = cost
+        self.n_jobs = n_jobs
+
+    # -- learning -----------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from labelled rows, in one pass.
+
+        Parameters
+        ----------
+        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
+            NaN, None and null mark missing cells.
+        y : labels of any type, or an n×k matrix (or data frame) of class probabilities
+        sample_weight : array of shape (n,), optional
+        """
+        check_prior(self.prior)
+        statistics = self._gather(X, y, sample_weight, LabelCoder(), None)
+        if len(statistics.classes) < 2:
+            raise ValueError(
+                f"a classifier needs at least two classes, but y holds one class only: {statistics.classes[0]!r}"
+            )
+        return self._adopt(statistics)
+
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more rows; any batches give what `fit` gives on all rows together.
+
+        New classes and categories may appear in any batch, unless `classes` lists at the first call all there are.
+        """
+        check_prior(self.prior)
+        if not hasattr(self, "statistics_"):
+            coder = LabelCoder(None if classes is None else np.unique(classes), declared=classes is not None)
+            return self._adopt(self._gather(X, y, sample_weight, coder, None))
+        known = self.statistics_
+        if classes is not None and set(np.unique(classes).tolist()) != set(known.classes.tolist()):
+            raise ValueError(
+                f"`classes={classes!r}` is not the same as on last call to partial_fit, was: {known.classes!r}"
+            )
+        coder = LabelCoder(known.classes, declared=known.declared)
+        return self._adopt(known + self._gather(X, y, sample_weight, coder, known.schema))
+
+    def _gather(
+        self, X: Any, y: Any, sample_weight: Any, coder: LabelCoder, schema: Schema | None
+    ) -> ModelStatistics:
+        known = [] if schema is None else [schema]
+
+        def schema_of(table: Table) -> Schema:
+            if not known:
+                known.append(make_schema(table, self.families, self.covariance, self.unseen))
+            known[0].check(table, type(self).__name__)
+            return known[0]
+
+        return learning.gather(X, y, sample_weight, schema_of=schema_of, coder=coder, n_jobs=self.n_jobs)
+
+    @classmethod
+    def from_statistics(cls, statistics: ModelStatistics, **params: Any) -> Self:
+        """Return a model estimated from statistics alone: merged, reduced, or for another structure or prior.
+
+        Statistics of a full covariance hold what every other structure needs. ``families`` may be left out, and then
+        is what the statistics were taken with, `covariance` applying to the Gaussian blocks.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from suffice import GaussianDiscriminant
+        >>> qda = GaussianDiscriminant(covariance="full").fit(*load_iris(return_X_y=True))
+        >>> lda = GaussianDiscriminant.from_statistics(qda.statistics_, covariance="tied")
+        >>> lda.coef_.shape
+        (3, 4)
+        """
+        model = cls(**params)
+        check_prior(model.prior)
+        return model._adopt(statistics.for_families(model._families_for(statistics.schema)))
+
+    def _families_for(self, schema: Schema) -> list[Family]:
+        """Return the families to estimate from kept statistics: as they were, with this model's covariance."""
+        families: list[Family] = []
+        for block in schema.blocks:
+            family = block.family
+            if not (isinstance(self.families, str) and self.families == "auto") and not isinstance(
+                self.families, Mapping
+            ):
+                wanted = as_family(self.families)
+                if type(wanted) is not type(family):
+                    raise NotKeptError(
+                        f"the statistics were taken for {family!r}, from which {wanted!r} cannot be estimated; fit again"
+                    )
+                family = wanted
+            elif isinstance(family, Gaussian):
+                family = Gaussian(self.covariance)
+            elif isinstance(family, Categorical):
+                family = Categorical(self.unseen)
+            families.append(family)
+        return families
+
+    def _adopt(self, statistics: ModelStatistics) -> Self:
+        """Estimate all parameters from statistics; nothing changes if that fails."""
+        log_prior = self._log_prior(statistics)
+        distributions = []
+        for block, sums in zip(statistics.schema.blocks, statistics.joint.blocks, strict=True):
+            try:
+                distributions.append(block.family.estimate(sums, self.prior))
+            except EstimateError as error:
+                raise error.named(statistics.classes.tolist(), block.columns, statistics.schema.labels) from None
+        self.statistics_ = statistics
+        self.schema_ = statistics.schema
+        self.classes_ = statistics.classes
+        self.class_log_prior_ = log_prior
+        self.class_prior_ = np.exp(log_prior)
+        self.distributions_ = tuple(distributions)
+        self.n_features_in_ = statistics.schema.n_columns
+        if statistics.schema.names is not None:
+            self.feature_names_in_ = np.array(statistics.schema.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self._joint = JointModel(statistics.schema, log_prior, self.distributions_)
+        return self
+
+    def _log_prior(self, statistics: ModelStatistics) -> FloatArray:
+        count, classes = statistics.class_count, statistics.classes.tolist()
+        given = self.class_prior
+        if isinstance(given, PseudoCount):
+            share = (count + given.amount) / (count + given.amount).sum()
+        elif isinstance(given, str) and given in ("empirical", "uniform"):
+            share = count / count.sum() if given == "empirical" else np.full(len(count), 1.0 / len(count))
+        elif isinstance(given, str) or given is None:
+            raise ValueError(
+                f"class_prior must be 'empirical', 'uniform', a PseudoCount, a mapping or an array, not {given!r}"
+            )
+        else:
+            if isinstance(given, Mapping):
+                if set(given) != set(classes):
+                    raise ValueError(f"class_prior must name every class, {classes}, but names {list(given)}")
+                given = [given[label] for label in classes]
+            share = np.asarray(given, dtype=np.float64)
+            if share.shape != (len(classes),) or not (share >= 0).all() or not np.isclose(share.sum(), 1.0):
+                raise ValueError(
+                    f"class_prior must be {len(classes)} probabilities that sum to 1, in the order of {classes}, but is "
+                    f"{share.tolist()}"
+                )
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(share))
+
+    # -- prediction ---------------------------------------------------------------------------------------------
+
+    def _score(self, kernel: Any, X: Any) -> NDArray[Any]:
+        check_is_fitted(self, "statistics_")
+        return learning.score(
+            X, self.schema_, kernel, self._joint, estimator=type(self).__name__, n_jobs=self.n_jobs
+        )
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the class of each row: the most probable one, unless a threshold or a cost matrix decides."""
+        return np.asarray(self.classes_[decide(self.predict_proba(X), self.classes_, self.threshold, self.cost)])
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return p(c | x), n×k, columns in the order of `classes_`."""
+        return self._score(posterior, X)
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Return log p(c | x), n×k."""
+        return self._score(log_posterior, X)
+
+    def predict_joint_log_proba(self, X: Any) -> FloatArray:
+        """Return log p(x, c), n×k."""
+        return self._score(log_joint, X)
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the log-odds of the second class where there are two, (n,), else log p(c | x), n×k."""
+        logs = self.predict_log_proba(X)
+        if len(self.classes_) == 2:
+            return np.asarray(logs[:, 1] - logs[:, 0])
+        return logs
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """Return log p(x) of each row, (n,): small for outliers."""
+        return self._score(log_evidence, X)
+
+    def mahalanobis(self, X: Any) -> FloatArray:
+        """Return the distance of each row to the mean of each class in units of its covariance, n×k.
+
+        It is taken over the Gaussian columns, and over the cells that are there.
+        """
+        check_is_fitted(self, "statistics_")
+        if not any(isinstance(block.family, Gaussian) for block in self.schema_.blocks):
+            raise ValueError("a Mahalanobis distance needs Gaussian columns, and this model has none")
+        return np.sqrt(self._score(_squared_distances, X))
+
+    def explain(self, X: Any, target: Any = None, against: Any = None) -> Explanation:
+        """Return what each column adds to the log-odds of one class against another, for each row.
+
+        Parameters
+        ----------
+        target : class label, optional
+            The class to explain; for each row the most probable one by default.
+        against : class label, optional
+            The class to compare with; for each row the most probable other one by default.
+        """
+        check_is_fitted(self, "statistics_")
+        if len(self.classes_) < 2:
+            raise ValueError("an explanation compares two classes, and this model has seen one")
+        logs = self.predict_log_proba(X)
+        chosen = np.argmax(logs, axis=1) if target is None else np.full(len(logs), self._number(target))
+        if against is None:
+            logs[np.arange(len(logs)), chosen] = -np.inf
+            other = np.argmax(logs, axis=1)
+            # where all others are impossible too, argmax may fall on the target itself
+            other = np.where(other == chosen, (chosen + 1) % len(self.classes_), other)
+        else:
+            other = np.full(len(logs), self._number(against))
+        if (chosen == other).any():
+            raise ValueError(f"an explanation compares two different classes, but both are {target!r}")
+        pairs = _Comparison(self._joint, chosen, other)
+        split = learning.score(
+            X, self.schema_, _log_odds_terms, pairs, estimator=type(self).__name__, n_jobs=self.n_jobs
+        )
+        return Explanation(
+            list(self.schema_.labels), split[:, 1:], split[:, 0], self.classes_[chosen], self.classes_[other]
+        )
+
+    def _number(self, label: Any) -> int:
+        found = np.flatnonzero(self.classes_ == label)
+        if not len(found):
+            raise ValueError(f"there is no class {label!r}; the classes are {self.classes_.tolist()}")
+        return int(found[0])
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, NDArray[Any]]:
+        """Draw rows and their labels from the model; the rows come in the kind of table that it was fitted on."""
+        check_is_fitted(self, "statistics_")
+        rng = np.random.default_rng(random_state)
+        numbers = rng.choice(len(self.classes_), size=n_samples, p=self.class_prior_ / self.class_prior_.sum())
+        return sample_table(self.schema_, self.distributions_, numbers, rng), self.classes_[numbers]
+
+    # -- the linear form ----------------------------------------------------------------------------------------
+
+    @property
+    def coef_(self) -> FloatArray:
+        """The weights of the linear log-odds: w = Σ⁻¹(μ1 − μ0), 1×d, for two classes; Σ⁻¹μ_c, k×d, for more."""
+        weights, _ = self._linear()
+        return weights[1:] - weights[:1] if len(weights) == 2 else weights
+
+    @property
+    def intercept_(self) -> FloatArray:
+        """The intercepts that go with `coef_`."""
+        _, intercepts = self._linear()
+        return intercepts[1:] - intercepts[:1] if len(intercepts) == 2 else intercepts
+
+    @property
+    def boundary_point_(self) -> FloatArray:
+        """The point on the boundary between two classes that lies on the line through their means."""
+        self._linear()
+        return boundary_point(self._joint)
+
+    def _linear(self) -> tuple[FloatArray, FloatArray]:
+        if not hasattr(self, "_joint"):
+            raise AttributeError("the model is not fitted yet, so it has no linear form")
+        return linear_form(self._joint)
+
+    # -- scikit-learn -------------------------------------------------------------------------------------------
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+def _squared_distances(chunk: Chunk, model: JointModel) -> FloatArray:
+    """Kernel: the squared Mahalanobis distances over all Gaussian blocks, n×k."""
+    squared = np.zeros((len(chunk), len(model.log_prior)))
+    for _, distributions, rows in model.parts(chunk):
+        if isinstance(distributions, GaussianDistributions):
+            squared += distributions.mahalanobis(rows)
+    return squared
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    """Which two classes to compare, for each row."""
+
+    model: JointModel
+    target: IntArray
+    against: IntArray
+
+
+def _log_odds_terms(chunk: Chunk, pairs: _Comparison) -> FloatArray:
+    """Kernel: the log-odds of each row's pair of classes, split into a baseline and its columns, n×(1 + d)."""
+    terms, left = explain_rows(chunk, pairs.model)
+    here = slice(chunk.start, chunk.start + len(chunk))
+    rows, a, b = np.arange(len(chunk)), pairs.target[here], pairs.against[here]
+    return np.column_stack([left[rows, a] - left[rows, b], terms[rows, :, a] - terms[rows, :, b]])

@@ -1,0 +1,160 @@
+"""The models that have names: naive Bayes, and Gaussian discriminant analysis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from suffice import learning
+from suffice._arrays import FloatArray, to_float64
+from suffice.covariance import as_structure
+from suffice.engines.base import Chunk
+from suffice.estimators.classifier import GenerativeClassifier
+from suffice.families import Gaussian
+from suffice.linear import discriminant_directions
+from suffice.priors import PriorSpec
+
+
+class NaiveBayes(GenerativeClassifier):
+    """Naive Bayes of every kind: all columns independent given the class.
+
+    Numbers are Gaussian, booleans Bernoulli, words Categorical; say ``families="multinomial"`` for bags of words and
+    ``"poisson"`` for counts. Parameters and attributes are those of `GenerativeClassifier`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from suffice import NaiveBayes
+    >>> table = pd.DataFrame({"outlook": ["sun", "rain", None, "sun"], "wind": [3.0, 20.0, 25.0, 5.0]})
+    >>> model = NaiveBayes().fit(table, ["play", "stay", "stay", "play"])
+    >>> model.predict(pd.DataFrame({"outlook": ["hail"], "wind": [4.0]})).tolist()
+    ['play']
+    """
+
+    covariance = "diagonal"
+
+    def __init__(
+        self,
+        families: Any = "auto",
+        prior: PriorSpec = "auto",
+        class_prior: Any = "empirical",
+        *,
+        unseen: str = "prior",
+        threshold: Any = None,
+        cost: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.families = families
+        self.prior = prior
+        self.class_prior = class_prior
+        self.unseen = unseen
+        self.threshold = threshold
+        self.cost = cost
+        self.n_jobs = n_jobs
+
+
+def _has_directions(model: GaussianDiscriminant) -> bool:
+    return as_structure(model.covariance).tied
+
+
+class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GenerativeClassifier):
+    """Gaussian discriminant analysis: linear with a tied covariance, quadratic with a full one.
+
+    All columns are Gaussian. With a tied covariance `transform` projects onto Fisher's discriminant directions, and
+    `coef_`, `intercept_` and `boundary_point_` are the linear form of the posterior.
+
+    Parameters
+    ----------
+    covariance : str
+        "tied" (LDA), "full" (QDA), "diagonal", "tied-diagonal", "spherical" or "tied-spherical".
+
+    The others are those of `GenerativeClassifier`.
+
+    Attributes
+    ----------
+    scalings_ : array of shape (d, r)
+        Fisher's directions, for tied structures.
+    explained_variance_ratio_ : array of shape (r,)
+        The share of the variance between the classes along each of them.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from suffice import GaussianDiscriminant
+    >>> X, y = load_iris(return_X_y=True)
+    >>> lda = GaussianDiscriminant(covariance="tied").fit(X, y)
+    >>> round(lda.score(X, y), 2), lda.transform(X).shape
+    (0.98, (150, 2))
+    """
+
+    unseen = "prior"
+
+    def __init__(
+        self,
+        covariance: Any = "tied",
+        prior: PriorSpec = "auto",
+        class_prior: Any = "empirical",
+        *,
+        threshold: Any = None,
+        cost: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.covariance = covariance
+        self.prior = prior
+        self.class_prior = class_prior
+        self.threshold = threshold
+        self.cost = cost
+        self.n_jobs = n_jobs
+
+    @property
+    def families(self) -> Gaussian:
+        """All columns are Gaussian."""
+        return Gaussian(self.covariance)
+
+    @available_if(_has_directions)
+    def transform(self, X: Any) -> FloatArray:
+        """Return the rows along Fisher's discriminant directions, n×r; rows must have no missing cells."""
+        check_is_fitted(self, "statistics_")
+        center, directions, _ = discriminant_directions(self._joint)
+        return learning.score(
+            X,
+            self.schema_,
+            _project,
+            (center, directions),
+            estimator=type(self).__name__,
+            n_jobs=self.n_jobs,
+        )
+
+    @property
+    def scalings_(self) -> FloatArray:
+        """Fisher's directions, d×r."""
+        self._linear()
+        return discriminant_directions(self._joint)[1]
+
+    @property
+    def explained_variance_ratio_(self) -> FloatArray:
+        """The share of the variance between the classes along each direction."""
+        self._linear()
+        return discriminant_directions(self._joint)[2]
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.scalings_.shape[1])
+
+
+def _project(chunk: Chunk, params: tuple[FloatArray, FloatArray]) -> FloatArray:
+    """Kernel: (x − mean) · directions."""
+    center, directions = params
+    rows = chunk.blocks[0]
+    dense = to_float64(rows.toarray() if hasattr(rows, "toarray") else rows)
+    if not np.isfinite(dense).all():
+        row, column = (int(i) for i in np.argwhere(~np.isfinite(dense))[0])
+        raise ValueError(
+            f"a projection needs every cell, but column number {column} holds {dense[row, column]} (NaN or inf) in row "
+            f"{row} of its chunk; drop such rows"
+        )
+    return (dense - center) @ directions

@@ -1,0 +1,55 @@
+"""Rows drawn from a model, as a table of the kind that it was fitted on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice._arrays import IntArray
+from suffice.families import Bernoulli, Categorical, Distributions
+from suffice.schema import Schema
+
+
+def sample_table(
+    schema: Schema, distributions: Sequence[Distributions], classes: IntArray, rng: np.random.Generator
+) -> Any:
+    """Return one row for each of the given classes: a data frame of the library of training, or an array."""
+    columns: dict[int, NDArray[Any]] = {}
+    words = False
+    for block, drawn_from in zip(schema.blocks, distributions, strict=True):
+        drawn = drawn_from.sample(classes, rng)
+        for j, column in enumerate(block.columns):
+            columns[column] = drawn[:, j]
+            if isinstance(block.family, Categorical):
+                columns[column] = _values(schema, column, drawn[:, j])
+                words |= columns[column].dtype == object
+            elif isinstance(block.family, Bernoulli) and schema.library is not None:
+                columns[column] = drawn[:, j].astype(bool)
+    ordered = [columns[column] for column in range(schema.n_columns)]
+    if schema.library is not None and schema.names is not None:
+        frame = _frame(schema.library, dict(zip(schema.names, ordered, strict=True)))
+        if frame is not None:
+            return frame
+    return np.column_stack([column.astype(object) for column in ordered]) if words else np.column_stack(ordered)
+
+
+def _values(schema: Schema, column: int, codes: NDArray[Any]) -> NDArray[Any]:
+    """Return the values behind the numbers, as numbers where they all are."""
+    values = schema.categories[column].values
+    numeric = values and all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values)
+    known = np.array([*values, None] if not numeric else [*values, np.nan], dtype=None if numeric else object)
+    return known[codes.astype(np.intp)]
+
+
+def _frame(library: str, columns: dict[str, NDArray[Any]]) -> Any:
+    """Return a data frame of that library; None if it is not installed here."""
+    import narwhals.stable.v2 as nw
+
+    data = {name: column.tolist() for name, column in columns.items()}
+    try:
+        return nw.from_dict(data, backend=library).to_native()
+    except (ImportError, ModuleNotFoundError):
+        return None

@@ -1,0 +1,66 @@
+"""Why: what each column adds to the log-odds of a prediction, adding up exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice._arrays import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """The log-odds of one class against another, split over the columns, for each row.
+
+    ``baseline + contributions.sum(axis=1) == log_odds``, exactly. The baseline holds the class prior and, for full
+    covariances, the part of the normaliser that belongs to no column alone.
+
+    Attributes
+    ----------
+    columns : what the user calls the columns
+    contributions : array of shape (n, d)
+    baseline, log_odds : arrays of shape (n,)
+    target, against : the classes compared, for each row
+    """
+
+    columns: Sequence[str | int]
+    contributions: FloatArray
+    baseline: FloatArray
+    target: NDArray[Any]
+    against: NDArray[Any]
+
+    @property
+    def log_odds(self) -> FloatArray:
+        """Log p(target | x) / p(against | x), (n,)."""
+        return np.asarray(self.baseline + self.contributions.sum(axis=1))
+
+    def __len__(self) -> int:
+        return len(self.baseline)
+
+    def top(self, row: int = 0, n: int = 5) -> list[tuple[str | int, float]]:
+        """Return the columns that matter most for a row, with what they add, largest first."""
+        values = self.contributions[row]
+        order = np.argsort(-np.abs(values), kind="stable")[:n]
+        return [(self.columns[j], float(values[j])) for j in order if values[j] != 0.0]
+
+    def __repr__(self) -> str:
+        return f"<Explanation of {len(self)} rows by {len(self.columns)} columns>"
+
+    def __str__(self) -> str:
+        return "\n\n".join(self.text(row) for row in range(min(len(self), 3)))
+
+    def text(self, row: int = 0, n: int = 5) -> str:
+        """Return the reasons for a row in plain text."""
+        top = self.top(row, n)
+        width = max((len(str(name)) for name, _ in top), default=8)
+        lines = [f"{self.target[row]} rather than {self.against[row]}: log-odds {self.log_odds[row]:+.2f}"]
+        lines.append(f"  {'(baseline)':<{max(width, 10)}} {self.baseline[row]:+8.2f}")
+        lines += [f"  {name!s:<{max(width, 10)}} {value:+8.2f}" for name, value in top]
+        rest = self.log_odds[row] - self.baseline[row] - sum(value for _, value in top)
+        if self.contributions.shape[1] > len(top):
+            lines.append(f"  {'(the rest)':<{max(width, 10)}} {rest:+8.2f}")
+        return "\n".join(lines)

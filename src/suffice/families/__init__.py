@@ -1,0 +1,59 @@
+"""The families of distributions, and the one place where they are listed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from suffice.families.base import Distribution, Distributions, Family
+from suffice.families.bernoulli import Bernoulli
+from suffice.families.categorical import Categorical, Codes
+from suffice.families.gaussian import Gaussian
+from suffice.families.multinomial import Multinomial
+from suffice.families.poisson import Poisson
+
+#: every family, by name; a new one is one file and one line here
+FAMILIES: dict[str, type[Family]] = {
+    family.name: family for family in (Gaussian, Bernoulli, Categorical, Multinomial, Poisson)
+}
+
+
+def as_family(spec: str | Family | type[Family]) -> Family:
+    """Return the family that a user named, or gave.
+
+    Examples
+    --------
+    >>> as_family("poisson")
+    Poisson()
+    """
+    if isinstance(spec, Family):
+        return spec
+    if isinstance(spec, type) and issubclass(spec, Family):
+        return spec()
+    if isinstance(spec, str) and spec.lower() in FAMILIES:
+        return FAMILIES[spec.lower()]()
+    raise ValueError(
+        f"unknown family {spec!r}; give a Family such as Gaussian('full'), or one of the names "
+        f"{', '.join(map(repr, FAMILIES))}"
+    )
+
+
+def family_from_config(name: str, config: Mapping[str, Any]) -> Family:
+    """Return the family that `Family.config` describes."""
+    return FAMILIES[name](**config)
+
+
+__all__ = [
+    "FAMILIES",
+    "Bernoulli",
+    "Categorical",
+    "Codes",
+    "Distribution",
+    "Distributions",
+    "Family",
+    "Gaussian",
+    "Multinomial",
+    "Poisson",
+    "as_family",
+    "family_from_config",
+]

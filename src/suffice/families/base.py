@@ -1,0 +1,286 @@
+"""What every family of distributions offers, and the mathematics that is the same for all of them.
+
+A family is log p(x | η) = ⟨η, φ(x)⟩ − A(η) + log h(x) over a block of columns. It works on all classes at once:
+parameters have one row a class, `score` gives one column a class.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, namespace, rows_to_columns, to_float64
+from suffice.errors import EstimateError, InvalidCellError
+from suffice.priors import Prior, PriorSpec, PseudoCount
+from suffice.responsibilities import Labels, Responsibilities
+
+if TYPE_CHECKING:
+    from suffice.statistics import Statistics
+
+
+class Family(ABC):
+    """A kind of distribution for a block of columns."""
+
+    name: ClassVar[str]
+    prior_type: ClassVar[type[Prior]] = PseudoCount
+
+    @property
+    def columnwise(self) -> bool:
+        """Whether the columns are independent given the class, so that a missing cell just drops out."""
+        return True
+
+    # -- the exponential family -----------------------------------------------------------------------------
+
+    @abstractmethod
+    def sufficient_statistics(self, x: ArrayLike) -> FloatArray:
+        """Return φ(x), n×p."""
+
+    @abstractmethod
+    def log_normalizer(self, eta: FloatArray) -> FloatArray:
+        """Return A(η) for each row of natural parameters, (k,)."""
+
+    @abstractmethod
+    def log_base_measure(self, x: Array) -> Array:
+        """Return log h(x), (n,)."""
+
+    @abstractmethod
+    def from_natural(self, eta: FloatArray) -> Distributions:
+        """Return the distributions with these natural parameters, k×p."""
+
+    @abstractmethod
+    def from_moments(self, moments: FloatArray) -> Distributions:
+        """Return the distributions with these mean parameters E φ(x), k×p."""
+
+    # -- learning -------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def statistics(self, x: Array, responsibilities: Responsibilities) -> Statistics:
+        """Return S = Rᵀ φ(x), the sums over one chunk of rows."""
+
+    @abstractmethod
+    def empty(self, n_classes: int, n_columns: int) -> Statistics:
+        """Return the statistics of no rows."""
+
+    @abstractmethod
+    def estimate(self, statistics: Any, prior: PriorSpec = "auto") -> Distributions:
+        """Return the distributions that the sums and the prior give; ``prior=None`` is maximum likelihood."""
+
+    def fit(
+        self, x: ArrayLike, sample_weight: ArrayLike | None = None, *, prior: PriorSpec = None
+    ) -> Distribution:
+        """Return the one distribution that fits the rows of `x`, by maximum likelihood unless a prior is given."""
+        values = self.encode(x)
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        one_class = Labels(np.zeros(len(values), dtype=np.intp), weight, 1)
+        return self.estimate(self.statistics(values, one_class), prior)[0]
+
+    def encode(self, x: ArrayLike) -> Any:
+        """Return rows as the family's kernels read them: n×d, a 1-D array being one column."""
+        if issparse(x):
+            return x
+        return rows_to_columns(np.asarray(x, dtype=np.float64))
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.__dict__ == other.__dict__
+
+    def __hash__(self) -> int:
+        return hash((type(self), *sorted(self.__dict__.items())))
+
+    def __repr__(self) -> str:
+        arguments = ", ".join(f"{name}={value!r}" for name, value in self.config().items())
+        return f"{type(self).__name__}({arguments})"
+
+    def config(self) -> dict[str, Any]:
+        """Return the arguments that make this family again, as plain values."""
+        return {}
+
+
+class Distributions(ABC):
+    """A family with its parameters: one distribution a class, all together."""
+
+    family: Family
+
+    @property
+    @abstractmethod
+    def n_classes(self) -> int:
+        """How many classes there are."""
+
+    @abstractmethod
+    def natural_parameters(self) -> FloatArray:
+        """Return η, k×p."""
+
+    @abstractmethod
+    def moment_parameters(self) -> FloatArray:
+        """Return the mean parameters E φ(x), k×p."""
+
+    @abstractmethod
+    def mean(self) -> FloatArray:
+        """Return E x, k×d."""
+
+    @abstractmethod
+    def score(self, x: Array, common: bool = True) -> Array:
+        """Return log p(x | c), n×k; ``common=False`` may leave out what is the same for every class."""
+
+    @abstractmethod
+    def sample(self, classes: IntArray, rng: np.random.Generator) -> FloatArray:
+        """Return one row drawn from each of the given classes."""
+
+    @abstractmethod
+    def contributions(self, x: Array) -> tuple[FloatArray, FloatArray]:
+        """Return what each column adds to log p(x | c), n×d×k, and what no column can claim, (k,) or n×k.
+
+        Together they sum to log p(x | c) up to terms that are the same for every class.
+        """
+
+    def __getitem__(self, c: int) -> Distribution:
+        return Distribution(self, range(self.n_classes)[c])
+
+
+class Distribution:
+    """One distribution: a family with its parameters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from suffice import Poisson
+    >>> calls = Poisson().fit(np.array([2.0, 3.0, 1.0, 2.0]))
+    >>> calls.mean()
+    array([2.])
+    >>> calls.log_prob(np.array([2.0])).round(4)
+    array([-1.3069])
+    """
+
+    def __init__(self, together: Distributions, c: int) -> None:
+        self._together = together
+        self._c = c
+
+    @property
+    def family(self) -> Family:
+        """The family that it belongs to."""
+        return self._together.family
+
+    def log_prob(self, x: ArrayLike) -> FloatArray:
+        """Return log p(x) of each row, (n,)."""
+        return to_float64(self._together.score(self.family.encode(x)))[:, self._c]
+
+    def sample(self, n: int, random_state: int | np.random.Generator | None = None) -> FloatArray:
+        """Return `n` rows drawn at random."""
+        rng = np.random.default_rng(random_state)
+        return self._together.sample(np.full(n, self._c), rng)
+
+    def mean(self) -> FloatArray:
+        """Return E x, (d,)."""
+        return np.asarray(self._together.mean()[self._c])
+
+    def natural_parameters(self) -> FloatArray:
+        """Return η, (p,)."""
+        return np.asarray(self._together.natural_parameters()[self._c])
+
+    def moment_parameters(self) -> FloatArray:
+        """Return E φ(x), (p,)."""
+        return np.asarray(self._together.moment_parameters()[self._c])
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        values = getattr(self._together, name)
+        if isinstance(values, np.ndarray):
+            return values[self._c if len(values) == self._together.n_classes else 0]
+        raise AttributeError(f"{type(self).__name__} of {self.family!r} has no attribute {name!r}")
+
+    def __repr__(self) -> str:
+        return f"<{self.family!r} with mean {np.array2string(self.mean(), precision=4, threshold=8)}>"
+
+
+# -- what the families share ------------------------------------------------------------------------------------
+
+
+def observed_cells(x: Array, *, what: str = "numbers") -> Array | None:
+    """Return which cells are there, None if all are; infinite ones are an error that says where."""
+    if issparse(x):
+        bad = ~np.isfinite(x.data)
+        if bad.any():
+            coordinates = x.tocoo()
+            first = int(np.flatnonzero(~np.isfinite(coordinates.data))[0])
+            raise InvalidCellError(
+                "a sparse table must hold finite numbers (no NaN, no inf)",
+                found=coordinates.data[first],
+                row=int(coordinates.row[first]),
+                column=int(coordinates.col[first]),
+                remedy="clean that cell, or pass a dense table, in which NaN marks a missing cell",
+            )
+        return None
+    xp = namespace(x)
+    infinite = xp.isinf(x)
+    if bool(xp.any(infinite)):
+        raise invalid_cell(x, infinite, f"{what} must be finite", "clean that cell, or write NaN for a missing one")
+    observed = ~xp.isnan(x)
+    return None if bool(xp.all(observed)) else observed
+
+
+def invalid_cell(x: Array, bad: Array, requirement: str, remedy: str) -> InvalidCellError:
+    """Return the error that points at the first bad cell of a dense chunk."""
+    row, column = (int(i) for i in np.argwhere(to_float64(bad) > 0)[0])
+    return InvalidCellError(requirement, found=float(x[row, column]), row=row, column=column, remedy=remedy)
+
+
+def require_not_negative(x: Array, requirement: str) -> None:
+    """Raise if any cell is negative."""
+    values = x.data if issparse(x) else x
+    if bool(namespace(values).any(values < 0)):
+        dense = x.toarray() if issparse(x) else x
+        raise invalid_cell(
+            dense,
+            dense < 0,
+            requirement,
+            "clean that cell, or choose a family that takes negative numbers, such as Gaussian",
+        )
+
+
+def weighted_counts(x: Array, observed: Array | None, responsibilities: Responsibilities) -> FloatArray:
+    """Return the weight of the observed cells, k×d."""
+    if observed is None:
+        totals = responsibilities.totals()
+        return np.repeat(totals[:, None], x.shape[1], axis=1)
+    return responsibilities.sums(namespace(x).astype(observed, x.dtype))
+
+
+def without_holes(x: Array, observed: Array | None) -> Array:
+    """Return `x` with 0 in the missing cells."""
+    if observed is None:
+        return x
+    xp = namespace(x)
+    return xp.where(observed, x, xp.zeros_like(x))
+
+
+def log_product(x: Array, log_parameters: FloatArray) -> Array:
+    """Return x @ log_parametersᵀ, n×k, for x ≥ 0, with 0 · (−∞) = 0 as in p⁰ = 1."""
+    impossible = np.isneginf(log_parameters)
+    if not impossible.any():
+        return x @ as_like(log_parameters, x).T
+    finite = np.where(impossible, 0.0, log_parameters)
+    product = x @ as_like(finite, x).T
+    happened = x @ as_like(impossible.astype(np.float64), x).T
+    xp = namespace(product)
+    return xp.where(happened > 0, -xp.inf, product)
+
+
+def log_of(p: FloatArray) -> FloatArray:
+    """Return log p with log 0 = −∞ and no warning."""
+    with np.errstate(divide="ignore"):
+        return np.log(p)
+
+
+def require_rows(count: FloatArray) -> None:
+    """Raise if maximum likelihood has nothing to go by in some class; `count` is k×d, or k×1 for all columns."""
+    if (count <= 0).any():
+        c, column = (int(i) for i in np.argwhere(count <= 0)[0])
+        raise EstimateError(
+            "maximum likelihood needs at least one observed cell a column in every class, but class {of_class} has "
+            "none; use prior='auto'",
+            c=c,
+            column=column if count.shape[1] > 1 else None,
+        )

@@ -1,0 +1,150 @@
+"""Bernoulli: yes or no, each column by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit, logit
+
+from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, namespace, to_float64
+from suffice.families.base import (
+    Distributions,
+    Family,
+    invalid_cell,
+    log_of,
+    log_product,
+    observed_cells,
+    require_rows,
+    weighted_counts,
+    without_holes,
+)
+from suffice.priors import PriorSpec, PseudoCount, resolve_prior
+from suffice.responsibilities import Responsibilities
+from suffice.statistics import Sums
+
+
+class Bernoulli(Family):
+    """p(x | p) = p^x (1 − p)^(1−x) for x in {0, 1}, each column with its own p.
+
+    φ(x) = x, η = log p/(1 − p), A(η) = log(1 + e^η), h(x) = 1.
+
+    Examples
+    --------
+    >>> from suffice import Bernoulli
+    >>> Bernoulli().fit([1, 1, 0, 1]).probability
+    array([0.75])
+    """
+
+    name: ClassVar[str] = "bernoulli"
+
+    def sufficient_statistics(self, x: ArrayLike) -> FloatArray:
+        """Return x, n×d."""
+        return np.asarray(self.encode(x))
+
+    def log_normalizer(self, eta: FloatArray) -> FloatArray:
+        """Return Σ log(1 + e^η)."""
+        return np.logaddexp(0.0, eta).sum(-1)
+
+    def log_base_measure(self, x: Array) -> Array:
+        """Return 0 for every row."""
+        return namespace(x).zeros(x.shape[0], dtype=x.dtype)
+
+    def from_natural(self, eta: FloatArray) -> BernoulliDistributions:
+        """Return p = 1 / (1 + e^−η)."""
+        return BernoulliDistributions(expit(eta))
+
+    def from_moments(self, moments: FloatArray) -> BernoulliDistributions:
+        """Return p = E x."""
+        return BernoulliDistributions(np.asarray(moments))
+
+    def statistics(self, x: Array, responsibilities: Responsibilities) -> Sums:
+        """Return the weight of the ones, and of the cells that are there."""
+        observed = self._check(x)
+        count = weighted_counts(x, observed, responsibilities)
+        return Sums(count, responsibilities.sums(without_holes(x, observed)))
+
+    def _check(self, x: Array) -> Array | None:
+        observed = observed_cells(x, what="Bernoulli cells")
+        values = x.data if issparse(x) else without_holes(x, observed)
+        other = values * values != values
+        if bool(namespace(values).any(other)):
+            dense = x.toarray() if issparse(x) else values
+            raise invalid_cell(
+                dense,
+                dense * dense != dense,
+                "a Bernoulli cell must be 0 or 1",
+                "binarise the column, or choose another family such as Gaussian or Categorical",
+            )
+        return observed
+
+    def empty(self, n_classes: int, n_columns: int) -> Sums:
+        """Return the statistics of no rows."""
+        return Sums.empty(n_classes, n_columns)
+
+    def estimate(self, statistics: Sums, prior: PriorSpec = "auto") -> BernoulliDistributions:
+        """Return p = (ones + α) / (count + 2α); α = 0 is maximum likelihood."""
+        pseudo = resolve_prior(prior, PseudoCount, PseudoCount(1.0))
+        alpha = 0.0 if pseudo is None else pseudo.amount
+        if pseudo is None:
+            require_rows(statistics.count)
+        return BernoulliDistributions((statistics.total + alpha) / (statistics.count + 2.0 * alpha))
+
+
+@dataclass(frozen=True, eq=False)
+class BernoulliDistributions(Distributions):
+    """Bernoulli columns with their probabilities, k×d."""
+
+    probability: FloatArray
+    family: ClassVar[Family] = Bernoulli()
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return len(self.probability)
+
+    def natural_parameters(self) -> FloatArray:
+        """Return the log-odds, k×d."""
+        return np.asarray(logit(self.probability))
+
+    def moment_parameters(self) -> FloatArray:
+        """Return p, k×d."""
+        return self.probability
+
+    def mean(self) -> FloatArray:
+        """Return p, k×d."""
+        return self.probability
+
+    def _logs(self) -> tuple[FloatArray, FloatArray]:
+        return log_of(self.probability), log_of(1.0 - self.probability)
+
+    def score(self, x: Array, common: bool = True) -> Array:
+        """Return x·η − A(η), with the normaliser of the observed columns only."""
+        log_yes, log_no = self._logs()
+        xp = namespace(x)
+        if np.isfinite(log_yes).all() and np.isfinite(log_no).all():
+            eta = as_like(log_yes - log_no, x).T
+            scores = x @ eta + as_like(log_no.sum(1), x)
+            if bool(xp.all(xp.isfinite(scores))):
+                return scores
+            observed = self.family._check(x)  # type: ignore[attr-defined]
+            assert observed is not None
+            return without_holes(x, observed) @ eta + xp.astype(observed, x.dtype) @ as_like(log_no, x).T
+        observed = observed_cells(x, what="Bernoulli cells")
+        dense = x.toarray() if issparse(x) else without_holes(x, observed)
+        there = xp.ones_like(dense) if observed is None else xp.astype(observed, x.dtype)
+        return log_product(dense, log_yes) + log_product(there - dense, log_no)
+
+    def sample(self, classes: IntArray, rng: np.random.Generator) -> FloatArray:
+        """Return zeros and ones."""
+        p = self.probability[classes]
+        return (rng.random(p.shape) < p).astype(np.float64)
+
+    def contributions(self, x: Array) -> tuple[FloatArray, FloatArray]:
+        """Return log p(x_j | c); for sparse rows only the ones count, the zeros are in the constant."""
+        log_yes, log_no = self._logs()
+        dense = to_float64(x.toarray() if issparse(x) else x)[:, :, None]
+        terms = np.where(dense == 1.0, log_yes.T, log_no.T)
+        return np.where(np.isnan(dense), 0.0, terms), np.zeros(self.n_classes)

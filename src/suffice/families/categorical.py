@@ -1,0 +1,262 @@
+"""Categorical: one of several values, each column with its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import logsumexp
+
+from suffice._arrays import Array, FloatArray, IntArray, namespace, rows_to_columns, to_float64
+from suffice.families.base import Distribution, Distributions, Family, log_of, require_rows
+from suffice.priors import PriorSpec, PseudoCount, resolve_prior
+from suffice.responsibilities import Labels, Responsibilities
+from suffice.statistics import CategoryCounts
+
+MISSING = -1
+UNSEEN = -2
+
+
+@dataclass(frozen=True)
+class Codes:
+    """Rows of categorical columns: the number of each cell's value, `MISSING` or `UNSEEN`, and how many values."""
+
+    codes: Array
+    sizes: IntArray
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return (int(self.codes.shape[0]), int(self.codes.shape[1]))
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice) -> Codes:
+        return Codes(self.codes[rows], self.sizes)
+
+
+class Categorical(Family):
+    """p(x = v) = p_v for v among the values of a column.
+
+    φ(x) is the indicator of each value, η = log p, A(η) = log Σ e^η (0 for these η), h(x) = 1. Kernels read
+    the numbers of the values (`Codes`); words become numbers in the table's encoder.
+
+    Parameters
+    ----------
+    unseen : "prior" or "missing"
+        What a value that training never saw is worth in prediction: the mass that the prior gives to a known
+        value without a row, α / (count + α·values), or nothing, as if the cell were missing. Without a prior it
+        is always read as missing.
+
+    Examples
+    --------
+    >>> from suffice import Categorical
+    >>> colours = Categorical().fit(["red", "red", "blue", "red"])
+    >>> float(colours.log_prob(["blue"])[0]) == float(np.log(0.25))
+    True
+    """
+
+    name: ClassVar[str] = "categorical"
+
+    def __init__(self, unseen: str = "prior") -> None:
+        if unseen not in ("prior", "missing"):
+            raise ValueError(f"unseen must be 'prior' or 'missing', not {unseen!r}")
+        self.unseen = unseen
+
+    def config(self) -> dict[str, Any]:
+        """Return the arguments that make this family again."""
+        return {"unseen": self.unseen}
+
+    def encode(self, x: ArrayLike) -> Codes:
+        """Return integers as they are, as numbers of values; -1 is missing."""
+        if isinstance(x, Codes):
+            return x
+        codes = rows_to_columns(np.asarray(x))
+        if codes.dtype.kind not in "iu":
+            raise TypeError(
+                f"a Categorical distribution by itself takes whole numbers from 0 (and -1 for missing), "
+                f"not {codes.dtype}; fit it on values to have it number them"
+            )
+        return Codes(codes.astype(np.intp), codes.max(0, initial=-1) + 1)
+
+    def fit(
+        self, x: ArrayLike, sample_weight: ArrayLike | None = None, *, prior: PriorSpec = None
+    ) -> Distribution:
+        """Return the one distribution that fits the rows of `x`, whose cells may be any values."""
+        values = rows_to_columns(np.asarray(x))
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        known = [np.unique(values[:, j]) for j in range(values.shape[1])]
+        coder = _Values(self, tuple(known))
+        statistics = coder.statistics(coder.encode(values), Labels(np.zeros(len(values), np.intp), weight, 1))
+        estimated = self.estimate(statistics, prior)
+        return CategoricalDistributions(estimated.probability, estimated.sizes, estimated.unseen_mass, coder)[0]
+
+    def sufficient_statistics(self, x: ArrayLike) -> FloatArray:
+        """Return the indicator of each value, n×p, the columns side by side."""
+        rows = self.encode(x)
+        return np.concatenate([to_float64(one_hot) for one_hot in _indicators(rows)], axis=1)
+
+    def log_normalizer(self, eta: FloatArray) -> FloatArray:
+        """Return log Σ e^η, for one column (several columns have their sizes in `CategoricalDistributions`)."""
+        return np.asarray(logsumexp(eta, axis=-1))
+
+    def log_base_measure(self, x: Codes) -> Array:
+        """Return 0 for every row."""
+        return np.zeros(len(x))
+
+    def from_natural(self, eta: FloatArray) -> CategoricalDistributions:
+        """Return p = softmax(η), for one column."""
+        return self.from_moments(np.exp(eta - logsumexp(eta, axis=1, keepdims=True)))
+
+    def from_moments(self, moments: FloatArray) -> CategoricalDistributions:
+        """Return p = E φ, for one column."""
+        k, n_values = moments.shape
+        return CategoricalDistributions(moments, np.array([n_values]), np.zeros((k, 1)), self)
+
+    def statistics(self, x: Codes, responsibilities: Responsibilities) -> CategoryCounts:
+        """Return the weight of each value of each column."""
+        if isinstance(x.codes, np.ndarray) and isinstance(responsibilities, Labels):
+            totals = list(_count(x, responsibilities))
+        else:
+            totals = [responsibilities.sums(indicator) for indicator in _indicators(x)]
+        return CategoryCounts(np.concatenate(totals, axis=1), x.sizes)
+
+    def empty(self, n_classes: int, n_columns: int) -> CategoryCounts:
+        """Return the statistics of no rows: columns without values."""
+        return CategoryCounts.empty(n_classes, np.zeros(n_columns, dtype=np.intp))
+
+    def estimate(self, statistics: CategoryCounts, prior: PriorSpec = "auto") -> CategoricalDistributions:
+        """Return p_v = (count of v + α) / (count + α·values); α = 0 is maximum likelihood."""
+        pseudo = resolve_prior(prior, PseudoCount, PseudoCount(1.0))
+        alpha = 0.0 if pseudo is None else pseudo.amount
+        probability = np.empty_like(statistics.total)
+        unseen_mass = np.zeros((statistics.n_classes, len(statistics.sizes)))
+        for j, column in enumerate(statistics.columns()):
+            smoothed = statistics.total[:, column] + alpha
+            count = smoothed.sum(1, keepdims=True)
+            if pseudo is None:
+                require_rows(count)
+            if column.stop > column.start:  # a column that is missing in every row has no values to estimate
+                probability[:, column] = smoothed / count
+                if self.unseen == "prior":
+                    unseen_mass[:, j] = alpha / count[:, 0]
+        return CategoricalDistributions(probability, np.asarray(statistics.sizes), unseen_mass, self)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Categorical and type(self) is Categorical and self.unseen == other.unseen
+
+    def __hash__(self) -> int:
+        return hash((Categorical, self.unseen))
+
+
+class _Values(Categorical):
+    """The same family for somebody's own values: it looks their numbers up."""
+
+    def __init__(self, family: Categorical, values: tuple[Any, ...]) -> None:
+        super().__init__(family.unseen)
+        self._numbers = [{value: number for number, value in enumerate(known.tolist())} for known in values]
+
+    def encode(self, x: ArrayLike) -> Codes:
+        columns = rows_to_columns(np.asarray(x))
+        codes = [[known.get(v, UNSEEN) for v in columns[:, j].tolist()] for j, known in enumerate(self._numbers)]
+        return Codes(np.array(codes, dtype=np.intp).T, np.array([len(known) for known in self._numbers]))
+
+    def __repr__(self) -> str:
+        return f"Categorical(unseen={self.unseen!r})"
+
+
+@dataclass(frozen=True, eq=False)
+class CategoricalDistributions(Distributions):
+    """Categorical columns with their probabilities, k×p, the columns side by side."""
+
+    probability: FloatArray
+    sizes: IntArray
+    unseen_mass: FloatArray
+    family: Family = Categorical()  # noqa: RUF009 - immutable in use
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return len(self.probability)
+
+    def _columns(self) -> Iterator[slice]:
+        return CategoryCounts(self.probability, self.sizes).columns()
+
+    def natural_parameters(self) -> FloatArray:
+        """Return log p, k×p."""
+        return log_of(self.probability)
+
+    def moment_parameters(self) -> FloatArray:
+        """Return p, k×p."""
+        return self.probability
+
+    def mean(self) -> FloatArray:
+        """Return the indicators' mean, which is p."""
+        return self.probability
+
+    def _tables(self) -> list[FloatArray]:
+        """Return for each column the log-probabilities, values×k, then a row for UNSEEN (-2) and for MISSING (-1)."""
+        tables = []
+        for j, column in enumerate(self._columns()):
+            unseen = self.unseen_mass[:, j]
+            log_unseen = np.log(unseen, out=np.zeros_like(unseen), where=unseen > 0)
+            known = log_of(self.probability[:, column].T)
+            tables.append(np.vstack([known, log_unseen, np.zeros(self.n_classes)]))
+        return tables
+
+    def score(self, x: Codes, common: bool = True) -> Array:
+        """Return Σ_j log p of the cell's value."""
+        codes = x.codes
+        xp = namespace(codes)
+        scores: Array = None
+        for j, table in enumerate(self._tables()):
+            if xp is np:
+                terms = table.take(codes[:, j], axis=0, mode="wrap")
+            else:
+                at = codes[:, j]
+                terms = xp.take(xp.asarray(table), xp.where(at < 0, at + len(table), at), axis=0)
+            scores = terms if scores is None else scores + terms
+        return scores
+
+    def sample(self, classes: IntArray, rng: np.random.Generator) -> FloatArray:
+        """Return the numbers of the values drawn, as floats; -1 where a column has no values."""
+        rows = np.empty((len(classes), len(self.sizes)))
+        for j, column in enumerate(self._columns()):
+            if column.stop == column.start:
+                rows[:, j] = MISSING
+                continue
+            cumulated = np.cumsum(self.probability[:, column], axis=1)
+            drawn = rng.random(len(classes))[:, None] * cumulated[classes, -1:]
+            rows[:, j] = (drawn >= cumulated[classes]).sum(1)
+        return rows
+
+    def contributions(self, x: Codes) -> tuple[FloatArray, FloatArray]:
+        """Return log p of each cell's value."""
+        codes = np.asarray(x.codes)
+        terms = [table.take(codes[:, j], axis=0, mode="wrap") for j, table in enumerate(self._tables())]
+        return np.stack(terms, axis=1), np.zeros(self.n_classes)
+
+
+def _count(x: Codes, labels: Labels) -> Iterator[FloatArray]:
+    """Yield each column's counts, k×values, by counting pairs (class, value)."""
+    codes, k = x.codes, labels.n_classes
+    for j, size in enumerate(x.sizes.tolist()):
+        column = codes[:, j]
+        # value -1 (missing) and -2 (unseen) fall into two extra bins at the front, cut off afterwards
+        pairs = labels.codes * (size + 2) + column
+        counted = np.bincount(pairs + 2, weights=labels.weight, minlength=k * (size + 2))
+        yield counted.reshape(k, size + 2)[:, 2:].astype(np.float64)
+
+
+def _indicators(x: Codes) -> Iterator[Array]:
+    xp = namespace(x.codes)
+    for j, size in enumerate(x.sizes.tolist()):
+        values = xp.arange(size) if xp is np else xp.arange(size, device=x.codes.device)
+        yield xp.astype(x.codes[:, j][:, None] == values[None, :], xp.float64)
+
+
+__all__ = ["MISSING", "UNSEEN", "Categorical", "CategoricalDistributions", "Codes"]

@@ -1,0 +1,144 @@
+"""Multinomial: a bag of counts over all the columns of the block, such as the words of a text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import gammaln, logsumexp
+
+from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, to_float64
+from suffice.families.base import (
+    Distributions,
+    Family,
+    invalid_cell,
+    log_of,
+    log_product,
+    observed_cells,
+    require_not_negative,
+    require_rows,
+)
+from suffice.families.poisson import log_factorials
+from suffice.priors import PriorSpec, PseudoCount, resolve_prior
+from suffice.responsibilities import Responsibilities
+from suffice.statistics import Sums
+
+
+class Multinomial(Family):
+    """p(x | p) = N! / Πx_j! · Π p_j^x_j: N draws with probabilities p, the total N being given.
+
+    φ(x) = x, η = log p, h(x) = N!/Πx_j!; A(η) = log Σ e^η for one draw, and N times that for a bag of N.
+
+    Examples
+    --------
+    >>> from suffice import Multinomial
+    >>> Multinomial().fit([[2, 1, 1], [0, 3, 1]]).probability
+    array([0.25, 0.5 , 0.25])
+    """
+
+    name: ClassVar[str] = "multinomial"
+
+    @property
+    def columnwise(self) -> bool:
+        """False: the counts of a bag share its total, so a bag has no holes."""
+        return False
+
+    def sufficient_statistics(self, x: ArrayLike) -> FloatArray:
+        """Return x, n×d."""
+        return np.asarray(self.encode(x))
+
+    def log_normalizer(self, eta: FloatArray) -> FloatArray:
+        """Return log Σ e^η, the normaliser of one draw."""
+        return np.asarray(logsumexp(eta, axis=-1))
+
+    def log_base_measure(self, x: Array) -> Array:
+        """Return log N! − Σ log x!."""
+        return as_like(gammaln(_totals(x) + 1.0), x) + log_factorials(x)
+
+    def from_natural(self, eta: FloatArray) -> MultinomialDistributions:
+        """Return p = softmax(η)."""
+        p = np.exp(eta - logsumexp(eta, axis=1, keepdims=True))
+        return MultinomialDistributions(p, np.ones(len(p)))
+
+    def from_moments(self, moments: FloatArray) -> MultinomialDistributions:
+        """Return p in proportion to E x."""
+        totals = moments.sum(1)
+        return MultinomialDistributions(moments / totals[:, None], totals)
+
+    def statistics(self, x: Array, responsibilities: Responsibilities) -> Sums:
+        """Return the sum of the bags, and the weight of the rows."""
+        self._check(x)
+        return Sums(responsibilities.totals()[:, None], responsibilities.sums(x))
+
+    def _check(self, x: Array) -> None:
+        observed = observed_cells(x, what="the counts of a bag")
+        if observed is not None:
+            raise invalid_cell(
+                x, ~observed, "a bag of counts has no holes", "write 0 for a word that does not occur, or drop the row"
+            )
+        require_not_negative(x, "the counts of a Multinomial must not be negative")
+
+    def empty(self, n_classes: int, n_columns: int) -> Sums:
+        """Return the statistics of no rows."""
+        return Sums.empty(n_classes, 1, n_columns)
+
+    def estimate(self, statistics: Sums, prior: PriorSpec = "auto") -> MultinomialDistributions:
+        """Return p_j = (Σx_j + α) / Σ(Σx + α); α = 0 is maximum likelihood."""
+        pseudo = resolve_prior(prior, PseudoCount, PseudoCount(1.0))
+        total = statistics.total
+        if pseudo is None:
+            require_rows(total.sum(1, keepdims=True))
+        smoothed = total + (0.0 if pseudo is None else pseudo.amount)
+        rows = np.maximum(statistics.count[:, 0], np.finfo(float).tiny)
+        return MultinomialDistributions(smoothed / smoothed.sum(1, keepdims=True), total.sum(1) / rows)
+
+
+@dataclass(frozen=True, eq=False)
+class MultinomialDistributions(Distributions):
+    """Bags with their probabilities, k×d, and the mean size of a bag, (k,), which only `sample` needs."""
+
+    probability: FloatArray
+    mean_size: FloatArray
+    family: ClassVar[Family] = Multinomial()
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return len(self.probability)
+
+    def natural_parameters(self) -> FloatArray:
+        """Return log p, k×d."""
+        return log_of(self.probability)
+
+    def moment_parameters(self) -> FloatArray:
+        """Return p, the mean of one draw, k×d."""
+        return self.probability
+
+    def mean(self) -> FloatArray:
+        """Return the mean bag, k×d."""
+        return self.probability * self.mean_size[:, None]
+
+    def score(self, x: Array, common: bool = True) -> Array:
+        """Return x·log p, and the multinomial coefficient if asked for what all classes share."""
+        self.family._check(x)  # type: ignore[attr-defined]
+        scores = log_product(x, log_of(self.probability))
+        return scores + self.family.log_base_measure(x)[:, None] if common else scores
+
+    def sample(self, classes: IntArray, rng: np.random.Generator) -> FloatArray:
+        """Return bags whose sizes are Poisson with the mean size of their class."""
+        sizes = rng.poisson(self.mean_size[classes])
+        return rng.multinomial(sizes, self.probability[classes]).astype(np.float64)
+
+    def contributions(self, x: Array) -> tuple[FloatArray, FloatArray]:
+        """Return x_j log p_j."""
+        dense = to_float64(x.toarray() if issparse(x) else x)[:, :, None]
+        with np.errstate(invalid="ignore"):
+            return np.where(dense > 0, dense * log_of(self.probability.T), 0.0), np.zeros(self.n_classes)
+
+
+def _totals(x: Array) -> FloatArray:
+    if issparse(x):
+        return np.asarray(x.sum(axis=1), dtype=np.float64).ravel()
+    return to_float64(x).sum(axis=1)

@@ -1,0 +1,141 @@
+"""Poisson: counts of events, each column by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import gammaln
+
+from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, namespace, to_float64
+from suffice.families.base import (
+    Distributions,
+    Family,
+    log_of,
+    log_product,
+    observed_cells,
+    require_not_negative,
+    require_rows,
+    weighted_counts,
+    without_holes,
+)
+from suffice.priors import PriorSpec, PseudoCount, resolve_prior
+from suffice.responsibilities import Responsibilities
+from suffice.statistics import Sums
+
+
+class Poisson(Family):
+    """p(x | λ) = λ^x e^−λ / x!, each column with its own rate λ.
+
+    φ(x) = x, η = log λ, A(η) = e^η, h(x) = 1/x!.
+
+    Examples
+    --------
+    >>> from suffice import Poisson
+    >>> Poisson().fit([0, 3, 1, 2], sample_weight=[1, 1, 0, 0]).rate
+    array([1.5])
+    """
+
+    name: ClassVar[str] = "poisson"
+
+    def sufficient_statistics(self, x: ArrayLike) -> FloatArray:
+        """Return x, n×d."""
+        return np.asarray(self.encode(x))
+
+    def log_normalizer(self, eta: FloatArray) -> FloatArray:
+        """Return Σ e^η."""
+        return np.exp(eta).sum(-1)
+
+    def log_base_measure(self, x: Array) -> Array:
+        """Return −Σ log x!, over the cells that are there."""
+        return log_factorials(x)
+
+    def from_natural(self, eta: FloatArray) -> PoissonDistributions:
+        """Return λ = e^η."""
+        return PoissonDistributions(np.exp(eta))
+
+    def from_moments(self, moments: FloatArray) -> PoissonDistributions:
+        """Return λ = E x."""
+        return PoissonDistributions(np.asarray(moments))
+
+    def statistics(self, x: Array, responsibilities: Responsibilities) -> Sums:
+        """Return the sum of the counts, and the weight of the cells that are there."""
+        observed = observed_cells(x, what="Poisson counts")
+        require_not_negative(x, "a Poisson count must not be negative")
+        count = weighted_counts(x, observed, responsibilities)
+        return Sums(count, responsibilities.sums(without_holes(x, observed)))
+
+    def empty(self, n_classes: int, n_columns: int) -> Sums:
+        """Return the statistics of no rows."""
+        return Sums.empty(n_classes, n_columns)
+
+    def estimate(self, statistics: Sums, prior: PriorSpec = "auto") -> PoissonDistributions:
+        """Return λ = (Σx + α m) / (count + α), m the smoothed mean of all classes; α = 0 is maximum likelihood."""
+        count, total = statistics.count, statistics.total
+        pseudo = resolve_prior(prior, PseudoCount, PseudoCount(1.0))
+        if pseudo is None:
+            require_rows(count)
+            return PoissonDistributions(total / count)
+        overall = (total.sum(0) + 0.5) / (count.sum(0) + 1.0)
+        return PoissonDistributions((total + pseudo.amount * overall) / (count + pseudo.amount))
+
+
+@dataclass(frozen=True, eq=False)
+class PoissonDistributions(Distributions):
+    """Poisson columns with their rates, k×d."""
+
+    rate: FloatArray
+    family: ClassVar[Family] = Poisson()
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return len(self.rate)
+
+    def natural_parameters(self) -> FloatArray:
+        """Return log λ, k×d."""
+        return log_of(self.rate)
+
+    def moment_parameters(self) -> FloatArray:
+        """Return λ, k×d."""
+        return self.rate
+
+    def mean(self) -> FloatArray:
+        """Return λ, k×d."""
+        return self.rate
+
+    def score(self, x: Array, common: bool = True) -> Array:
+        """Return x·log λ − λ, and −log x! if asked for what all classes share."""
+        require_not_negative(x, "a Poisson count must not be negative")
+        xp = namespace(x)
+        observed = observed_cells(x, what="Poisson counts")
+        filled = without_holes(x, observed)
+        scores = log_product(filled, log_of(self.rate))
+        if observed is None:
+            scores = scores - as_like(self.rate.sum(1), scores)
+        else:
+            scores = scores - xp.astype(observed, x.dtype) @ as_like(self.rate, x).T
+        return scores + self.family.log_base_measure(x)[:, None] if common else scores
+
+    def sample(self, classes: IntArray, rng: np.random.Generator) -> FloatArray:
+        """Return counts."""
+        return rng.poisson(self.rate[classes]).astype(np.float64)
+
+    def contributions(self, x: Array) -> tuple[FloatArray, FloatArray]:
+        """Return x_j log λ_j − λ_j."""
+        dense = to_float64(x.toarray() if issparse(x) else x)[:, :, None]
+        log_rate = log_of(self.rate.T)
+        with np.errstate(invalid="ignore"):
+            terms = np.where(dense > 0, dense * log_rate, 0.0) - self.rate.T
+        return np.where(np.isnan(dense), 0.0, terms), np.zeros(self.n_classes)
+
+
+def log_factorials(x: Array) -> Array:
+    """Return −Σ_j log x_j!, (n,); a missing cell adds nothing."""
+    if issparse(x):
+        logs = x.copy()
+        logs.data = gammaln(x.data + 1.0)
+        return -np.asarray(logs.sum(axis=1)).ravel()
+    return -as_like(np.nansum(gammaln(to_float64(x) + 1.0), axis=1), x)

@@ -1,0 +1,306 @@
+"""The quadratic forms of Gaussian log-densities, and how to evaluate them for many rows and all classes.
+
+The fast way is the product form L = Φ ηᵀ − A with the rows taken about a point between the classes. It cancels when
+classes are tight and far apart, ‖μ_c − point‖² / σ² being near 1/ε: then every row is whitened about each class,
+with a Cholesky factor (DESIGN: no inverse is formed; triangular solves of the identity are the whiteners).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, namespace
+from suffice.errors import EstimateError
+
+_LOG_2PI = float(np.log(2.0 * np.pi))
+#: the error that the product form may have in a log-density, in units of the rows' float type
+_TOLERATED = {"float64": 1e-10, "float32": 1e-4}
+
+
+def _cancels(largest: float, x: Array) -> bool:
+    """Whether terms as large as that would cancel to fewer digits than tolerated."""
+    kind = "float32" if str(x.dtype).endswith("float32") else "float64"
+    return largest * float(np.finfo(kind).eps) > _TOLERATED[kind]
+
+
+class QuadraticForm(ABC):
+    """−½ (x − μ_c)ᵀ Σ_c⁻¹ (x − μ_c) − ½ log |2πΣ_c| for all classes c."""
+
+    @classmethod
+    @abstractmethod
+    def of(cls, means: FloatArray, compact: FloatArray) -> Self:
+        """Return the form of these means and covariances, or say that a covariance is singular."""
+
+    @abstractmethod
+    def score(self, x: Array, common: bool) -> Array:
+        """Return the log-densities, n×k."""
+
+    @abstractmethod
+    def squared_distance(self, rows: FloatArray, observed: Array | None) -> FloatArray:
+        """Return the squared Mahalanobis distances, n×k."""
+
+    @abstractmethod
+    def colour(self, z: FloatArray, classes: IntArray) -> FloatArray:
+        """Return standard normal rows with the covariance of their class."""
+
+    @abstractmethod
+    def contributions(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the log-densities split over the columns, n×d×k, and what is left, (k,)."""
+
+    def score_observed(self, x: Array, observed: Array) -> Array:
+        """Return the log-densities of the cells that are there, where columns are independent."""
+        raise TypeError("only columns that are independent given the class can be left out one by one")
+
+    def precision(self) -> FloatArray:
+        """Return Σ⁻¹, for showing and for laws, not for computing."""
+        raise TypeError("a diagonal form has no precision matrix to show")
+
+
+@dataclass(frozen=True, eq=False)
+class DiagonalForm(QuadraticForm):
+    """Independent columns: variances (k, d), or (1, d) where all classes share them."""
+
+    means: FloatArray
+    variance: FloatArray
+    origin: FloatArray
+
+    @classmethod
+    def of(cls, means: FloatArray, compact: FloatArray) -> Self:
+        """Return the form, or say which column has no variance."""
+        if not (compact > 0).all():
+            c, j = (int(i) for i in np.argwhere(~(compact > 0))[0])
+            raise EstimateError(
+                "the variance of column {of_column} in class {of_class} is not positive, so it has no density; use "
+                "prior='auto', or more rows",
+                c=c,
+                column=j,
+            )
+        return cls(means, compact, means.mean(0))
+
+    def _normaliser(self) -> FloatArray:
+        """Return −½ log 2πσ² of each column, (k or 1)×d."""
+        return -0.5 * (_LOG_2PI + np.log(self.variance))
+
+    def score(self, x: Array, common: bool) -> Array:
+        """Return z·(m/σ²) − ½ z²·(1/σ²) − ½ m²/σ² …, with z = x − origin and m = μ − origin."""
+        origin = np.zeros_like(self.origin) if issparse(x) else self.origin
+        m = self.means - origin
+        constant = (self._normaliser() - 0.5 * m**2 / self.variance).sum(1)
+        if _cancels(float((m**2 / self.variance).sum(1).max()), x):
+            return self._score_by_class(x.toarray() if issparse(x) else x)
+        if issparse(x):
+            squares = x.multiply(x).tocsr()
+            return x @ (m / self.variance).T + squares @ (-0.5 / self.variance).T + constant
+        z = x - as_like(origin, x)
+        scores = z @ as_like(m / self.variance, x).T
+        if common or len(self.variance) > 1:
+            scores = scores + (z * z) @ as_like(-0.5 / self.variance, x).T
+        return scores + as_like(constant, x)
+
+    def _score_by_class(self, x: Array, observed: Array | None = None) -> Array:
+        xp = namespace(x)
+        variance = np.broadcast_to(self.variance, self.means.shape)
+        normaliser = np.broadcast_to(self._normaliser(), self.means.shape)
+        columns = []
+        for c, mean in enumerate(self.means):
+            terms = as_like(normaliser[c], x) - 0.5 * (x - as_like(mean, x)) ** 2 / as_like(variance[c], x)
+            if observed is not None:
+                terms = xp.where(observed, terms, xp.zeros_like(terms))
+            columns.append(xp.sum(terms, axis=1))
+        return xp.stack(columns, axis=1)
+
+    def score_observed(self, x: Array, observed: Array) -> Array:
+        """Return the log-densities of the cells that are there: products with the mask in place of sums."""
+        xp = namespace(x)
+        m = self.means - self.origin
+        if _cancels(float((m**2 / self.variance).sum(1).max()), x):
+            return self._score_by_class(x, observed)
+        z = xp.where(observed, x - as_like(self.origin, x), xp.zeros_like(x))
+        constants = self._normaliser() - 0.5 * m**2 / self.variance
+        return (
+            z @ as_like(m / self.variance, x).T
+            + (z * z) @ as_like(-0.5 / self.variance, x).T
+            + xp.astype(observed, x.dtype) @ as_like(constants, x).T
+        )
+
+    def squared_distance(self, rows: FloatArray, observed: Array | None) -> FloatArray:
+        """Return Σ_j (x_j − μ_cj)² / σ²_cj."""
+        squared = (rows[:, None, :] - self.means) ** 2 / self.variance
+        return np.asarray((squared if observed is None else squared * observed[:, None, :]).sum(2))
+
+    def colour(self, z: FloatArray, classes: IntArray) -> FloatArray:
+        """Return σ z."""
+        return np.sqrt(np.broadcast_to(self.variance, self.means.shape)[classes]) * z
+
+    def contributions(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return log N(x_j; μ_cj, σ²_cj) of each column; nothing is left over."""
+        squared = (rows[:, None, :] - self.means) ** 2 / self.variance
+        return (self._normaliser() - 0.5 * squared).transpose(0, 2, 1), np.zeros(len(self.means))
+
+
+def _whitener(covariance: FloatArray, c: int) -> tuple[FloatArray, float]:
+    """Return L⁻¹ and log |Σ| of a covariance L Lᵀ, or say that it is singular."""
+    scale = np.sqrt(np.diagonal(covariance))
+    remedy = "use prior='auto', or leave out columns that depend on others"
+    if not (scale > 0).all():
+        j = int(np.argmin(scale))
+        raise EstimateError(
+            "the covariance of class {of_class} is singular: column {of_column} is constant; " + remedy, c=c, column=j
+        )
+    correlation = covariance / np.outer(scale, scale)
+    try:
+        factor = np.linalg.cholesky(correlation)
+        pivots = np.diagonal(factor)
+    except np.linalg.LinAlgError:
+        pivots = np.zeros(1)
+    if pivots.min() < 1e-7:
+        rank = np.linalg.matrix_rank(correlation, tol=1e-12)
+        raise EstimateError(
+            f"the covariance of class {{of_class}} is singular: it has rank {rank} of {len(scale)}; {remedy}", c=c
+        )
+    whitener = solve_triangular(factor, np.diag(1.0 / scale), lower=True)
+    return whitener, 2.0 * float(np.log(pivots).sum() + np.log(scale).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class SharedForm(QuadraticForm):
+    """One covariance for all classes: the log-odds are linear in x."""
+
+    means: FloatArray
+    covariance: FloatArray
+    origin: FloatArray
+    whitener: FloatArray
+    log_determinant: float
+
+    @classmethod
+    def of(cls, means: FloatArray, compact: FloatArray) -> Self:
+        """Return the form, or say that the covariance is singular."""
+        whitener, log_determinant = _whitener(compact[0], 0)
+        return cls(means, compact[0], means.mean(0), whitener, log_determinant)
+
+    def precision(self) -> FloatArray:
+        """Return Σ⁻¹, 1×d×d."""
+        return (self.whitener.T @ self.whitener)[None]
+
+    def directions(self) -> FloatArray:
+        """Return Σ⁻¹(μ_c − origin), k×d."""
+        return ((self.means - self.origin) @ self.whitener.T) @ self.whitener
+
+    def _constant(self) -> float:
+        return -0.5 * (len(self.origin) * _LOG_2PI + self.log_determinant)
+
+    def score(self, x: Array, common: bool) -> Array:
+        """Return z·w_c − ½ m_c·w_c, and −½ zᵀΣ⁻¹z if asked for what all classes share."""
+        x = x.toarray() if issparse(x) else x
+        xp = namespace(x)
+        m, w = self.means - self.origin, self.directions()
+        halves = 0.5 * (m * w).sum(1)
+        z = x - as_like(self.origin, x)
+        if _cancels(float(halves.max()), x):
+            return self._score_by_class(z)
+        scores = z @ as_like(w, x).T + as_like(self._constant() - halves, x)
+        if not common:
+            return scores
+        white = z @ as_like(self.whitener, x).T
+        return scores - 0.5 * xp.sum(white * white, axis=1)[:, None]
+
+    def _score_by_class(self, z: Array) -> Array:
+        xp = namespace(z)
+        white = z @ as_like(self.whitener, z).T
+        centers = as_like((self.means - self.origin) @ self.whitener.T, z)
+        squared = [xp.sum((white - centers[c]) ** 2, axis=1) for c in range(len(self.means))]
+        return self._constant() - 0.5 * xp.stack(squared, axis=1)
+
+    def squared_distance(self, rows: FloatArray, observed: Array | None) -> FloatArray:
+        """Return ‖L⁻¹(x − μ_c)‖²."""
+        return np.asarray(-2.0 * (self._score_by_class(rows - self.origin) - self._constant()))
+
+    def colour(self, z: FloatArray, classes: IntArray) -> FloatArray:
+        """Return L z."""
+        return np.asarray(solve_triangular(self.whitener, z.T, lower=True).T)
+
+    def contributions(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return w_cj (x_j − origin_j − ½ m_cj): the terms of the linear log-odds; nothing is left over."""
+        m, w = self.means - self.origin, self.directions()
+        z = rows - self.origin
+        return z[:, :, None] * w.T - 0.5 * (m * w).T, np.zeros(len(self.means))
+
+
+@dataclass(frozen=True, eq=False)
+class DenseForm(QuadraticForm):
+    """A full covariance for each class."""
+
+    means: FloatArray
+    covariance: FloatArray
+    origin: FloatArray
+    whiteners: FloatArray
+    log_determinants: FloatArray
+
+    @classmethod
+    def of(cls, means: FloatArray, compact: FloatArray) -> Self:
+        """Return the form, or say which covariance is singular."""
+        covariance = np.broadcast_to(compact, (len(means), *compact.shape[1:]))
+        factors = [_whitener(matrix, c) for c, matrix in enumerate(covariance)]
+        whiteners = np.stack([whitener for whitener, _ in factors])
+        return cls(means, covariance, means.mean(0), whiteners, np.array([log for _, log in factors]))
+
+    def precision(self) -> FloatArray:
+        """Return Σ⁻¹, k×d×d."""
+        return self.whiteners.transpose(0, 2, 1) @ self.whiteners
+
+    def _constants(self) -> FloatArray:
+        return -0.5 * (self.means.shape[1] * _LOG_2PI + self.log_determinants)
+
+    def score(self, x: Array, common: bool) -> Array:
+        """Return the log-densities: products with the pairs z_i z_j, or whitened rows where these would cancel."""
+        x = x.toarray() if issparse(x) else x
+        m = self.means - self.origin
+        squared = (np.einsum("kij,kj->ki", self.whiteners, m) ** 2).sum(1)
+        z = x - as_like(self.origin, x)
+        if x.shape[1] > 2 * len(self.means) or _cancels(float(squared.max()), x):
+            return self._score_by_class(z)
+        xp = namespace(x)
+        precision = self.precision()
+        i, j = np.triu_indices(x.shape[1])
+        quadratic = precision[:, i, j] * np.where(i == j, -0.5, -1.0)
+        linear = np.einsum("kij,kj->ki", precision, m)
+        pairs = xp.concat([z[:, a : a + 1] * z[:, a:] for a in range(x.shape[1])], axis=1)
+        constants = self._constants() - 0.5 * squared
+        return z @ as_like(linear, x).T + pairs @ as_like(quadratic, x).T + as_like(constants, x)
+
+    def _score_by_class(self, z: Array) -> Array:
+        """Whiten each row about each class: exact wherever the classes are."""
+        xp = namespace(z)
+        columns = []
+        for mean, whitener in zip(self.means - self.origin, self.whiteners, strict=True):
+            white = (z - as_like(mean, z)) @ as_like(whitener, z).T
+            columns.append(xp.sum(white * white, axis=1))
+        return as_like(self._constants(), z) - 0.5 * xp.stack(columns, axis=1)
+
+    def squared_distance(self, rows: FloatArray, observed: Array | None) -> FloatArray:
+        """Return ‖L_c⁻¹(x − μ_c)‖²."""
+        return np.asarray(-2.0 * (self._score_by_class(rows - self.origin) - self._constants()))
+
+    def colour(self, z: FloatArray, classes: IntArray) -> FloatArray:
+        """Return L_c z."""
+        coloured = np.empty_like(z)
+        for c in np.unique(classes):
+            members = classes == c
+            coloured[members] = solve_triangular(self.whiteners[c], z[members].T, lower=True).T
+        return coloured
+
+    def contributions(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return −½ z_j (Σ_c⁻¹ z)_j − ½ log 2πσ²_cj, z = x − μ_c; the correlations' determinant is left over.
+
+        A quadratic form is the sum of z_j (Σ⁻¹ z)_j, which shares the term of a pair equally between its columns.
+        """
+        variance = np.diagonal(self.covariance, axis1=1, axis2=2)
+        z = rows[:, None, :] - self.means
+        solved = np.einsum("nki,kij->nkj", np.einsum("nkj,kij->nki", z, self.whiteners), self.whiteners)
+        terms = -0.5 * (z * solved + _LOG_2PI + np.log(variance))
+        return terms.transpose(0, 2, 1), -0.5 * (self.log_determinants - np.log(variance).sum(1))

@@ -1,0 +1,110 @@
+"""The joint model p(x, y) = p(y) p(x | y), and the kernels that learn and score it a chunk at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+
+from suffice._arrays import Array, FloatArray, as_like, to_float64
+from suffice.engines.base import Chunk
+from suffice.errors import InvalidCellError
+from suffice.families import Distributions
+from suffice.schema import Block, Schema
+from suffice.statistics import JointStatistics
+
+
+@dataclass(frozen=True, eq=False)
+class JointModel:
+    """What is estimated: log p(y), and for each block of columns its distributions given y."""
+
+    schema: Schema
+    log_prior: FloatArray
+    distributions: tuple[Distributions, ...]
+
+    def parts(self, chunk: Chunk) -> Iterator[tuple[Block, Distributions, Any]]:
+        """Yield each block with its distributions and its rows."""
+        return zip(self.schema.blocks, self.distributions, chunk.blocks, strict=True)
+
+
+def learn(chunk: Chunk, schema: Schema) -> JointStatistics:
+    """Kernel: S = Rᵀ φ(x) of one chunk."""
+    assert chunk.responsibilities is not None
+    blocks = []
+    for block, rows in zip(schema.blocks, chunk.blocks, strict=True):
+        try:
+            blocks.append(block.family.statistics(rows, chunk.responsibilities))
+        except InvalidCellError as error:
+            raise error.named(block.columns, schema.labels) from None
+    return JointStatistics(chunk.responsibilities.totals(), tuple(blocks))
+
+
+def log_joint(chunk: Chunk, model: JointModel) -> FloatArray:
+    """Kernel: log p(x, c) = log p(c) + Σ over blocks of log p(x | c), n×k."""
+    return _scores(chunk, model, common=True)
+
+
+def log_posterior(chunk: Chunk, model: JointModel) -> FloatArray:
+    """Kernel: log p(c | x), n×k; where every class says x is impossible, the class prior is all there is."""
+    joint = _scores(chunk, model, common=False)
+    largest = joint.max(axis=1, keepdims=True)
+    if not np.isfinite(largest).all():
+        joint = np.where(np.isneginf(largest), model.log_prior, joint)
+        largest = joint.max(axis=1, keepdims=True)
+    joint -= largest
+    joint -= np.log(np.exp(joint).sum(axis=1, keepdims=True))
+    return joint
+
+
+def posterior(chunk: Chunk, model: JointModel) -> FloatArray:
+    """Kernel: p(c | x), n×k."""
+    joint = _scores(chunk, model, common=False)
+    largest = joint.max(axis=1, keepdims=True)
+    if not np.isfinite(largest).all():
+        joint = np.where(np.isneginf(largest), model.log_prior, joint)
+        largest = joint.max(axis=1, keepdims=True)
+    joint -= largest
+    np.exp(joint, out=joint)
+    joint /= joint.sum(axis=1, keepdims=True)
+    return joint
+
+
+def log_evidence(chunk: Chunk, model: JointModel) -> FloatArray:
+    """Kernel: log p(x) = log Σ_c p(x, c), (n,)."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(logsumexp(_scores(chunk, model, common=True), axis=1))
+
+
+def _scores(chunk: Chunk, model: JointModel, *, common: bool) -> FloatArray:
+    total: Array = None
+    for block, distributions, rows in model.parts(chunk):
+        try:
+            scores = distributions.score(rows, common)
+        except InvalidCellError as error:
+            raise error.named(block.columns, model.schema.labels) from None
+        total = scores if total is None else total + _in_library_of(scores, total)
+    return to_float64(total) + model.log_prior
+
+
+def _in_library_of(scores: Array, total: Array) -> Array:
+    """Return scores in the library of those before, for blocks may differ (codes are integers)."""
+    if type(scores) is type(total):
+        return scores
+    return as_like(to_float64(scores), total)
+
+
+def explain_rows(chunk: Chunk, model: JointModel) -> tuple[FloatArray, FloatArray]:
+    """Return what each column adds to log p(x, c), n×d×k, and what no column can claim, n×k."""
+    n, k = len(chunk), len(model.log_prior)
+    terms = np.zeros((n, model.schema.n_columns, k))
+    left = np.repeat(model.log_prior[None], n, axis=0)
+    for block, distributions, rows in model.parts(chunk):
+        part, constant = distributions.contributions(rows)
+        terms[:, list(block.columns)] = part
+        left += constant
+    return terms, left
+
+

@@ -1,0 +1,105 @@
+"""The linear form of models whose log-odds are linear in x, and Fisher's discriminant directions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suffice._arrays import FloatArray
+from suffice.families.bernoulli import BernoulliDistributions
+from suffice.families.gaussian import GaussianDistributions
+from suffice.families.multinomial import MultinomialDistributions
+from suffice.families.poisson import PoissonDistributions
+from suffice.families.quadratic import DenseForm, DiagonalForm, SharedForm
+from suffice.joint import JointModel
+
+
+def linear_form(model: JointModel) -> tuple[FloatArray, FloatArray]:
+    """Return W, k×d, and b, (k,), with log p(c | x) = x·W_c + b_c up to what all classes share.
+
+    For a tied Gaussian W_c = Σ⁻¹μ_c; for counts and booleans W holds the natural parameters.
+    """
+    k = len(model.log_prior)
+    weights = np.zeros((k, model.schema.n_columns))
+    intercepts = model.log_prior.copy()
+    for block, distributions in zip(model.schema.blocks, model.distributions, strict=True):
+        if isinstance(distributions, GaussianDistributions):
+            w, b = _gaussian(distributions)
+        elif isinstance(distributions, BernoulliDistributions):
+            w, b = distributions.natural_parameters(), np.log1p(-distributions.probability).sum(1)
+        elif isinstance(distributions, PoissonDistributions):
+            w, b = distributions.natural_parameters(), -distributions.rate.sum(1)
+        elif isinstance(distributions, MultinomialDistributions):
+            w, b = distributions.natural_parameters(), np.zeros(k)
+        else:
+            raise AttributeError(
+                f"the log-odds are not linear in the columns {[model.schema.labels[j] for j in block.columns]} of "
+                f"family {block.family!r}, so there is no coef_"
+            )
+        weights[:, list(block.columns)] = w
+        intercepts += b
+    return weights, intercepts
+
+
+def _gaussian(distributions: GaussianDistributions) -> tuple[FloatArray, FloatArray]:
+    form = distributions.form
+    if isinstance(form, SharedForm):
+        w = form.directions()
+    elif isinstance(form, DiagonalForm) and len(form.variance) == 1:
+        w = (form.means - form.origin) / form.variance
+    else:
+        raise AttributeError(
+            f"the log-odds of Gaussians with covariance={distributions.family.structure.name!r} are quadratic, so there "
+            f"is no coef_; a tied covariance makes them linear"
+        )
+    return w, -((0.5 * (form.means - form.origin) + form.origin) * w).sum(1)
+
+
+def boundary_point(model: JointModel) -> FloatArray:
+    """Return x0 where two classes are equally probable, on the line through their means.
+
+    x0 = ½(μ1 + μ0) − log(π1/π0) / (δᵀΣ⁻¹δ) · δ with δ = μ1 − μ0.
+    """
+    if len(model.log_prior) != 2:
+        raise AttributeError(f"the boundary point belongs to two classes, but there are {len(model.log_prior)}")
+    weights, _ = linear_form(model)
+    distributions = model.distributions[0]
+    if len(model.distributions) != 1 or not isinstance(distributions, GaussianDistributions):
+        raise AttributeError("the boundary point needs one block of Gaussian columns with a tied covariance")
+    mean0, mean1 = distributions.means
+    delta = mean1 - mean0
+    distance = float(delta @ (weights[1] - weights[0]))
+    if distance == 0.0:
+        raise AttributeError("the two classes have the same mean, so no point lies between them")
+    log_odds = float(model.log_prior[1] - model.log_prior[0])
+    return np.asarray(0.5 * (mean0 + mean1) - log_odds / distance * delta)
+
+
+def discriminant_directions(model: JointModel) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the mean of all classes, Fisher's directions, d×r, and the share of the variance between that each has.
+
+    They maximise the variance of the class means over that within the classes: the right singular vectors of the
+    whitened, weighted means.
+    """
+    distributions = model.distributions[0]
+    if len(model.distributions) != 1 or not isinstance(distributions, GaussianDistributions):
+        raise AttributeError("discriminant directions need one block of Gaussian columns with a tied covariance")
+    form, share = distributions.form, np.exp(model.log_prior)
+    center = share @ distributions.means
+    if isinstance(form, DiagonalForm) and len(form.variance) == 1:
+        whitener = np.diag(1.0 / np.sqrt(form.variance[0]))
+    elif isinstance(form, SharedForm):
+        whitener = form.whitener
+    elif isinstance(form, DenseForm) and distributions.family.structure.tied:
+        whitener = form.whiteners[0]
+    else:
+        raise AttributeError("discriminant directions need a tied covariance")
+    white = np.sqrt(share)[:, None] * ((distributions.means - center) @ whitener.T)
+    _, singular, rows = np.linalg.svd(white, full_matrices=False)
+    rank = min(len(share) - 1, len(center))
+    rank = int((singular[:rank] > 1e-10 * max(singular[0], 1e-300)).sum())
+    directions = whitener.T @ rows[:rank].T
+    # a sign that does not depend on the library: the largest coefficient of each direction is positive
+    largest = np.argmax(np.abs(directions), axis=0)
+    directions = directions * np.sign(directions[largest, np.arange(rank)])
+    variance = singular[:rank] ** 2
+    return center, directions, variance / variance.sum()

@@ -1,0 +1,184 @@
+"""The statistics of a fitted model, with the names of its classes, columns and categories."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice._arrays import FloatArray, IntArray
+from suffice.families import Categorical, Family, Gaussian
+from suffice.labels import as_class_array, sorted_order
+from suffice.schema import Block, Categories, Schema
+from suffice.statistics import CategoryCounts, JointStatistics, Moments, Statistics
+
+
+@dataclass(frozen=True, eq=False)
+class ModelStatistics:
+    """All that a model keeps of its training rows: sums, and what they are sums of.
+
+    ``a + b`` is what training on the rows of both would have kept: classes and categories are matched by name.
+    ``a - b`` takes the rows of `b` out, as for a person who asked to be forgotten. `suffice.save` writes them,
+    and every estimator has `from_statistics`.
+
+    Examples
+    --------
+    >>> import numpy as np, suffice
+    >>> X, y = np.array([[0.0], [1.0], [5.0], [6.0]]), np.array([0, 0, 1, 1])
+    >>> everyone = suffice.NaiveBayes().fit(X, y).statistics_
+    >>> one = suffice.NaiveBayes().partial_fit(X[:1], y[:1], classes=[0, 1]).statistics_
+    >>> (everyone - one).class_count
+    array([1., 2.])
+    """
+
+    classes: NDArray[Any]
+    schema: Schema
+    joint: JointStatistics
+    #: classes that were listed stay even where no row has them
+    declared: bool = False
+
+    @property
+    def class_count(self) -> FloatArray:
+        """The weight of each class."""
+        return self.joint.class_count
+
+    def __add__(self, other: ModelStatistics) -> ModelStatistics:
+        a, b = self._aligned(other)
+        return _tidy(a.classes, a.schema, a.joint + b.joint, a.declared)
+
+    def __sub__(self, other: ModelStatistics) -> ModelStatistics:
+        a, b = self._aligned(other)
+        return _tidy(a.classes, a.schema, a.joint - b.joint, a.declared)
+
+    def _aligned(self, other: ModelStatistics) -> tuple[ModelStatistics, ModelStatistics]:
+        if not isinstance(other, ModelStatistics):
+            raise TypeError(f"only the statistics of another model can be added or subtracted, not {other!r}")
+        self._require_same_columns(other)
+        classes = list(self.classes.tolist())
+        classes += [label for label in other.classes.tolist() if label not in classes]
+        array = as_class_array(classes, self.classes.dtype if self.classes.dtype == other.classes.dtype else None)
+        categories = {
+            column: _union(mine, other.schema.categories[column]) for column, mine in self.schema.categories.items()
+        }
+        schema = self.schema.with_categories(categories)
+        declared = self.declared or other.declared
+        return self._onto(array, schema, declared), other._onto(array, schema, declared)
+
+    def _require_same_columns(self, other: ModelStatistics) -> None:
+        mine, theirs = self.schema, other.schema
+        if mine.n_columns != theirs.n_columns or mine.names != theirs.names:
+            raise ValueError(
+                f"statistics can only be combined over the same columns, but one side has "
+                f"{list(mine.labels)[:6]} and the other {list(theirs.labels)[:6]}"
+            )
+        if mine.blocks != theirs.blocks:
+            raise ValueError(
+                f"statistics can only be combined for the same families, but one side has "
+                f"{[block.family for block in mine.blocks]} and the other {[block.family for block in theirs.blocks]}"
+            )
+
+    def _onto(self, classes: NDArray[Any], schema: Schema, declared: bool) -> ModelStatistics:
+        """Return the same sums over more classes and categories."""
+        places = {label: i for i, label in enumerate(classes.tolist())}
+        positions = np.array([places[label] for label in self.classes.tolist()], dtype=np.intp)
+        joint = self.joint.with_classes(positions, len(classes))
+        blocks = [
+            _onto_categories(block, statistics, self.schema, schema)
+            for block, statistics in zip(schema.blocks, joint.blocks, strict=True)
+        ]
+        return ModelStatistics(classes, schema, JointStatistics(joint.class_count, tuple(blocks)), declared)
+
+    def for_families(self, families: Sequence[Family]) -> ModelStatistics:
+        """Return what other families need of these sums, or say that it was not kept."""
+        blocks, statistics = [], []
+        for block, sums, family in zip(self.schema.blocks, self.joint.blocks, families, strict=True):
+            if isinstance(sums, Moments) and isinstance(family, Gaussian):
+                sums = sums.to_layout(family.structure.layout)
+            blocks.append(Block(family, block.columns))
+            statistics.append(sums)
+        joint = JointStatistics(self.class_count, tuple(statistics))
+        return ModelStatistics(self.classes, self.schema.with_blocks(blocks), joint, self.declared)
+
+    def __repr__(self) -> str:
+        return (
+            f"<ModelStatistics of {self.class_count.sum():g} rows, {len(self.classes)} classes, "
+            f"{self.schema.n_columns} columns>"
+        )
+
+
+def collect(
+    classes: NDArray[Any], schema: Schema, joint: JointStatistics, *, declared: bool
+) -> ModelStatistics:
+    """Return the sums of a pass over the rows with their names, in the order of the classes."""
+    k = len(classes)
+    joint = joint.with_classes(np.arange(len(joint.class_count)), k)
+    blocks = []
+    for block, sums in zip(schema.blocks, joint.blocks, strict=True):
+        if isinstance(sums, CategoryCounts):  # values met later than the last chunk was encoded
+            sums = sums.with_values([np.arange(size) for size in sums.sizes], schema.sizes(block))
+        blocks.append(sums)
+    return _tidy(classes, schema, JointStatistics(joint.class_count, tuple(blocks)), declared)
+
+
+def _tidy(classes: NDArray[Any], schema: Schema, joint: JointStatistics, declared: bool) -> ModelStatistics:
+    """Sort the classes, and forget classes and categories that no weight is left of (unless they were declared)."""
+    weight = joint.class_count
+    kept = np.arange(len(classes)) if declared else np.flatnonzero(weight > 1e-9 * max(weight.sum(), 1e-300))
+    if len(kept) < len(classes):
+        classes, joint = classes[kept], _only(joint, kept)
+    order = np.array(sorted_order(classes.tolist()), dtype=np.intp)
+    positions = np.empty_like(order)
+    positions[order] = np.arange(len(order))
+    classes, joint = classes[order], joint.with_classes(positions, len(order))
+    categories = dict(schema.categories)
+    blocks: list[Statistics] = []
+    for block, sums in zip(schema.blocks, joint.blocks, strict=True):
+        blocks.append(_tidy_categories(block, sums, categories) if isinstance(sums, CategoryCounts) else sums)
+    schema = schema.with_categories(categories)
+    return ModelStatistics(classes, schema, JointStatistics(joint.class_count, tuple(blocks)), declared)
+
+
+def _only(joint: JointStatistics, kept: IntArray) -> JointStatistics:
+    blocks = []
+    for block in joint.blocks:
+        arrays = block.arrays()
+        for name in block.class_fields:
+            arrays[name] = arrays[name][kept]
+        blocks.append(type(block)(**arrays))
+    return JointStatistics(joint.class_count[kept], tuple(blocks))
+
+
+def _tidy_categories(block: Block, sums: CategoryCounts, categories: dict[int, Categories]) -> CategoryCounts:
+    """Keep the values that some row has, sorted; `categories` is brought up to date."""
+    columns, sizes = [], []
+    for column, where in zip(block.columns, sums.columns(), strict=True):
+        known = categories[column]
+        total = sums.total[:, where]
+        if not known.declared:
+            order = sorted_order(known.values)
+            kept = [v for v in order if total[:, v].sum() > 0]
+            categories[column] = Categories(tuple(known.values[v] for v in kept))
+            total = total[:, kept]
+        columns.append(total)
+        sizes.append(total.shape[1])
+    return CategoryCounts(np.concatenate(columns, axis=1), np.array(sizes, dtype=np.intp))
+
+
+def _union(mine: Categories, theirs: Categories) -> Categories:
+    known = set(mine.values)
+    return Categories(
+        (*mine.values, *(value for value in theirs.values if value not in known)), mine.declared or theirs.declared
+    )
+
+
+def _onto_categories(block: Block, statistics: Statistics, old: Schema, new: Schema) -> Statistics:
+    if not isinstance(block.family, Categorical) or not isinstance(statistics, CategoryCounts):
+        return statistics
+    positions = []
+    for column in block.columns:
+        places = {value: i for i, value in enumerate(new.categories[column].values)}
+        positions.append(np.array([places[value] for value in old.categories[column].values], dtype=np.intp))
+    return statistics.with_values(positions, new.sizes(block))

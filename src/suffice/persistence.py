@@ -1,0 +1,253 @@
+"""Models on disk: plain arrays and JSON in one zip file. Nothing in it is ever executed.
+
+A model is saved as its parameters and its statistics, and estimated again on load, which takes no time and is
+exact: estimates are functions of the statistics alone.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice._version import __version__
+from suffice.errors import ModelFileError
+from suffice.estimators.classifier import GenerativeClassifier
+from suffice.estimators.presets import GaussianDiscriminant, NaiveBayes
+from suffice.families import Family, family_from_config
+from suffice.labels import as_class_array
+from suffice.model_statistics import ModelStatistics
+from suffice.priors import NormalInverseWishart, Prior, PseudoCount
+from suffice.schema import Block, Categories, Schema
+from suffice.statistics import JointStatistics, statistics_from_arrays
+
+FORMAT = "suffice model"
+FORMAT_VERSION = 1
+_HEADER = "suffice.json"
+
+#: what a file may hold; a name that is not listed here is refused
+_MODELS: dict[str, type[GenerativeClassifier]] = {
+    model.__name__: model for model in (GenerativeClassifier, NaiveBayes, GaussianDiscriminant)
+}
+_PRIORS: dict[str, type[Prior]] = {prior.__name__: prior for prior in (PseudoCount, NormalInverseWishart)}
+
+
+def save(model: GenerativeClassifier | ModelStatistics, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model, or its statistics, to a file that `load` reads; the file is whole or not there at all.
+
+    Examples
+    --------
+    >>> import numpy as np, suffice, tempfile
+    >>> model = suffice.NaiveBayes().fit(np.array([[0.0], [1.0], [5.0]]), ["a", "a", "b"])
+    >>> file = tempfile.mkdtemp() + "/model.suffice"
+    >>> suffice.save(model, file)
+    >>> suffice.load(file).predict([[4.0]]).tolist()
+    ['b']
+    """
+    arrays: dict[str, NDArray[Any]] = {}
+    header: dict[str, Any] = {"format": FORMAT, "version": FORMAT_VERSION, "written_by": f"suffice {__version__}"}
+    if isinstance(model, ModelStatistics):
+        header["model"] = None
+        header["statistics"] = _pack_statistics(model, arrays)
+    elif type(model) in _MODELS.values():
+        if not hasattr(model, "statistics_"):
+            raise ValueError(f"only a fitted model can be saved; call fit on this {type(model).__name__} first")
+        header["model"] = type(model).__name__
+        header["params"] = {name: _pack(value) for name, value in model.get_params(deep=False).items()}
+        header["statistics"] = _pack_statistics(model.statistics_, arrays)
+    else:
+        raise TypeError(f"only Suffice's models and statistics can be saved, not {type(model).__name__}")
+    _write_atomically(Path(path), header, arrays)
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read what `save` wrote: a model that predicts the same, or statistics.
+
+    No code in the file is run; a damaged or foreign file gives a `ModelFileError` that says what is wrong.
+    """
+    header, arrays = _read(Path(path))
+    try:
+        statistics = _unpack_statistics(header["statistics"], arrays)
+        if header["model"] is None:
+            return statistics
+        params = {name: _unpack(value) for name, value in header["params"].items()}
+        model = _MODELS[header["model"]](**params)
+        return model._adopt(statistics)
+    except (KeyError, TypeError, IndexError, ValueError) as error:
+        raise ModelFileError(
+            f"{os.fspath(path)} is a Suffice model file with contents that do not fit together ({error!r}); train and "
+            f"save the model again"
+        ) from error
+
+
+# -- the file -----------------------------------------------------------------------------------------------------
+
+
+def _write_atomically(path: Path, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+    text = json.dumps(header, ensure_ascii=False, allow_nan=True)  # before any file is touched
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+                archive.writestr(_HEADER, text)
+                for name, array in arrays.items():
+                    buffer = io.BytesIO()
+                    np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
+                    archive.writestr(f"{name}.npy", buffer.getvalue())
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644 & ~_umask())
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if _HEADER not in archive.namelist():
+                raise ModelFileError(f"{path} is a zip file, but not a Suffice model; give a file that suffice.save wrote")
+            header = json.loads(archive.read(_HEADER))
+            _require_known_format(path, header)
+            arrays = {
+                name.removesuffix(".npy"): np.lib.format.read_array(
+                    io.BytesIO(archive.read(name)), allow_pickle=False
+                )
+                for name in archive.namelist()
+                if name.endswith(".npy")
+            }
+    except (zipfile.BadZipFile, EOFError, json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ModelFileError(
+            f"{path} is not a Suffice model file, or is damaged or cut short ({error}); give a whole file that "
+            f"suffice.save wrote"
+        ) from error
+    return header, arrays
+
+
+def _require_known_format(path: Path, header: Any) -> None:
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise ModelFileError(f"{path} is not a Suffice model file; give a file that suffice.save wrote")
+    if header.get("version") != FORMAT_VERSION:
+        raise ModelFileError(
+            f"{path} has format version {header.get('version')!r}, written by {header.get('written_by')!r}, but suffice "
+            f"{__version__} reads version {FORMAT_VERSION}; update suffice"
+        )
+    if header.get("model") is not None and header["model"] not in _MODELS:
+        raise ModelFileError(f"{path} holds a model of the unknown kind {header['model']!r}; update suffice")
+
+
+# -- the statistics -----------------------------------------------------------------------------------------------
+
+
+def _pack_statistics(statistics: ModelStatistics, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+    schema, joint = statistics.schema, statistics.joint
+    arrays["class_count"] = joint.class_count
+    for number, block in enumerate(joint.blocks):
+        for name, array in block.arrays().items():
+            arrays[f"block{number}.{name}"] = array
+    return {
+        "classes": [_pack(label) for label in statistics.classes.tolist()],
+        "classes_dtype": statistics.classes.dtype.str,
+        "declared": statistics.declared,
+        "names": schema.names,
+        "n_columns": schema.n_columns,
+        "library": schema.library,
+        "categories": [
+            [column, [_pack(value) for value in known.values], known.declared]
+            for column, known in schema.categories.items()
+        ],
+        "blocks": [
+            {"family": _pack(block.family), "columns": block.columns, "statistics": sums.kind}
+            for block, sums in zip(schema.blocks, joint.blocks, strict=True)
+        ],
+    }
+
+
+def _unpack_statistics(packed: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> ModelStatistics:
+    blocks, sums = [], []
+    for number, entry in enumerate(packed["blocks"]):
+        blocks.append(Block(_unpack(entry["family"]), tuple(entry["columns"])))
+        prefix = f"block{number}."
+        own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+        sums.append(statistics_from_arrays(entry["statistics"], own))
+    names = packed["names"]
+    schema = Schema(
+        None if names is None else tuple(names),
+        packed["n_columns"],
+        tuple(blocks),
+        {
+            column: Categories(tuple(_unpack(value) for value in values), declared)
+            for column, values, declared in packed["categories"]
+        },
+        packed["library"],
+    )
+    classes = as_class_array([_unpack(label) for label in packed["classes"]], np.dtype(packed["classes_dtype"]))
+    return ModelStatistics(
+        classes, schema, JointStatistics(np.array(arrays["class_count"]), tuple(sums)), packed["declared"]
+    )
+
+
+# -- values -------------------------------------------------------------------------------------------------------
+
+
+def _pack(value: Any) -> Any:
+    """Return a parameter as JSON; what is not a plain value says what it is."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, np.generic):
+        return _pack(value.item())
+    if isinstance(value, Family):
+        return {"family": value.name, "config": value.config()}
+    if isinstance(value, Prior) and type(value).__name__ in _PRIORS:
+        return {"prior": type(value).__name__, "config": {name: _pack(v) for name, v in vars(value).items()}}
+    if isinstance(value, np.ndarray):
+        return {"array": _pack(value.tolist())}
+    if isinstance(value, tuple):
+        return {"tuple": [_pack(item) for item in value]}
+    if isinstance(value, list):
+        return [_pack(item) for item in value]
+    if isinstance(value, Mapping):
+        return {"mapping": [[_pack(key), _pack(item)] for key, item in value.items()]}
+    raise TypeError(
+        f"{value!r} of type {type(value).__name__} cannot be saved without pickle; use numbers, words, booleans, "
+        f"families and priors"
+    )
+
+
+_UNPACKERS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
+    "family": lambda packed: family_from_config(packed["family"], packed["config"]),
+    "prior": lambda packed: _PRIORS[packed["prior"]](
+        **{name: _unpack(value) for name, value in packed["config"].items()}
+    ),
+    "array": lambda packed: np.array(packed["array"]),
+    "tuple": lambda packed: tuple(_unpack(item) for item in packed["tuple"]),
+    "mapping": lambda packed: {_unpack(key): _unpack(item) for key, item in packed["mapping"]},
+}
+
+
+def _unpack(packed: Any) -> Any:
+    if isinstance(packed, list):
+        return [_unpack(item) for item in packed]
+    if isinstance(packed, dict):
+        for name, unpacker in _UNPACKERS.items():
+            if name in packed:
+                return unpacker(packed)
+        raise ValueError(f"a value of an unknown kind: {sorted(packed)}")
+    return packed
+
+

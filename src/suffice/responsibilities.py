@@ -1,0 +1,138 @@
+"""R: which row belongs to which class, and with what weight.
+
+A statistic only ever asks R for a few products, so hard labels never become an n×k matrix that outlives a
+chunk, and grouping rows by class is done where it is faster than multiplying by zeros.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, namespace, to_float64
+
+
+class Responsibilities(ABC):
+    """An n×k matrix of weights, by what it can do."""
+
+    n_classes: int
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def __getitem__(self, rows: slice) -> Responsibilities: ...
+
+    @abstractmethod
+    def matrix(self, like: Array) -> Array:
+        """Return R itself, n×k, in the library and float type of `like`."""
+
+    @abstractmethod
+    def row_weight(self, like: Array) -> Array | None:
+        """Return Σ_c r_ic for each row; None where all are 1."""
+
+    @abstractmethod
+    def totals(self) -> FloatArray:
+        """Return Σ_i r_ic, the weight of each class."""
+
+    @abstractmethod
+    def rows_of(self, centers: FloatArray, x: Array) -> Array | None:
+        """Return, for each row of `x`, the centre of its class; None where a row has several classes."""
+
+    @abstractmethod
+    def groups(self, x: Array) -> Iterator[tuple[int, Array, Array | None]]:
+        """Yield for each class that has any weight its number, its rows of `x` and their weights."""
+
+    def sums(self, x: Array) -> FloatArray:
+        """Return Rᵀ x, k×p, in float64."""
+        if issparse(x):
+            return np.asarray((x.T @ self.matrix(x)).T, dtype=np.float64)
+        return to_float64(self.matrix(x).T @ x)
+
+
+@dataclass
+class Labels(Responsibilities):
+    """One class a row: ``codes[i]`` is its number, ``weight[i]`` what the row counts for."""
+
+    codes: IntArray
+    weight: FloatArray | None
+    n_classes: int
+    _matrix: Array | None = field(default=None, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, rows: slice) -> Labels:
+        return Labels(self.codes[rows], None if self.weight is None else self.weight[rows], self.n_classes)
+
+    def matrix(self, like: Array) -> Array:
+        """Return R itself, n×k; kept, for all blocks of a chunk ask for it."""
+        if self._matrix is None or self._matrix.dtype != like.dtype:
+            dtype = np.float32 if str(like.dtype).endswith("float32") else np.float64
+            one_hot = np.zeros((len(self), self.n_classes), dtype=dtype)
+            one_hot[np.arange(len(self)), self.codes] = 1.0 if self.weight is None else self.weight
+            self._matrix = one_hot if issparse(like) else as_like(one_hot, like)
+        return self._matrix
+
+    def row_weight(self, like: Array) -> Array | None:
+        """Return the weight of each row."""
+        return None if self.weight is None else as_like(self.weight, like)
+
+    def totals(self) -> FloatArray:
+        """Return the weight of each class."""
+        return np.bincount(self.codes, weights=self.weight, minlength=self.n_classes).astype(np.float64)
+
+    def rows_of(self, centers: FloatArray, x: Array) -> Array:
+        """Return ``centers[codes]``."""
+        return as_like(np.take(centers, self.codes, axis=0), x)
+
+    def groups(self, x: Array) -> Iterator[tuple[int, Array, Array | None]]:
+        """Yield each class with its rows of `x`: one stable sort, then slices."""
+        order = np.argsort(self.codes, kind="stable")
+        bounds = np.searchsorted(self.codes[order], np.arange(self.n_classes + 1))
+        ordered = x[order] if isinstance(x, np.ndarray) else namespace(x).take(x, namespace(x).asarray(order), axis=0)
+        weight = None if self.weight is None else as_like(self.weight[order], x)
+        for c in np.flatnonzero(np.diff(bounds)):
+            rows = slice(int(bounds[c]), int(bounds[c + 1]))
+            yield int(c), ordered[rows], None if weight is None else weight[rows]
+
+
+@dataclass
+class SoftLabels(Responsibilities):
+    """A weight for every row and class: given probabilities, or the posterior of the last round of EM."""
+
+    weights: FloatArray
+
+    def __post_init__(self) -> None:
+        self.n_classes = self.weights.shape[1]
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    def __getitem__(self, rows: slice) -> SoftLabels:
+        return SoftLabels(self.weights[rows])
+
+    def matrix(self, like: Array) -> Array:
+        """Return R itself, n×k."""
+        return self.weights if issparse(like) else as_like(self.weights, like)
+
+    def row_weight(self, like: Array) -> Array:
+        """Return the weight of each row over all classes."""
+        return as_like(self.weights.sum(1), like)
+
+    def totals(self) -> FloatArray:
+        """Return the weight of each class."""
+        return np.asarray(self.weights.sum(0), dtype=np.float64)
+
+    def rows_of(self, centers: FloatArray, x: Array) -> None:
+        """Return None: a row may belong to several classes."""
+        return
+
+    def groups(self, x: Array) -> Iterator[tuple[int, Array, Array | None]]:
+        """Yield each class with all rows of `x` and their weights for it."""
+        matrix = self.matrix(x)
+        for c in range(self.n_classes):
+            yield c, x, matrix[:, c]

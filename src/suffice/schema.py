@@ -1,0 +1,233 @@
+"""Which family reads which columns, and how rows of a table become blocks for the kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from suffice._arrays import Array, IntArray
+from suffice.families import Bernoulli, Categorical, Family, Gaussian, as_family
+from suffice.families.categorical import MISSING, UNSEEN, Codes
+from suffice.tables import ArrayTable, Factorized, Kind, Table
+
+
+@dataclass(frozen=True)
+class Block:
+    """Columns that one family reads, independent of the other blocks given the class."""
+
+    family: Family
+    columns: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Categories:
+    """The values of a categorical column in the order of their numbers; `declared` ones stay, seen or not."""
+
+    values: tuple[Any, ...] = ()
+    declared: bool = False
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of a table as a model reads them.
+
+    Parameters
+    ----------
+    names : tuple of str or None
+        The names of the columns; None where the table has none.
+    n_columns : int
+    blocks : tuple of Block
+    categories : mapping of column to Categories
+    library : str or None
+        The data-frame library that training came from, for giving samples back in kind.
+    """
+
+    names: tuple[str, ...] | None
+    n_columns: int
+    blocks: tuple[Block, ...]
+    categories: Mapping[int, Categories] = field(default_factory=dict)
+    library: str | None = None
+
+    @property
+    def labels(self) -> Sequence[str | int]:
+        """What the user calls the columns: their names, or else their places."""
+        return self.names if self.names is not None else range(self.n_columns)
+
+    def sizes(self, block: Block) -> IntArray:
+        """Return how many values each column of a categorical block has."""
+        return np.array([len(self.categories[column].values) for column in block.columns], dtype=np.intp)
+
+    def with_categories(self, categories: Mapping[int, Categories]) -> Schema:
+        """Return the same schema with other values for its categorical columns."""
+        return replace(self, categories=dict(categories))
+
+    def with_blocks(self, blocks: Sequence[Block]) -> Schema:
+        """Return the same schema with other families."""
+        return replace(self, blocks=tuple(blocks))
+
+    def check(self, table: Table, estimator: str) -> None:
+        """Raise unless `table` has the columns of training, in the same order."""
+        if self.names is not None and table.names is not None and table.names != self.names:
+            raise ValueError(_names_differ(self.names, table.names))
+        if table.n_columns != self.n_columns:
+            raise ValueError(
+                f"X has {table.n_columns} features, but {estimator} is expecting {self.n_columns} features as input; "
+                f"pass the same columns as in training"
+            )
+
+
+def _names_differ(fitted: tuple[str, ...], given: tuple[str, ...]) -> str:
+    """Say how the names differ, in the words that scikit-learn's users know."""
+    message = "The feature names should match those that were passed during fit.\n"
+    unexpected = sorted(set(given) - set(fitted))
+    missing = sorted(set(fitted) - set(given))
+    if unexpected:
+        message += "Feature names unseen at fit time:\n" + _some(unexpected)
+    if missing:
+        message += "Feature names seen at fit time, yet now missing:\n" + _some(missing)
+    if not unexpected and not missing:
+        place = next(i for i, (a, b) in enumerate(zip(fitted, given, strict=True)) if a != b)
+        message += (
+            "Feature names must be in the same order as they were in fit.\n"
+            f"Column {place} is {given[place]!r}, but was {fitted[place]!r}; select the columns in that order.\n"
+        )
+    return message
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = "".join(f"- {name}\n" for name in names[:5])
+    return shown + ("- ...\n" if len(names) > 5 else "")
+
+
+FamilySpec = Any
+_KINDS: dict[Kind, type[Family]] = {Kind.BOOLEAN: Bernoulli, Kind.CATEGORY: Categorical}
+
+
+def make_schema(table: Table, families: FamilySpec, covariance: Any, unseen: str) -> Schema:
+    """Return the schema of a table: families read off its types, but for what the user said."""
+    if table.n_columns == 0:
+        # scikit-learn's words, which its checks look for
+        raise ValueError(
+            f"Found array with 0 feature(s) (shape=({len(table)}, 0)) while a minimum of 1 is required."
+        )
+    groups = _groups(table, families)
+    given = {column for columns, _ in groups for column in columns}
+    numbers = Gaussian(covariance)
+    blocks: dict[Family, list[int]] = {}
+    for column in range(table.n_columns):
+        if column not in given:
+            kind = table.kind(column)
+            family = numbers if kind is Kind.NUMBER else _KINDS[kind]()
+            family = Categorical(unseen) if isinstance(family, Categorical) else family
+            blocks.setdefault(family, []).append(column)
+    separate: list[Block] = []
+    for columns, family in groups:
+        # columns that are independent anyway share one block, which is the same model and faster
+        if family.columnwise and not _shares_columns(family):
+            blocks.setdefault(family, []).extend(columns)
+        else:
+            separate.append(Block(family, tuple(columns)))
+    merged = [Block(family, tuple(sorted(columns))) for family, columns in blocks.items()]
+    ordered = tuple(sorted([*merged, *separate], key=lambda block: block.columns))
+    categories = {
+        column: Categories()
+        for block in ordered
+        if isinstance(block.family, Categorical)
+        for column in block.columns
+    }
+    return Schema(table.names, table.n_columns, ordered, categories, table.library)
+
+
+def _shares_columns(family: Family) -> bool:
+    """Whether the columns of a block share a parameter, so that the user's grouping means something."""
+    return isinstance(family, Gaussian) and "spherical" in family.structure.name
+
+
+def _groups(table: Table, families: FamilySpec) -> list[tuple[list[int], Family]]:
+    if isinstance(families, str) and families == "auto":
+        return []
+    if not isinstance(families, Mapping):
+        return [(list(range(table.n_columns)), as_family(families))]
+    groups, taken = [], set()
+    for key, spec in families.items():
+        keys = list(key) if isinstance(key, (tuple, list, frozenset)) else [key]
+        columns = [_find(table, name) for name in keys]
+        for name, column in zip(keys, columns, strict=True):
+            if column in taken:
+                raise ValueError(f"column {name!r} is given two families; name it once in `families`")
+            taken.add(column)
+        groups.append((columns, as_family(spec)))
+    return groups
+
+
+def _find(table: Table, name: Any) -> int:
+    if table.names is not None and name in table.names:
+        return table.names.index(name)
+    if isinstance(name, (int, np.integer)) and not isinstance(name, bool) and -table.n_columns <= name < table.n_columns:
+        return int(name) % table.n_columns
+    known = ", ".join(map(repr, (table.names or range(table.n_columns))[:8]))
+    raise ValueError(
+        f"`families` names column {name!r}, which the table does not have; its columns are {known}"
+        + (", …" if table.n_columns > 8 else "")
+    )
+
+
+class Encoder:
+    """Turns rows of a table into blocks; its dictionaries of values grow while it learns."""
+
+    def __init__(self, schema: Schema, *, grow: bool) -> None:
+        self.schema = schema
+        self._grow = grow
+        self._numbers = {
+            column: {value: number for number, value in enumerate(known.values)}
+            for column, known in schema.categories.items()
+        }
+        self._declared = {column: known.declared for column, known in schema.categories.items()}
+
+    def encode(self, table: Table) -> tuple[Any, ...]:
+        """Return one block of rows a family; nothing is copied that need not be."""
+        return tuple(
+            self._codes(table, block.columns)
+            if isinstance(block.family, Categorical)
+            else table.numbers(block.columns)
+            for block in self.schema.blocks
+        )
+
+    def _codes(self, table: Table, columns: tuple[int, ...]) -> Codes:
+        codes = np.empty((len(table), len(columns)), dtype=np.intp, order="F")
+        for j, column in enumerate(columns):
+            codes[:, j] = self._lookup(column, table.values(column))
+        sizes = np.array([len(self._numbers[column]) for column in columns], dtype=np.intp)
+        return Codes(_on_device_of(table, codes), sizes)
+
+    def _lookup(self, column: int, found: Factorized) -> IntArray:
+        numbers = self._numbers[column]
+        if self._grow:
+            self._declared[column] |= found.declared
+            translated = [numbers.setdefault(value, len(numbers)) for value in found.values]
+        else:
+            translated = [numbers.get(value, UNSEEN) for value in found.values]
+        # the last entry is what code -1 (missing) picks
+        return np.array([*translated, MISSING], dtype=np.intp)[found.codes]
+
+    def learned_schema(self) -> Schema:
+        """Return the schema with the values that were met."""
+        return self.schema.with_categories(
+            {column: Categories(tuple(numbers), self._declared[column]) for column, numbers in self._numbers.items()}
+        )
+
+
+def _on_device_of(table: Table, codes: IntArray) -> Array:
+    """Put codes beside the numbers of a table that lives in another array library."""
+    if isinstance(table, ArrayTable) and hasattr(table.array, "device") and not isinstance(table.array, np.ndarray):
+        from array_api_compat import array_namespace, device, is_numpy_array
+
+        if not is_numpy_array(table.array) and not hasattr(table.array, "tocsr"):
+            return array_namespace(table.array).asarray(codes, device=device(table.array))
+    return codes
+
+
+__all__ = ["Block", "Categories", "Encoder", "Schema", "make_schema"]

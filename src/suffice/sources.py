@@ -1,0 +1,206 @@
+"""Where tables come from: memory, a stream of chunks, Parquet files."""
+
+from __future__ import annotations
+
+import glob
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from suffice.tables import ArrayTable, Table, as_table
+
+#: rows that are encoded at a time, where encoding is needed
+BATCH_ROWS = 65_536
+
+Batch = tuple[Table, Any, Any]  # the rows, their labels and their weights
+
+
+class Source(ABC):
+    """Rows, labels and weights that come batch by batch."""
+
+    @abstractmethod
+    def batches(self) -> Iterator[Batch]:
+        """Yield tables with their labels and weights; a fresh iterator at each call."""
+
+
+class MemorySource(Source):
+    """A table in memory, cut into batches."""
+
+    def __init__(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
+        self.table = as_table(X)
+        self.y = y
+        self.sample_weight = sample_weight
+
+    @property
+    def is_array(self) -> bool:
+        """Whether the rows are an array, which needs no encoding but for categories."""
+        return isinstance(self.table, ArrayTable)
+
+    def batches(self) -> Iterator[Batch]:
+        """Yield the table in batches; labels and weights are the caller's to cut."""
+        for start in range(0, len(self.table), BATCH_ROWS):
+            yield self.table.rows(start, min(start + BATCH_ROWS, len(self.table))), None, None
+
+
+class Stream(Source):
+    """Chunks of rows from anywhere: see `suffice.stream`."""
+
+    def __init__(self, chunks: Iterable[Any] | Callable[[], Iterable[Any]]) -> None:
+        self._chunks = chunks
+
+    def batches(self) -> Iterator[Batch]:
+        """Yield the chunks as tables."""
+        chunks = self._chunks() if callable(self._chunks) else self._chunks
+        for number, chunk in enumerate(chunks):
+            if isinstance(chunk, tuple) and len(chunk) in (2, 3):
+                X, y, weight = (*chunk, None)[:3]
+                yield as_table(X), y, weight
+            elif isinstance(chunk, tuple):
+                raise ValueError(
+                    f"a chunk must be a table, (X, y) or (X, y, sample_weight), but chunk {number} is a tuple of "
+                    f"{len(chunk)}"
+                )
+            else:
+                yield as_table(chunk), None, None
+
+
+def stream(chunks: Iterable[Any] | Callable[[], Iterable[Any]]) -> Stream:
+    """Return chunks of rows as something to fit or predict on.
+
+    Parameters
+    ----------
+    chunks : iterable, or a function that returns one
+        Each chunk is a table, ``(X, y)`` or ``(X, y, sample_weight)``. What needs several passes needs the function
+        (or a list), for a generator can be read only once.
+
+    Examples
+    --------
+    >>> import numpy as np, suffice
+    >>> halves = [(np.array([[0.0], [0.2]]), ["a", "a"]), (np.array([[5.0], [5.5]]), ["b", "b"])]
+    >>> model = suffice.NaiveBayes().fit(suffice.stream(halves))
+    >>> model.predict([[4.0]]).tolist()
+    ['b']
+    """
+    return Stream(chunks)
+
+
+class ParquetScan(Source):
+    """Parquet files, read a batch at a time: see `suffice.scan`."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+        target: str | None = None,
+        weight: str | None = None,
+        columns: Sequence[str] | None = None,
+        batch_rows: int = BATCH_ROWS,
+    ) -> None:
+        self.files = _find(path)
+        self.target = target
+        self.weight = weight
+        self.batch_rows = batch_rows
+        self._columns = self._features(columns)
+
+    def _features(self, columns: Sequence[str] | None) -> list[str]:
+        names = _parquet(self.files[0]).schema_arrow.names
+        for name in (self.target, self.weight, *(columns or ())):
+            if name is not None and name not in names:
+                raise ValueError(
+                    f"there is no column {name!r} in {self.files[0]}; its columns are "
+                    f"{', '.join(map(repr, names[:12]))}{', …' if len(names) > 12 else ''}"
+                )
+        special = {self.target, self.weight}
+        return [name for name in (names if columns is None else columns) if name not in special]
+
+    def without_target(self) -> ParquetScan:
+        """Return the same rows for prediction, where the files need not have the target or the weight."""
+        same = object.__new__(ParquetScan)
+        same.__dict__.update(self.__dict__, target=None, weight=None)
+        return same
+
+    def batches(self) -> Iterator[Batch]:
+        """Yield record batches as tables, with their target and weight columns."""
+        wanted = [*self._columns, *(name for name in (self.target, self.weight) if name is not None)]
+        for file in self.files:
+            parquet = _parquet(file)
+            absent = [name for name in wanted if name not in parquet.schema_arrow.names]
+            if absent:
+                raise ValueError(
+                    f"all files must have the same columns, but {file} lacks {', '.join(map(repr, absent))}, which "
+                    f"{self.files[0]} has"
+                )
+            for batch in parquet.iter_batches(self.batch_rows, columns=wanted):
+                table = _as_arrow_table(batch)
+                yield (
+                    as_table(table.select(self._columns)),
+                    None if self.target is None else table.column(self.target),
+                    None if self.weight is None else table.column(self.weight),
+                )
+
+
+def scan(
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    target: str | None = None,
+    weight: str | None = None,
+    columns: Sequence[str] | None = None,
+    batch_rows: int = BATCH_ROWS,
+) -> ParquetScan:
+    """Return Parquet files as something to fit or predict on, without reading them into memory.
+
+    Parameters
+    ----------
+    path : path, pattern or list of paths
+        A file, a folder of ``.parquet`` files, a pattern such as ``"data/*.parquet"``, or a list of them.
+    target, weight : str, optional
+        The columns that hold the label and the weight of a row.
+    columns : list of str, optional
+        The columns to learn from; all others by default.
+    batch_rows : int
+        Rows that are read at a time.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, pyarrow.parquet as pq, tempfile, suffice
+    >>> folder = tempfile.mkdtemp()
+    >>> pq.write_table(pa.table({"x": [0.0, 0.3, 5.0, 5.1], "y": ["a", "a", "b", "b"]}), folder + "/part.parquet")
+    >>> model = suffice.NaiveBayes().fit(suffice.scan(folder + "/*.parquet", target="y"))
+    >>> model.predict(pa.table({"x": [4.8]})).tolist()
+    ['b']
+    """
+    return ParquetScan(path, target, weight, columns, batch_rows)
+
+
+def _find(path: Any) -> list[Path]:
+    if isinstance(path, (list, tuple)):
+        return [file for part in path for file in _find(part)]
+    text = os.fspath(path)
+    if os.path.isdir(text):
+        files = sorted(Path(text).rglob("*.parquet"))
+    elif os.path.exists(text):
+        files = [Path(text)]
+    else:
+        files = sorted(Path(found) for found in glob.glob(text, recursive=True))
+    if not files:
+        raise FileNotFoundError(f"there is no Parquet file at {text!r}; give a file, a folder or a pattern")
+    return files
+
+
+def _parquet(file: Path) -> Any:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise ImportError("reading Parquet needs pyarrow; install it with: pip install 'suffice[parquet]'") from error
+    try:
+        return pyarrow.parquet.ParquetFile(file)
+    except pyarrow.ArrowInvalid as error:
+        raise ValueError(f"{file} is not a Parquet file, or is damaged: {error}") from error
+
+
+def _as_arrow_table(batch: Any) -> Any:
+    import pyarrow
+
+    return pyarrow.Table.from_batches([batch])

@@ -1,0 +1,489 @@
+"""Tables of any library, read the same way: columns with names and kinds, numbers and values.
+
+NumPy, SciPy sparse and array-API arrays stay what they are; pandas, polars and Arrow tables are read through
+narwhals. Nothing is copied but the rows that are asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice._arrays import Array, FloatArray, IntArray, issparse, namespace
+from suffice.families.categorical import MISSING
+
+
+class Kind(Enum):
+    """What the cells of a column are."""
+
+    NUMBER = "numbers"
+    BOOLEAN = "booleans"
+    CATEGORY = "categories"
+
+
+class Table(ABC):
+    """Rows and columns of any library."""
+
+    names: tuple[str, ...] | None
+    library: str | None = None
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def n_columns(self) -> int:
+        """How many columns there are."""
+
+    @abstractmethod
+    def rows(self, start: int, stop: int) -> Table:
+        """Return some of the rows."""
+
+    @abstractmethod
+    def kind(self, column: int) -> Kind:
+        """Return what the cells of a column are."""
+
+    @abstractmethod
+    def numbers(self, columns: Sequence[int]) -> Array:
+        """Return these columns as numbers, NaN where a cell is missing."""
+
+    @abstractmethod
+    def values(self, column: int) -> Factorized:
+        """Return a column as numbers of its distinct values."""
+
+    def label(self, column: int) -> str | int:
+        """Return what the user calls a column."""
+        return self.names[column] if self.names else column
+
+
+class Factorized:
+    """A column as numbers of its distinct values; `declared` values belong to its type, seen or not."""
+
+    def __init__(self, codes: IntArray, values: list[Any], declared: bool = False) -> None:
+        self.codes = codes
+        self.values = values
+        self.declared = declared
+
+
+def as_table(X: Any) -> Table:
+    """Return any table as a `Table`, or say what a table is.
+
+    Examples
+    --------
+    >>> as_table([[1.0, 2.0], [3.0, 4.0]]).n_columns
+    2
+    """
+    if isinstance(X, Table):
+        return X
+    if issparse(X):
+        return ArrayTable(_real(X.tocsr()))
+    if not isinstance(X, (np.ndarray, list, tuple)):
+        frame = _frame(X)
+        if frame is not None:
+            return frame
+        if _is_array(X):
+            return ArrayTable(_two_dimensional(X))
+    return _from_array_like(X)
+
+
+def _from_array_like(X: Any) -> Table:
+    if isinstance(X, str) or X is None or isinstance(X, dict):
+        raise TypeError(
+            f"a table must be an array, a sparse array or a data frame, but X is {type(X).__name__}; to read files, "
+            f"pass suffice.scan(...)"
+        )
+    try:
+        array = np.asarray(X)
+    except ValueError as error:
+        lengths = [len(row) if hasattr(row, "__len__") else 1 for row in X]
+        odd = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
+        if odd is None:
+            raise
+        raise ValueError(
+            f"all rows must have the same length, but row 0 has {lengths[0]} cells and row {odd} has "
+            f"{lengths[odd]}; complete the row, with NaN or None for missing cells"
+        ) from error
+    array = _two_dimensional(array)
+    if array.dtype.kind in "OUST":
+        return ObjectTable(array)
+    return ArrayTable(_real(array))
+
+
+def _two_dimensional(array: Array) -> Array:
+    if array.ndim != 2:
+        shape = tuple(array.shape)
+        raise ValueError(
+            f"a table must be a 2D array, but X has shape {shape}. Reshape your data with X.reshape(-1, 1) if it "
+            f"is one column, or X.reshape(1, -1) if it is one row"
+        )
+    return array
+
+
+def _real(array: Array) -> Array:
+    if array.dtype.kind == "c":
+        raise ValueError("Complex data not supported: a table must hold real numbers, words or booleans")
+    if array.dtype.kind not in "fiub":
+        raise ValueError(
+            f"a column must hold numbers, booleans or words, but X has dtype {array.dtype}; convert dates to numbers"
+        )
+    return array
+
+
+def _is_array(X: Any) -> bool:
+    from array_api_compat import is_array_api_obj
+
+    return bool(is_array_api_obj(X))
+
+
+class ArrayTable(Table):
+    """A 2-D array of numbers: NumPy, SciPy sparse (CSR), or any array-API library."""
+
+    def __init__(self, array: Array, names: tuple[str, ...] | None = None) -> None:
+        self.array = array
+        self.names = names
+
+    def __len__(self) -> int:
+        return int(self.array.shape[0])
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns there are."""
+        return int(self.array.shape[1])
+
+    def rows(self, start: int, stop: int) -> ArrayTable:
+        """Return a view of some of the rows."""
+        return ArrayTable(self.array[start:stop], self.names)
+
+    def kind(self, column: int) -> Kind:
+        """Return BOOLEAN for an array of booleans, else NUMBER."""
+        return Kind.BOOLEAN if "bool" in str(self.array.dtype) else Kind.NUMBER
+
+    def numbers(self, columns: Sequence[int]) -> Array:
+        """Return the columns, cut and converted a chunk at a time."""
+        whole = len(columns) == self.n_columns and list(columns) == list(range(self.n_columns))
+        if whole and "float64" in str(self.array.dtype):
+            return self.array
+        if issparse(self.array):
+            part = self.array if whole else self.array[:, list(columns)]
+            return part if part.dtype.kind == "f" else part.astype(np.float64)
+        return LazyColumns(self.array, None if whole else list(columns))
+
+    def values(self, column: int) -> Factorized:
+        """Return a column's distinct numbers."""
+        if issparse(self.array):
+            values = self.array[:, [column]].toarray().ravel()
+        else:
+            values = np.asarray(self.array[:, column])
+        return factorize(values)
+
+
+class LazyColumns:
+    """Columns of an array, as floats, made only for the rows that are asked for."""
+
+    def __init__(self, array: Array, columns: list[int] | None) -> None:
+        self._array = array
+        self._columns = columns
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        width = self._array.shape[1] if self._columns is None else len(self._columns)
+        return (int(self._array.shape[0]), int(width))
+
+    def __getitem__(self, rows: slice) -> Array:
+        part = self._array[rows]
+        if self._columns is not None:
+            part = part[:, self._columns]
+        xp = namespace(part)
+        if "float32" in str(part.dtype):
+            return part
+        return xp.astype(part, xp.float64)
+
+
+class _ColumnTable(Table):
+    """A table that is read column by column."""
+
+    def numbers(self, columns: Sequence[int]) -> FloatArray:
+        """Return these columns as floats, or say which cell is not a number."""
+        block = np.empty((len(self), len(columns)))
+        for j, column in enumerate(columns):
+            block[:, j] = self._as_numbers(column)
+        return block
+
+    @abstractmethod
+    def _as_numbers(self, column: int) -> NDArray[Any]: ...
+
+    def _parse(self, column: int, cells: Iterable[Any]) -> FloatArray:
+        """Read numbers out of cells of mixed types, and say which ones are none."""
+        numbers, text = [], []
+        for row, cell in enumerate(cells):
+            try:
+                numbers.append(math.nan if is_missing(cell) else float(cell))
+            except (TypeError, ValueError):
+                numbers.append(math.nan)
+                text.append((row, cell))
+        if text:
+            row, cell = text[0]
+            label = self.label(column)
+            rows = "1 row" if len(text) == 1 else f"{len(text)} rows"
+            raise ValueError(
+                f"column {label!r} must hold numbers, but holds {_what(cell)} in {rows} (first: {cell!r} in row "
+                f"{row}); pass families={{{label!r}: Categorical()}} or clean it"
+            )
+        return np.array(numbers, dtype=np.float64)
+
+    def _kind_of_objects(self, column: int, cells: Iterable[Any]) -> Kind:
+        """Look at the cells themselves where the type of the column says nothing."""
+        numbers = booleans = 0
+        text: tuple[int, Any] | None = None
+        for row, cell in enumerate(cells):
+            if is_missing(cell):
+                continue
+            if isinstance(cell, (bool, np.bool_)):
+                booleans += 1
+            elif isinstance(cell, (int, float, np.number)):
+                numbers += 1
+            elif text is None:
+                text = (row, cell)
+        if text is not None and numbers:
+            label = self.label(column)
+            raise ValueError(
+                f"column {label!r} mixes numbers with {_what(text[1])} (first: {text[1]!r} in row {text[0]}); pass "
+                f"families={{{label!r}: Categorical()}} to read all of it as categories, or clean it"
+            )
+        if text is not None:
+            return Kind.CATEGORY
+        return Kind.BOOLEAN if booleans and not numbers else Kind.NUMBER
+
+
+class ObjectTable(_ColumnTable):
+    """A 2-D NumPy array of Python objects or strings."""
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self.array = array
+        self.names = None
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns there are."""
+        return int(self.array.shape[1])
+
+    def rows(self, start: int, stop: int) -> ObjectTable:
+        """Return a view of some of the rows."""
+        return ObjectTable(self.array[start:stop])
+
+    def kind(self, column: int) -> Kind:
+        """Return what the objects of a column are."""
+        if self.array.dtype.kind in "UST":
+            return Kind.CATEGORY
+        return self._kind_of_objects(column, self.array[:, column].tolist())
+
+    def _as_numbers(self, column: int) -> NDArray[Any]:
+        return self._parse(column, self.array[:, column].tolist())
+
+    def values(self, column: int) -> Factorized:
+        """Return a column's distinct values."""
+        return factorize(self.array[:, column])
+
+
+def _frame(X: Any) -> FrameTable | None:
+    import narwhals.stable.v2 as nw
+
+    try:
+        frame = nw.from_native(X, eager_only=True)
+    except TypeError:
+        if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
+            raise TypeError(
+                f"X is a lazy frame ({type(X).__module__}); collect it first, or write it to Parquet and pass "
+                f"suffice.scan(...)"
+            ) from None
+        return None
+    if not isinstance(frame, nw.DataFrame):
+        return None
+    return FrameTable(frame)
+
+
+class FrameTable(_ColumnTable):
+    """A data frame of pandas, polars, Arrow or any other library that narwhals reads eagerly."""
+
+    def __init__(self, frame: Any) -> None:
+        native = frame.to_native()
+        labels = list(getattr(native, "columns", frame.columns)) if _is_pandas(frame) else list(frame.columns)
+        repeated = sorted({str(label) for label in labels if labels.count(label) > 1}) if len(
+            set(labels)
+        ) != len(labels) else []
+        if repeated:
+            raise ValueError(
+                f"column names must be unique, but {', '.join(map(repr, repeated))} occurs more than once; rename "
+                f"the columns"
+            )
+        strings = sum(isinstance(label, str) for label in labels)
+        if 0 < strings < len(labels):
+            # scikit-learn's rule, in its words
+            raise TypeError(
+                "Feature names are only supported if all input features have string names, but your input has "
+                f"{sorted({type(label).__name__ for label in labels})} as feature name / column name types; "
+                "convert them with X.columns = X.columns.astype(str)"
+            )
+        self.frame = frame
+        self.names = tuple(labels) if strings == len(labels) and labels else None
+        self.library = str(frame.implementation)
+
+    def __len__(self) -> int:
+        return int(self.frame.shape[0])
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns there are."""
+        return int(self.frame.shape[1])
+
+    def rows(self, start: int, stop: int) -> FrameTable:
+        """Return some of the rows."""
+        part = object.__new__(FrameTable)
+        part.__dict__.update(self.__dict__, frame=self.frame[start:stop])
+        return part
+
+    def series(self, column: int) -> Any:
+        """Return a column."""
+        return self.frame[:, column]
+
+    def kind(self, column: int) -> Kind:
+        """Return what the type of the column says, and look at the cells where it is 'object'."""
+        import narwhals.stable.v2 as nw
+
+        series = self.series(column)
+        dtype = series.dtype
+        if dtype.is_numeric():
+            return Kind.NUMBER
+        if dtype == nw.Boolean:
+            return Kind.BOOLEAN
+        if isinstance(dtype, (nw.String, nw.Categorical, nw.Enum)):
+            return Kind.CATEGORY
+        if "complex" in str(getattr(series.to_native(), "dtype", "")):
+            raise ValueError("Complex data not supported: a table must hold real numbers, words or booleans")
+        if isinstance(dtype, (nw.Object, nw.Unknown)):
+            return self._kind_of_objects(column, series.to_list())
+        raise ValueError(
+            f"column {self.label(column)!r} holds {dtype}, which no family reads; convert it to numbers or words, or "
+            f"leave it out"
+        )
+
+    def _as_numbers(self, column: int) -> NDArray[Any]:
+        import narwhals.stable.v2 as nw
+
+        series = self.series(column)
+        dtype = series.dtype
+        if dtype.is_numeric() or dtype == nw.Boolean:
+            return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+        if dtype.is_temporal():
+            raise ValueError(
+                f"column {self.label(column)!r} must hold numbers, but holds {dtype}; convert it to numbers first"
+            )
+        return self._parse(column, series.to_list())
+
+    def values(self, column: int) -> Factorized:
+        """Return a column's distinct values, by the library's own hashing where it has it."""
+        return factorize_series(self.series(column))
+
+
+def _is_pandas(frame: Any) -> bool:
+    return bool(frame.implementation.is_pandas_like())
+
+
+def _what(cell: Any) -> str:
+    return "text" if isinstance(cell, str) else f"a {type(cell).__name__}"
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a cell is None, NaN, NaT or another library's null."""
+    if value is None:
+        return True
+    if isinstance(value, (float, np.floating)):
+        return bool(value != value)
+    return type(value).__name__ in ("NAType", "NaTType")
+
+
+def factorize(values: NDArray[Any]) -> Factorized:
+    """Return the distinct values of a NumPy column, in the order of their numbers.
+
+    Examples
+    --------
+    >>> found = factorize(np.array(["b", "a", None, "b"], dtype=object))
+    >>> found.codes.tolist(), found.values
+    ([0, 1, -1, 0], ['b', 'a'])
+    """
+    kind = values.dtype.kind
+    if kind in "biu" and len(values):
+        low, high = int(values.min()), int(values.max())
+        if high - low < max(1024, 2 * len(values)):
+            offsets = values.astype(np.intp) - low
+            present = np.bincount(offsets, minlength=high - low + 1) > 0
+            numbers = np.cumsum(present) - 1
+            distinct = (np.flatnonzero(present) + low).astype(values.dtype)
+            return Factorized(numbers[offsets], distinct.tolist())
+    if kind == "f":
+        there = ~np.isnan(values)
+        distinct, inverse = np.unique(values[there], return_inverse=True)
+        codes = np.full(len(values), MISSING, dtype=np.intp)
+        codes[there] = inverse
+        return Factorized(codes, distinct.tolist())
+    if kind in "biuUS":
+        distinct, inverse = np.unique(values, return_inverse=True)
+        return Factorized(inverse.astype(np.intp), distinct.tolist())
+    return _factorize_list(values.tolist())
+
+
+def _factorize_list(values: list[Any]) -> Factorized:
+    numbers: dict[Any, int] = {}
+    codes = np.empty(len(values), dtype=np.intp)
+    for row, value in enumerate(values):
+        if is_missing(value):
+            codes[row] = MISSING
+        else:
+            try:
+                codes[row] = numbers.setdefault(value, len(numbers))
+            except TypeError:  # a value that cannot be hashed, such as a dict, is known by what it prints
+                codes[row] = numbers.setdefault(repr(value), len(numbers))
+    return Factorized(codes, list(numbers))
+
+
+def factorize_series(series: Any) -> Factorized:
+    """Return the distinct values of a narwhals series, by its library's own hashing."""
+    import narwhals.stable.v2 as nw
+
+    native, implementation = series.to_native(), series.implementation
+    declared = isinstance(series.dtype, (nw.Categorical, nw.Enum))
+    if implementation.is_pandas():
+        import pandas as pd
+
+        if isinstance(native.dtype, pd.CategoricalDtype):
+            return Factorized(native.cat.codes.to_numpy().astype(np.intp), native.cat.categories.tolist(), True)
+        codes, values = pd.factorize(native, use_na_sentinel=True)
+        return Factorized(codes.astype(np.intp), list(values.tolist()))
+    if implementation.is_pyarrow():
+        import pyarrow as pa
+
+        encoded = native if pa.types.is_dictionary(native.type) else native.dictionary_encode()
+        if isinstance(encoded, pa.ChunkedArray):
+            encoded = encoded.unify_dictionaries().combine_chunks()
+        if isinstance(encoded, pa.ChunkedArray):
+            encoded = encoded.chunk(0) if encoded.num_chunks else pa.array([], native.type).dictionary_encode()
+        codes = encoded.indices.fill_null(MISSING).to_numpy(zero_copy_only=False)
+        return Factorized(codes.astype(np.intp), encoded.dictionary.to_pylist(), declared)
+    if implementation.is_polars():
+        if isinstance(series.dtype, nw.Enum):
+            codes = native.to_physical().cast(int).fill_null(MISSING).to_numpy()
+            return Factorized(codes.astype(np.intp), list(series.dtype.categories), True)
+        text = native.cast(str) if isinstance(series.dtype, nw.Categorical) else native
+        codes = (text.rank("dense").cast(int) - 1).fill_null(MISSING).to_numpy()
+        return Factorized(codes.astype(np.intp), text.drop_nulls().unique().sort().to_list())
+    return _factorize_list(series.to_list())
