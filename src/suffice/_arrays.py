@@ -12,7 +12,16 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 Array = Any  # an array of any library that follows the array API standard, or a SciPy sparse array
 
-__all__ = ["Array", "FloatArray", "IntArray", "as_like", "issparse", "namespace", "rows_to_columns", "to_float64"]
+__all__ = [
+    "Array",
+    "FloatArray",
+    "IntArray",
+    "as_like",
+    "issparse",
+    "namespace",
+    "rows_to_columns",
+    "to_float64",
+]
 
 
 def namespace(x: Array) -> Any:

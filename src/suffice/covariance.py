@@ -32,6 +32,11 @@ class Covariance(ABC):
         """Whether the columns are independent given the class."""
         return self.layout is DiagonalMoments
 
+    @property
+    def shared(self) -> Covariance:
+        """The same structure with one covariance for all classes."""
+        return self if self.tied else STRUCTURES["tied" if self.name == "full" else f"tied-{self.name}"]
+
     def estimate(self, moments: Moments, prior: NormalInverseWishart | None) -> FloatArray:
         """Return the covariances: maximum likelihood, or the posterior mean under the prior."""
         moments = moments.to_layout(self.layout)

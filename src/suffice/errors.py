@@ -43,18 +43,17 @@ class InvalidCellError(ValueError):
 
     def _message(self) -> str:
         name = self.column if self.column_name is None else self.column_name
-        return (
-            f"column {name!r} holds {self.found} in row {self.row}, but {self.requirement}; {self.remedy}"
-        )
+        return f"column {name!r} holds {self.found} in row {self.row}, but {self.requirement}; {self.remedy}"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild, (self.requirement, self.found, self.row, self.column, self.remedy, self.column_name))
+        return (
+            _rebuild,
+            (self.requirement, self.found, self.row, self.column, self.remedy, self.column_name),
+        )
 
     def below(self, start: int) -> InvalidCellError:
         """Return the same error with its row counted from `start` rows further up."""
-        return _rebuild(
-            self.requirement, self.found, self.row + start, self.column, self.remedy, self.column_name
-        )
+        return _rebuild(self.requirement, self.found, self.row + start, self.column, self.remedy, self.column_name)
 
     def named(self, columns: Sequence[int], names: Sequence[object]) -> InvalidCellError:
         """Return the same error with the column of a block called by its name in the table."""
@@ -67,9 +66,7 @@ class InvalidCellError(ValueError):
 def _rebuild(
     requirement: str, found: object, row: int, column: int, remedy: str, column_name: object
 ) -> InvalidCellError:
-    return InvalidCellError(
-        requirement, found=found, row=row, column=column, remedy=remedy, column_name=column_name
-    )
+    return InvalidCellError(requirement, found=found, row=row, column=column, remedy=remedy, column_name=column_name)
 
 
 class NotKeptError(ValueError):

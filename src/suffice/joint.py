@@ -106,5 +106,3 @@ def explain_rows(chunk: Chunk, model: JointModel) -> tuple[FloatArray, FloatArra
         terms[:, list(block.columns)] = part
         left += constant
     return terms, left
-
-

@@ -24,7 +24,7 @@ class LabelCoder:
         Whether they are all there may be, as when the user listed them.
     """
 
-    def __init__(self, classes: Sequence[Any] | None = None, *, declared: bool = False) -> None:
+    def __init__(self, classes: Sequence[Any] | NDArray[Any] | None = None, *, declared: bool = False) -> None:
         known = () if classes is None else _plain(np.asarray(classes))
         self._numbers: dict[Any, int] = {value: number for number, value in enumerate(known)}
         self._declared = declared
@@ -70,7 +70,12 @@ class LabelCoder:
         return number
 
     def _encode_soft(
-        self, matrix: FloatArray, names: Sequence[Any] | None, weight: FloatArray | None, n_rows: int, start: int
+        self,
+        matrix: FloatArray,
+        names: Sequence[Any] | None,
+        weight: FloatArray | None,
+        n_rows: int,
+        start: int,
     ) -> SoftLabels:
         if len(matrix) != n_rows:
             raise ValueError(f"there must be one label a row, but X has {n_rows} rows and y has {len(matrix)} rows")
@@ -144,7 +149,7 @@ def check_weight(sample_weight: Any, n_rows: int, start: int = 0) -> FloatArray 
         weight = np.full(n_rows, float(weight))
     if weight.shape != (n_rows,):
         raise ValueError(
-            f"sample_weight must be one number a row, but X has {n_rows} rows and sample_weight has shape {weight.shape}"
+            f"sample_weight needs one number a row, but X has {n_rows} rows and sample_weight has shape {weight.shape}"
         )
     bad = ~(weight >= 0) | np.isinf(weight)
     if bad.any():
@@ -158,7 +163,7 @@ def check_weight(sample_weight: Any, n_rows: int, start: int = 0) -> FloatArray 
 
 def _soft_labels(y: Any) -> tuple[FloatArray, Sequence[Any] | None] | None:
     """Return the matrix of probabilities and its class names, if y is one."""
-    if y is None or isinstance(y, (list, tuple)) and (not y or not isinstance(y[0], (list, tuple, np.ndarray))):
+    if y is None or (isinstance(y, (list, tuple)) and (not y or not isinstance(y[0], (list, tuple, np.ndarray)))):
         return None
     if not isinstance(y, (list, tuple)) and len(getattr(y, "shape", ())) != 2:
         return None
@@ -200,7 +205,9 @@ def _one_dimensional(y: Any) -> NDArray[Any]:
         )
         labels = labels.ravel()
     if labels.ndim != 1:
-        raise ValueError(f"y should be a 1d array of labels, or one column of probabilities a class, not of shape {labels.shape}")
+        raise ValueError(
+            f"y should be a 1d array of labels, or one column of probabilities a class, not of shape {labels.shape}"
+        )
     return labels
 
 

@@ -96,7 +96,7 @@ def _labelled(X: Any, y: Any, sample_weight: Any) -> Iterator[Batch]:
 
 def sliceable(values: Any, n_rows: int, name: str) -> Any:
     """Return labels or weights as something that can be cut into batches, of the right length."""
-    if values is None or np.ndim(values) == 0 and not hasattr(values, "__len__"):
+    if values is None or (np.ndim(values) == 0 and not hasattr(values, "__len__")):
         return None if values is None else np.full(n_rows, values)
     if isinstance(values, (list, tuple)):
         values = np.asarray(values)
@@ -122,7 +122,7 @@ def score(
     """Return a kernel's answer for every row, one below the other."""
     encoder = Encoder(schema, grow=False)
     engine: Engine
-    if isinstance(X, Source) or not (source := MemorySource(X)).is_array and len(source.table) > BATCH_ROWS:
+    if isinstance(X, Source) or (not (source := MemorySource(X)).is_array and len(source.table) > BATCH_ROWS):
         batches = X if isinstance(X, Source) else source
 
         def encoded() -> Iterator[Rows]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from suffice._arrays import FloatArray
+from suffice.families import Gaussian
 from suffice.families.bernoulli import BernoulliDistributions
 from suffice.families.gaussian import GaussianDistributions
 from suffice.families.multinomial import MultinomialDistributions
 from suffice.families.poisson import PoissonDistributions
-from suffice.families.quadratic import DenseForm, DiagonalForm, SharedForm
+from suffice.families.quadratic import DiagonalForm, SharedForm
 from suffice.joint import JointModel
+from suffice.model_statistics import ModelStatistics
+from suffice.priors import PriorSpec
 
 
 def linear_form(model: JointModel) -> tuple[FloatArray, FloatArray]:
@@ -74,25 +77,20 @@ def boundary_point(model: JointModel) -> FloatArray:
     return np.asarray(0.5 * (mean0 + mean1) - log_odds / distance * delta)
 
 
-def discriminant_directions(model: JointModel) -> tuple[FloatArray, FloatArray, FloatArray]:
+def discriminant_directions(
+    statistics: ModelStatistics, log_prior: FloatArray, prior: PriorSpec
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the mean of all classes, Fisher's directions, d×r, and the share of the variance between that each has.
 
-    They maximise the variance of the class means over that within the classes: the right singular vectors of the
-    whitened, weighted means.
+    They maximise the variance of the class means over that within the classes, whichever covariances the model
+    itself has: the right singular vectors of the weighted class means, whitened by the covariance within.
     """
-    distributions = model.distributions[0]
-    if len(model.distributions) != 1 or not isinstance(distributions, GaussianDistributions):
-        raise AttributeError("discriminant directions need one block of Gaussian columns with a tied covariance")
-    form, share = distributions.form, np.exp(model.log_prior)
+    family = Gaussian(_only_gaussian(statistics).structure.shared)
+    shared = statistics.for_families([family])
+    distributions = family.estimate(shared.joint.blocks[0], prior)  # type: ignore[arg-type]
+    share = np.exp(log_prior)
     center = share @ distributions.means
-    if isinstance(form, DiagonalForm) and len(form.variance) == 1:
-        whitener = np.diag(1.0 / np.sqrt(form.variance[0]))
-    elif isinstance(form, SharedForm):
-        whitener = form.whitener
-    elif isinstance(form, DenseForm) and distributions.family.structure.tied:
-        whitener = form.whiteners[0]
-    else:
-        raise AttributeError("discriminant directions need a tied covariance")
+    whitener = distributions.form.whitener_of(0)
     white = np.sqrt(share)[:, None] * ((distributions.means - center) @ whitener.T)
     _, singular, rows = np.linalg.svd(white, full_matrices=False)
     rank = min(len(share) - 1, len(center))
@@ -103,3 +101,10 @@ def discriminant_directions(model: JointModel) -> tuple[FloatArray, FloatArray, 
     directions = directions * np.sign(directions[largest, np.arange(rank)])
     variance = singular[:rank] ** 2
     return center, directions, variance / variance.sum()
+
+
+def _only_gaussian(statistics: ModelStatistics) -> Gaussian:
+    blocks = statistics.schema.blocks
+    if len(blocks) != 1 or not isinstance(blocks[0].family, Gaussian):
+        raise AttributeError("discriminant directions need one block of Gaussian columns")
+    return blocks[0].family

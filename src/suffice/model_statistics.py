@@ -109,9 +109,7 @@ class ModelStatistics:
         )
 
 
-def collect(
-    classes: NDArray[Any], schema: Schema, joint: JointStatistics, *, declared: bool
-) -> ModelStatistics:
+def collect(classes: NDArray[Any], schema: Schema, joint: JointStatistics, *, declared: bool) -> ModelStatistics:
     """Return the sums of a pass over the rows with their names, in the order of the classes."""
     k = len(classes)
     joint = joint.with_classes(np.arange(len(joint.class_count)), k)
@@ -170,7 +168,8 @@ def _tidy_categories(block: Block, sums: CategoryCounts, categories: dict[int, C
 def _union(mine: Categories, theirs: Categories) -> Categories:
     known = set(mine.values)
     return Categories(
-        (*mine.values, *(value for value in theirs.values if value not in known)), mine.declared or theirs.declared
+        (*mine.values, *(value for value in theirs.values if value not in known)),
+        mine.declared or theirs.declared,
     )
 
 

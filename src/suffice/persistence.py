@@ -53,7 +53,11 @@ def save(model: GenerativeClassifier | ModelStatistics, path: str | os.PathLike[
     ['b']
     """
     arrays: dict[str, NDArray[Any]] = {}
-    header: dict[str, Any] = {"format": FORMAT, "version": FORMAT_VERSION, "written_by": f"suffice {__version__}"}
+    header: dict[str, Any] = {
+        "format": FORMAT,
+        "version": FORMAT_VERSION,
+        "written_by": f"suffice {__version__}",
+    }
     if isinstance(model, ModelStatistics):
         header["model"] = None
         header["statistics"] = _pack_statistics(model, arrays)
@@ -121,13 +125,13 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     try:
         with zipfile.ZipFile(path) as archive:
             if _HEADER not in archive.namelist():
-                raise ModelFileError(f"{path} is a zip file, but not a Suffice model; give a file that suffice.save wrote")
+                raise ModelFileError(
+                    f"{path} is a zip file, but not a Suffice model; give a file that suffice.save wrote"
+                )
             header = json.loads(archive.read(_HEADER))
             _require_known_format(path, header)
             arrays = {
-                name.removesuffix(".npy"): np.lib.format.read_array(
-                    io.BytesIO(archive.read(name)), allow_pickle=False
-                )
+                name.removesuffix(".npy"): np.lib.format.read_array(io.BytesIO(archive.read(name)), allow_pickle=False)
                 for name in archive.namelist()
                 if name.endswith(".npy")
             }
@@ -249,5 +253,3 @@ def _unpack(packed: Any) -> Any:
                 return unpacker(packed)
         raise ValueError(f"a value of an unknown kind: {sorted(packed)}")
     return packed
-
-

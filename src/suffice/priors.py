@@ -108,6 +108,5 @@ def _as_sequence(spec: PriorSpec) -> Sequence[Prior]:
     if isinstance(spec, (list, tuple)) and all(isinstance(prior, Prior) for prior in spec):
         return tuple(spec)
     raise ValueError(
-        f"prior must be 'auto', None (maximum likelihood), a pseudo-count, a Prior or a list of Priors, "
-        f"not {spec!r}"
+        f"prior must be 'auto', None (maximum likelihood), a pseudo-count, a Prior or a list of Priors, not {spec!r}"
     )

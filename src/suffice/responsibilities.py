@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, namespace, to_float64
 
@@ -24,7 +25,7 @@ class Responsibilities(ABC):
     def __len__(self) -> int: ...
 
     @abstractmethod
-    def __getitem__(self, rows: slice) -> Responsibilities: ...
+    def __getitem__(self, rows: slice | NDArray[np.bool_]) -> Responsibilities: ...
 
     @abstractmethod
     def matrix(self, like: Array) -> Array:
@@ -65,7 +66,7 @@ class Labels(Responsibilities):
     def __len__(self) -> int:
         return len(self.codes)
 
-    def __getitem__(self, rows: slice) -> Labels:
+    def __getitem__(self, rows: slice | NDArray[np.bool_]) -> Labels:
         return Labels(self.codes[rows], None if self.weight is None else self.weight[rows], self.n_classes)
 
     def matrix(self, like: Array) -> Array:
@@ -112,7 +113,7 @@ class SoftLabels(Responsibilities):
     def __len__(self) -> int:
         return len(self.weights)
 
-    def __getitem__(self, rows: slice) -> SoftLabels:
+    def __getitem__(self, rows: slice | NDArray[np.bool_]) -> SoftLabels:
         return SoftLabels(self.weights[rows])
 
     def matrix(self, like: Array) -> Array:

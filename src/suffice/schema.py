@@ -110,9 +110,7 @@ def make_schema(table: Table, families: FamilySpec, covariance: Any, unseen: str
     """Return the schema of a table: families read off its types, but for what the user said."""
     if table.n_columns == 0:
         # scikit-learn's words, which its checks look for
-        raise ValueError(
-            f"Found array with 0 feature(s) (shape=({len(table)}, 0)) while a minimum of 1 is required."
-        )
+        raise ValueError(f"Found array with 0 feature(s) (shape=({len(table)}, 0)) while a minimum of 1 is required.")
     groups = _groups(table, families)
     given = {column for columns, _ in groups for column in columns}
     numbers = Gaussian(covariance)
@@ -133,10 +131,7 @@ def make_schema(table: Table, families: FamilySpec, covariance: Any, unseen: str
     merged = [Block(family, tuple(sorted(columns))) for family, columns in blocks.items()]
     ordered = tuple(sorted([*merged, *separate], key=lambda block: block.columns))
     categories = {
-        column: Categories()
-        for block in ordered
-        if isinstance(block.family, Categorical)
-        for column in block.columns
+        column: Categories() for block in ordered if isinstance(block.family, Categorical) for column in block.columns
     }
     return Schema(table.names, table.n_columns, ordered, categories, table.library)
 
@@ -166,7 +161,11 @@ def _groups(table: Table, families: FamilySpec) -> list[tuple[list[int], Family]
 def _find(table: Table, name: Any) -> int:
     if table.names is not None and name in table.names:
         return table.names.index(name)
-    if isinstance(name, (int, np.integer)) and not isinstance(name, bool) and -table.n_columns <= name < table.n_columns:
+    if (
+        isinstance(name, (int, np.integer))
+        and not isinstance(name, bool)
+        and -table.n_columns <= name < table.n_columns
+    ):
         return int(name) % table.n_columns
     known = ", ".join(map(repr, (table.names or range(table.n_columns))[:8]))
     raise ValueError(
@@ -190,9 +189,7 @@ class Encoder:
     def encode(self, table: Table) -> tuple[Any, ...]:
         """Return one block of rows a family; nothing is copied that need not be."""
         return tuple(
-            self._codes(table, block.columns)
-            if isinstance(block.family, Categorical)
-            else table.numbers(block.columns)
+            self._codes(table, block.columns) if isinstance(block.family, Categorical) else table.numbers(block.columns)
             for block in self.schema.blocks
         )
 

@@ -260,9 +260,7 @@ class Moments(Statistics):
     def _about(self, center: FloatArray, delta: FloatArray | None) -> Self:
         if delta is None or not delta.any():
             return self
-        return type(self)(
-            self.count, center, self.first + self.count * delta, self.second + self._moved(delta)
-        )
+        return type(self)(self.count, center, self.first + self.count * delta, self.second + self._moved(delta))
 
 
 def _check_subtraction(left: FloatArray, before: FloatArray) -> None:
@@ -405,6 +403,4 @@ class JointStatistics:
         """Return the same sums with class i moved to ``positions[i]`` of `n_classes`."""
         class_count = np.zeros(n_classes)
         class_count[positions] = self.class_count
-        return JointStatistics(
-            class_count, tuple(block.with_classes(positions, n_classes) for block in self.blocks)
-        )
+        return JointStatistics(class_count, tuple(block.with_classes(positions, n_classes) for block in self.blocks))

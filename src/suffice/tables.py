@@ -318,9 +318,11 @@ class FrameTable(_ColumnTable):
     def __init__(self, frame: Any) -> None:
         native = frame.to_native()
         labels = list(getattr(native, "columns", frame.columns)) if _is_pandas(frame) else list(frame.columns)
-        repeated = sorted({str(label) for label in labels if labels.count(label) > 1}) if len(
-            set(labels)
-        ) != len(labels) else []
+        repeated = (
+            sorted({str(label) for label in labels if labels.count(label) > 1})
+            if len(set(labels)) != len(labels)
+            else []
+        )
         if repeated:
             raise ValueError(
                 f"column names must be unique, but {', '.join(map(repr, repeated))} occurs more than once; rename "

@@ -10,9 +10,7 @@ from suffice.engines.base import Engine, Rows
 class MemoryEngine(Engine):
     """Takes sums over arrays in memory, in chunks that fit the cache."""
 
-    def __init__(
-        self, rows: Rows, n_jobs: int | None = None, progress: Callable[[int], None] | None = None
-    ) -> None:
+    def __init__(self, rows: Rows, n_jobs: int | None = None, progress: Callable[[int], None] | None = None) -> None:
         super().__init__(n_jobs, progress)
         self.rows = rows
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
@@ -26,6 +27,7 @@ from suffice.linear import boundary_point, linear_form
 from suffice.model_statistics import ModelStatistics
 from suffice.priors import PriorSpec, PseudoCount, check_prior
 from suffice.schema import Schema, make_schema
+from suffice.statistics import DiagonalMoments, Moments
 from suffice.tables import Table
 
 
@@ -144,9 +146,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         coder = LabelCoder(known.classes, declared=known.declared)
         return self._adopt(known + self._gather(X, y, sample_weight, coder, known.schema))
 
-    def _gather(
-        self, X: Any, y: Any, sample_weight: Any, coder: LabelCoder, schema: Schema | None
-    ) -> ModelStatistics:
+    def _gather(self, X: Any, y: Any, sample_weight: Any, coder: LabelCoder, schema: Schema | None) -> ModelStatistics:
         known = [] if schema is None else [schema]
 
         def schema_of(table: Table) -> Schema:
@@ -155,7 +155,9 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             known[0].check(table, type(self).__name__)
             return known[0]
 
-        return learning.gather(X, y, sample_weight, schema_of=schema_of, coder=coder, n_jobs=self.n_jobs)
+        statistics = learning.gather(X, y, sample_weight, schema_of=schema_of, coder=coder, n_jobs=self.n_jobs)
+        _warn_of_incomplete_rows(statistics)
+        return statistics
 
     @classmethod
     def from_statistics(cls, statistics: ModelStatistics, **params: Any) -> Self:
@@ -188,7 +190,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
                 wanted = as_family(self.families)
                 if type(wanted) is not type(family):
                     raise NotKeptError(
-                        f"the statistics were taken for {family!r}, from which {wanted!r} cannot be estimated; fit again"
+                        f"the statistics were taken for {family!r}, from which {wanted!r} cannot be estimated; refit"
                     )
                 family = wanted
             elif isinstance(family, Gaussian):
@@ -240,8 +242,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             share = np.asarray(given, dtype=np.float64)
             if share.shape != (len(classes),) or not (share >= 0).all() or not np.isclose(share.sum(), 1.0):
                 raise ValueError(
-                    f"class_prior must be {len(classes)} probabilities that sum to 1, in the order of {classes}, but is "
-                    f"{share.tolist()}"
+                    f"class_prior must be {len(classes)} probabilities that sum to 1, in the order of {classes}, "
+                    f"but is {share.tolist()}"
                 )
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(share))
@@ -250,13 +252,12 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
 
     def _score(self, kernel: Any, X: Any) -> NDArray[Any]:
         check_is_fitted(self, "statistics_")
-        return learning.score(
-            X, self.schema_, kernel, self._joint, estimator=type(self).__name__, n_jobs=self.n_jobs
-        )
+        return learning.score(X, self.schema_, kernel, self._joint, estimator=type(self).__name__, n_jobs=self.n_jobs)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of each row: the most probable one, unless a threshold or a cost matrix decides."""
-        return np.asarray(self.classes_[decide(self.predict_proba(X), self.classes_, self.threshold, self.cost)])
+        probabilities = self.predict_proba(X)
+        return np.asarray(self.classes_[decide(probabilities, self.classes_, self.threshold, self.cost)])
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return p(c | x), n×k, columns in the order of `classes_`."""
@@ -370,6 +371,22 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
+
+
+def _warn_of_incomplete_rows(statistics: ModelStatistics) -> None:
+    """Say how many rows could not be used where covariances need every cell."""
+    weight = statistics.class_count.sum()
+    for block, sums in zip(statistics.schema.blocks, statistics.joint.blocks, strict=True):
+        if isinstance(sums, Moments) and not isinstance(sums, DiagonalMoments):
+            left_out = weight - sums.count.sum()
+            if left_out > 1e-9 * weight:
+                warnings.warn(
+                    f"rows with missing cells were left out of the covariances of {len(block.columns)} columns: "
+                    f"{left_out:g} of {weight:g} by weight. Learning a full or tied covariance from them comes later; "
+                    f"covariance='diagonal' uses every cell now. Prediction uses the cells that a row has.",
+                    UserWarning,
+                    stacklevel=4,
+                )
 
 
 def _squared_distances(chunk: Chunk, model: JointModel) -> FloatArray:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from suffice import learning
 from suffice._arrays import FloatArray, to_float64
-from suffice.covariance import as_structure
 from suffice.engines.base import Chunk
 from suffice.estimators.classifier import GenerativeClassifier
 from suffice.families import Gaussian
+from suffice.families.base import observed_cells
 from suffice.linear import discriminant_directions
 from suffice.priors import PriorSpec
 
@@ -57,14 +55,10 @@ class NaiveBayes(GenerativeClassifier):
         self.n_jobs = n_jobs
 
 
-def _has_directions(model: GaussianDiscriminant) -> bool:
-    return as_structure(model.covariance).tied
-
-
 class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GenerativeClassifier):
     """Gaussian discriminant analysis: linear with a tied covariance, quadratic with a full one.
 
-    All columns are Gaussian. With a tied covariance `transform` projects onto Fisher's discriminant directions, and
+    All columns are Gaussian. `transform` projects onto Fisher's discriminant directions. With a tied covariance
     `coef_`, `intercept_` and `boundary_point_` are the linear form of the posterior.
 
     Parameters
@@ -77,7 +71,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     Attributes
     ----------
     scalings_ : array of shape (d, r)
-        Fisher's directions, for tied structures.
+        Fisher's directions.
     explained_variance_ratio_ : array of shape (r,)
         The share of the variance between the classes along each of them.
 
@@ -115,11 +109,10 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         """All columns are Gaussian."""
         return Gaussian(self.covariance)
 
-    @available_if(_has_directions)
     def transform(self, X: Any) -> FloatArray:
-        """Return the rows along Fisher's discriminant directions, n×r; rows must have no missing cells."""
+        """Return the rows along Fisher's discriminant directions, n×r, NaN for rows with missing cells."""
         check_is_fitted(self, "statistics_")
-        center, directions, _ = discriminant_directions(self._joint)
+        center, directions, _ = self._directions()
         return learning.score(
             X,
             self.schema_,
@@ -132,14 +125,17 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     @property
     def scalings_(self) -> FloatArray:
         """Fisher's directions, d×r."""
-        self._linear()
-        return discriminant_directions(self._joint)[1]
+        return self._directions()[1]
 
     @property
     def explained_variance_ratio_(self) -> FloatArray:
         """The share of the variance between the classes along each direction."""
-        self._linear()
-        return discriminant_directions(self._joint)[2]
+        return self._directions()[2]
+
+    def _directions(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        if not hasattr(self, "statistics_"):
+            raise AttributeError("the model is not fitted yet, so it has no discriminant directions")
+        return discriminant_directions(self.statistics_, self.class_log_prior_, self.prior)
 
     @property
     def _n_features_out(self) -> int:
@@ -151,10 +147,5 @@ def _project(chunk: Chunk, params: tuple[FloatArray, FloatArray]) -> FloatArray:
     center, directions = params
     rows = chunk.blocks[0]
     dense = to_float64(rows.toarray() if hasattr(rows, "toarray") else rows)
-    if not np.isfinite(dense).all():
-        row, column = (int(i) for i in np.argwhere(~np.isfinite(dense))[0])
-        raise ValueError(
-            f"a projection needs every cell, but column number {column} holds {dense[row, column]} (NaN or inf) in row "
-            f"{row} of its chunk; drop such rows"
-        )
+    observed_cells(dense)
     return (dense - center) @ directions

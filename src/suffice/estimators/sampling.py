@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,6 @@ def _frame(library: str, columns: dict[str, NDArray[Any]]) -> Any:
 
     data = {name: column.tolist() for name, column in columns.items()}
     try:
-        return nw.from_dict(data, backend=library).to_native()
+        return nw.from_dict(data, backend=cast(Any, library)).to_native()
     except (ImportError, ModuleNotFoundError):
         return None

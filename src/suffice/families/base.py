@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, namespace, rows_to_columns, to_float64
+from suffice._arrays import (
+    Array,
+    FloatArray,
+    IntArray,
+    as_like,
+    issparse,
+    namespace,
+    rows_to_columns,
+    to_float64,
+)
 from suffice.errors import EstimateError, InvalidCellError
 from suffice.priors import Prior, PriorSpec, PseudoCount
 from suffice.responsibilities import Labels, Responsibilities
@@ -68,9 +77,7 @@ class Family(ABC):
     def estimate(self, statistics: Any, prior: PriorSpec = "auto") -> Distributions:
         """Return the distributions that the sums and the prior give; ``prior=None`` is maximum likelihood."""
 
-    def fit(
-        self, x: ArrayLike, sample_weight: ArrayLike | None = None, *, prior: PriorSpec = None
-    ) -> Distribution:
+    def fit(self, x: ArrayLike, sample_weight: ArrayLike | None = None, *, prior: PriorSpec = None) -> Distribution:
         """Return the one distribution that fits the rows of `x`, by maximum likelihood unless a prior is given."""
         values = self.encode(x)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)

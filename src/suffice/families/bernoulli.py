@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -98,7 +98,7 @@ class BernoulliDistributions(Distributions):
     """Bernoulli columns with their probabilities, k×d."""
 
     probability: FloatArray
-    family: ClassVar[Family] = Bernoulli()
+    family: Bernoulli = field(default_factory=Bernoulli, init=False)
 
     @property
     def n_classes(self) -> int:
@@ -129,7 +129,7 @@ class BernoulliDistributions(Distributions):
             scores = x @ eta + as_like(log_no.sum(1), x)
             if bool(xp.all(xp.isfinite(scores))):
                 return scores
-            observed = self.family._check(x)  # type: ignore[attr-defined]
+            observed = self.family._check(x)
             assert observed is not None
             return without_holes(x, observed) @ eta + xp.astype(observed, x.dtype) @ as_like(log_no, x).T
         observed = observed_cells(x, what="Bernoulli cells")

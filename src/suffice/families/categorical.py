@@ -71,7 +71,7 @@ class Categorical(Family):
         """Return the arguments that make this family again."""
         return {"unseen": self.unseen}
 
-    def encode(self, x: ArrayLike) -> Codes:
+    def encode(self, x: ArrayLike | Codes) -> Codes:
         """Return integers as they are, as numbers of values; -1 is missing."""
         if isinstance(x, Codes):
             return x
@@ -83,9 +83,7 @@ class Categorical(Family):
             )
         return Codes(codes.astype(np.intp), codes.max(0, initial=-1) + 1)
 
-    def fit(
-        self, x: ArrayLike, sample_weight: ArrayLike | None = None, *, prior: PriorSpec = None
-    ) -> Distribution:
+    def fit(self, x: ArrayLike, sample_weight: ArrayLike | None = None, *, prior: PriorSpec = None) -> Distribution:
         """Return the one distribution that fits the rows of `x`, whose cells may be any values."""
         values = rows_to_columns(np.asarray(x))
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
@@ -160,7 +158,7 @@ class _Values(Categorical):
         super().__init__(family.unseen)
         self._numbers = [{value: number for number, value in enumerate(known.tolist())} for known in values]
 
-    def encode(self, x: ArrayLike) -> Codes:
+    def encode(self, x: ArrayLike | Codes) -> Codes:
         columns = rows_to_columns(np.asarray(x))
         codes = [[known.get(v, UNSEEN) for v in columns[:, j].tolist()] for j, known in enumerate(self._numbers)]
         return Codes(np.array(codes, dtype=np.intp).T, np.array([len(known) for known in self._numbers]))
@@ -176,7 +174,7 @@ class CategoricalDistributions(Distributions):
     probability: FloatArray
     sizes: IntArray
     unseen_mass: FloatArray
-    family: Family = Categorical()  # noqa: RUF009 - immutable in use
+    family: Categorical
 
     @property
     def n_classes(self) -> int:

@@ -13,7 +13,6 @@ from suffice.covariance import Covariance, as_structure, prior_mean
 from suffice.families.base import (
     Distributions,
     Family,
-    invalid_cell,
     observed_cells,
     require_rows,
     weighted_counts,
@@ -103,7 +102,7 @@ class Gaussian(Family):
             return GaussianDistributions(self, first / precision, 1.0 / precision)
         covariance = np.linalg.solve(precision, np.broadcast_to(np.eye(first.shape[-1]), precision.shape))
         mean = np.linalg.solve(precision, first[..., None])[..., 0]
-        return GaussianDistributions(self, mean, covariance)
+        return GaussianDistributions(self, np.asarray(mean, np.float64), np.asarray(covariance, np.float64))
 
     def from_moments(self, moments: FloatArray) -> GaussianDistributions:
         """Return μ = E x and Σ = E xxᵀ − μμᵀ."""
@@ -285,20 +284,23 @@ def _means(x: Array, responsibilities: Responsibilities) -> FloatArray | None:
     return np.divide(sums, totals, out=np.zeros_like(sums), where=totals > 0)
 
 
-def _dense_means(x: Array, responsibilities: Responsibilities) -> FloatArray:
+def _complete_rows(x: Array, responsibilities: Responsibilities) -> tuple[Array, Responsibilities, FloatArray]:
+    """Return the rows without holes, with their responsibilities and class means.
+
+    Covariances need both cells of a pair, so a row with a hole adds nothing here; its class count is short by
+    it, from which the estimator knows to say so.
+    """
     means = _means(x, responsibilities)
-    if means is None:
-        observed = observed_cells(x)
-        if observed is not None:
-            raise invalid_cell(
-                x,
-                ~observed,
-                "a full or tied covariance cannot be learned from rows with missing cells yet",
-                "use covariance='diagonal', which leaves a missing cell out exactly, or drop or fill such rows "
-                "yourself (prediction with holes works: it uses the marginal Gaussian)",
-            )
+    if means is not None:
+        return x, responsibilities, means
+    observed = observed_cells(x)
+    if observed is None:
         raise ValueError("the numbers are too large to be summed in float64; rescale the columns")
-    return means
+    complete = namespace(x).all(observed, axis=1)
+    rows, members = x[complete], responsibilities[to_float64(complete) > 0]
+    means = _means(rows, members)
+    assert means is not None
+    return rows, members, means
 
 
 def _centred(x: Array, centers: FloatArray, responsibilities: Responsibilities) -> tuple[FloatArray, Array]:
@@ -374,7 +376,7 @@ def _sparse_moments(x: Array, responsibilities: Responsibilities) -> DiagonalMom
 
 
 def _tied_moments(x: Array, responsibilities: Responsibilities) -> TiedMoments:
-    means = _dense_means(x, responsibilities)
+    x, responsibilities, means = _complete_rows(x, responsibilities)
     of_rows = responsibilities.rows_of(means, x)
     if of_rows is None:
         full = _full_moments(x, responsibilities)
@@ -386,7 +388,7 @@ def _tied_moments(x: Array, responsibilities: Responsibilities) -> TiedMoments:
 
 
 def _full_moments(x: Array, responsibilities: Responsibilities) -> FullMoments:
-    means = _dense_means(x, responsibilities)
+    x, responsibilities, means = _complete_rows(x, responsibilities)
     k, d = means.shape
     first, second = np.zeros((k, d)), np.zeros((k, d, d))
     for c, rows, weight in responsibilities.groups(x):

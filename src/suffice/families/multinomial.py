@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -76,7 +76,10 @@ class Multinomial(Family):
         observed = observed_cells(x, what="the counts of a bag")
         if observed is not None:
             raise invalid_cell(
-                x, ~observed, "a bag of counts has no holes", "write 0 for a word that does not occur, or drop the row"
+                x,
+                ~observed,
+                "a bag of counts has no holes",
+                "write 0 for a word that does not occur, or drop the row",
             )
         require_not_negative(x, "the counts of a Multinomial must not be negative")
 
@@ -101,7 +104,7 @@ class MultinomialDistributions(Distributions):
 
     probability: FloatArray
     mean_size: FloatArray
-    family: ClassVar[Family] = Multinomial()
+    family: Multinomial = field(default_factory=Multinomial, init=False)
 
     @property
     def n_classes(self) -> int:
@@ -122,7 +125,7 @@ class MultinomialDistributions(Distributions):
 
     def score(self, x: Array, common: bool = True) -> Array:
         """Return x·log p, and the multinomial coefficient if asked for what all classes share."""
-        self.family._check(x)  # type: ignore[attr-defined]
+        self.family._check(x)
         scores = log_product(x, log_of(self.probability))
         return scores + self.family.log_base_measure(x)[:, None] if common else scores
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -87,7 +87,7 @@ class PoissonDistributions(Distributions):
     """Poisson columns with their rates, k×d."""
 
     rate: FloatArray
-    family: ClassVar[Family] = Poisson()
+    family: Poisson = field(default_factory=Poisson, init=False)
 
     @property
     def n_classes(self) -> int:

@@ -52,6 +52,10 @@ class QuadraticForm(ABC):
     def contributions(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the log-densities split over the columns, n×d×k, and what is left, (k,)."""
 
+    @abstractmethod
+    def whitener_of(self, c: int) -> FloatArray:
+        """Return L⁻¹ with L Lᵀ = Σ_c, d×d."""
+
     def score_observed(self, x: Array, observed: Array) -> Array:
         """Return the log-densities of the cells that are there, where columns are independent."""
         raise TypeError("only columns that are independent given the class can be left out one by one")
@@ -81,6 +85,10 @@ class DiagonalForm(QuadraticForm):
                 column=j,
             )
         return cls(means, compact, means.mean(0))
+
+    def whitener_of(self, c: int) -> FloatArray:
+        """Return the reciprocal standard deviations of a class on a diagonal."""
+        return np.diag(1.0 / np.sqrt(np.broadcast_to(self.variance, self.means.shape)[c]))
 
     def _normaliser(self) -> FloatArray:
         """Return −½ log 2πσ² of each column, (k or 1)×d."""
@@ -150,7 +158,9 @@ def _whitener(covariance: FloatArray, c: int) -> tuple[FloatArray, float]:
     if not (scale > 0).all():
         j = int(np.argmin(scale))
         raise EstimateError(
-            "the covariance of class {of_class} is singular: column {of_column} is constant; " + remedy, c=c, column=j
+            "the covariance of class {of_class} is singular: column {of_column} is constant; " + remedy,
+            c=c,
+            column=j,
         )
     correlation = covariance / np.outer(scale, scale)
     try:
@@ -161,7 +171,8 @@ def _whitener(covariance: FloatArray, c: int) -> tuple[FloatArray, float]:
     if pivots.min() < 1e-7:
         rank = np.linalg.matrix_rank(correlation, tol=1e-12)
         raise EstimateError(
-            f"the covariance of class {{of_class}} is singular: it has rank {rank} of {len(scale)}; {remedy}", c=c
+            f"the covariance of class {{of_class}} is singular: it has rank {rank} of {len(scale)}; {remedy}",
+            c=c,
         )
     whitener = solve_triangular(factor, np.diag(1.0 / scale), lower=True)
     return whitener, 2.0 * float(np.log(pivots).sum() + np.log(scale).sum())
@@ -186,6 +197,10 @@ class SharedForm(QuadraticForm):
     def precision(self) -> FloatArray:
         """Return Σ⁻¹, 1×d×d."""
         return (self.whitener.T @ self.whitener)[None]
+
+    def whitener_of(self, c: int) -> FloatArray:
+        """Return the whitener that all classes share."""
+        return self.whitener
 
     def directions(self) -> FloatArray:
         """Return Σ⁻¹(μ_c − origin), k×d."""
@@ -252,6 +267,10 @@ class DenseForm(QuadraticForm):
     def precision(self) -> FloatArray:
         """Return Σ⁻¹, k×d×d."""
         return self.whiteners.transpose(0, 2, 1) @ self.whiteners
+
+    def whitener_of(self, c: int) -> FloatArray:
+        """Return the whitener of a class."""
+        return np.asarray(self.whiteners[c])
 
     def _constants(self) -> FloatArray:
         return -0.5 * (self.means.shape[1] * _LOG_2PI + self.log_determinants)
