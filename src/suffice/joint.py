@@ -82,7 +82,8 @@ def _scores(chunk: Chunk, model: JointModel, *, common: bool) -> FloatArray:
     total: Array = None
     for block, distributions, rows in model.parts(chunk):
         try:
-            scores = distributions.score(rows, common)
+            with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is looked into there
+                scores = distributions.score(rows, common)
         except InvalidCellError as error:
             raise error.named(block.columns, model.schema.labels) from None
         total = scores if total is None else total + _in_library_of(scores, total)

@@ -222,8 +222,8 @@ def _require_classes(labels: NDArray[Any]) -> None:
         fractional = there[there != np.floor(there)]
         if len(fractional):
             raise ValueError(
-                f"Unknown label type: continuous. Labels must be classes, but y holds {fractional[0]:g}; bin it, or use "
-                f"a regression model"
+                f"Unknown label type: continuous. Labels must be classes, but y holds {fractional[0]:g}; bin it, or "
+                f"use a regression model"
             )
 
 

@@ -51,8 +51,8 @@ def _gaussian(distributions: GaussianDistributions) -> tuple[FloatArray, FloatAr
         w = (form.means - form.origin) / form.variance
     else:
         raise AttributeError(
-            f"the log-odds of Gaussians with covariance={distributions.family.structure.name!r} are quadratic, so there "
-            f"is no coef_; a tied covariance makes them linear"
+            f"the log-odds of Gaussians with covariance={distributions.family.structure.name!r} are quadratic, so "
+            f"there is no coef_; a tied covariance makes them linear"
         )
     return w, -((0.5 * (form.means - form.origin) + form.origin) * w).sum(1)
 

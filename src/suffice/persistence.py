@@ -11,6 +11,7 @@ import json
 import os
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -135,7 +136,9 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
                 for name in archive.namelist()
                 if name.endswith(".npy")
             }
-    except (zipfile.BadZipFile, EOFError, json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError) as error:
+        if isinstance(error, ModelFileError):
+            raise
         raise ModelFileError(
             f"{path} is not a Suffice model file, or is damaged or cut short ({error}); give a whole file that "
             f"suffice.save wrote"
@@ -148,8 +151,8 @@ def _require_known_format(path: Path, header: Any) -> None:
         raise ModelFileError(f"{path} is not a Suffice model file; give a file that suffice.save wrote")
     if header.get("version") != FORMAT_VERSION:
         raise ModelFileError(
-            f"{path} has format version {header.get('version')!r}, written by {header.get('written_by')!r}, but suffice "
-            f"{__version__} reads version {FORMAT_VERSION}; update suffice"
+            f"{path} has format version {header.get('version')!r}, written by {header.get('written_by')!r}, but "
+            f"suffice {__version__} reads version {FORMAT_VERSION}; update suffice"
         )
     if header.get("model") is not None and header["model"] not in _MODELS:
         raise ModelFileError(f"{path} holds a model of the unknown kind {header['model']!r}; update suffice")
@@ -190,6 +193,9 @@ def _unpack_statistics(packed: Mapping[str, Any], arrays: Mapping[str, NDArray[A
         own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
         sums.append(statistics_from_arrays(entry["statistics"], own))
     names = packed["names"]
+    read = sorted(column for block in blocks for column in block.columns)
+    if read != list(range(packed["n_columns"])) or (names is not None and len(names) != len(read)):
+        raise ValueError(f"the blocks read the columns {read} of {packed['n_columns']}")
     schema = Schema(
         None if names is None else tuple(names),
         packed["n_columns"],

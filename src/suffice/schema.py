@@ -103,7 +103,6 @@ def _some(names: Sequence[str]) -> str:
 
 
 FamilySpec = Any
-_KINDS: dict[Kind, type[Family]] = {Kind.BOOLEAN: Bernoulli, Kind.CATEGORY: Categorical}
 
 
 def make_schema(table: Table, families: FamilySpec, covariance: Any, unseen: str) -> Schema:
@@ -113,14 +112,12 @@ def make_schema(table: Table, families: FamilySpec, covariance: Any, unseen: str
         raise ValueError(f"Found array with 0 feature(s) (shape=({len(table)}, 0)) while a minimum of 1 is required.")
     groups = _groups(table, families)
     given = {column for columns, _ in groups for column in columns}
-    numbers = Gaussian(covariance)
+    numbers, words = Gaussian(covariance), Categorical(unseen)
     blocks: dict[Family, list[int]] = {}
     for column in range(table.n_columns):
         if column not in given:
-            kind = table.kind(column)
-            family = numbers if kind is Kind.NUMBER else _KINDS[kind]()
-            family = Categorical(unseen) if isinstance(family, Categorical) else family
-            blocks.setdefault(family, []).append(column)
+            automatic = {Kind.NUMBER: numbers, Kind.BOOLEAN: Bernoulli(), Kind.CATEGORY: words}
+            blocks.setdefault(automatic[table.kind(column)], []).append(column)
     separate: list[Block] = []
     for columns, family in groups:
         # columns that are independent anyway share one block, which is the same model and faster

@@ -9,10 +9,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from suffice.tables import ArrayTable, Table, as_table
 
 #: rows that are encoded at a time, where encoding is needed
 BATCH_ROWS = 65_536
+#: cells that are encoded at a time, where rows are wide
+BATCH_CELLS = 1_000_000
 
 Batch = tuple[Table, Any, Any]  # the rows, their labels and their weights
 
@@ -26,7 +30,7 @@ class Source(ABC):
 
 
 class MemorySource(Source):
-    """A table in memory, cut into batches."""
+    """A table in memory with its labels and weights, whole or cut into batches."""
 
     def __init__(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
         self.table = as_table(X)
@@ -39,9 +43,29 @@ class MemorySource(Source):
         return isinstance(self.table, ArrayTable)
 
     def batches(self) -> Iterator[Batch]:
-        """Yield the table in batches; labels and weights are the caller's to cut."""
-        for start in range(0, len(self.table), BATCH_ROWS):
-            yield self.table.rows(start, min(start + BATCH_ROWS, len(self.table))), None, None
+        """Yield the rows in batches, so that only a few are ever encoded at a time."""
+        n = len(self.table)
+        y, weight = _sliceable(self.y, n, "y"), _sliceable(self.sample_weight, n, "sample_weight")
+        size = min(BATCH_ROWS, max(BATCH_CELLS // self.table.n_columns, 1024))
+        for start in range(0, n, size):
+            rows = slice(start, min(start + size, n))
+            yield self.table.rows(rows.start, rows.stop), y and y(rows), weight and weight(rows)
+
+
+def _sliceable(values: Any, n_rows: int, name: str) -> Callable[[slice], Any] | None:
+    """Return a function that cuts labels or weights into batches; None where there are none."""
+    if values is None:
+        return None
+    if isinstance(values, (list, tuple, int, float)):
+        values = np.asarray(values)
+    if np.ndim(values) == 0 and not hasattr(values, "__len__"):
+        return lambda rows: np.full(rows.stop - rows.start, values)
+    if len(values) != n_rows:
+        raise ValueError(
+            f"there must be one label and one weight a row, but X has {n_rows} rows and {name} has {len(values)}"
+        )
+    by_place = getattr(values, "iloc", values)  # pandas slices by label unless told otherwise
+    return lambda rows: by_place[rows]
 
 
 class Stream(Source):

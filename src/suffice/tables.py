@@ -298,6 +298,7 @@ class ObjectTable(_ColumnTable):
 def _frame(X: Any) -> FrameTable | None:
     import narwhals.stable.v2 as nw
 
+    _require_unique_names(X)
     try:
         frame = nw.from_native(X, eager_only=True)
     except TypeError:
@@ -312,22 +313,19 @@ def _frame(X: Any) -> FrameTable | None:
     return FrameTable(frame)
 
 
+def _require_unique_names(X: Any) -> None:
+    """Refuse what pandas and Arrow allow; polars does not, and asking a lazy frame for its names is work."""
+    labels = list(X.columns) if hasattr(X, "iloc") else list(getattr(X, "column_names", ()))
+    if len(set(labels)) < len(labels):
+        repeated = ", ".join(repr(label) for label in dict.fromkeys(labels) if labels.count(label) > 1)
+        raise ValueError(f"column names must be unique, but {repeated} occurs more than once; rename the columns")
+
+
 class FrameTable(_ColumnTable):
     """A data frame of pandas, polars, Arrow or any other library that narwhals reads eagerly."""
 
     def __init__(self, frame: Any) -> None:
-        native = frame.to_native()
-        labels = list(getattr(native, "columns", frame.columns)) if _is_pandas(frame) else list(frame.columns)
-        repeated = (
-            sorted({str(label) for label in labels if labels.count(label) > 1})
-            if len(set(labels)) != len(labels)
-            else []
-        )
-        if repeated:
-            raise ValueError(
-                f"column names must be unique, but {', '.join(map(repr, repeated))} occurs more than once; rename "
-                f"the columns"
-            )
+        labels = list(frame.to_native().columns) if frame.implementation.is_pandas_like() else list(frame.columns)
         strings = sum(isinstance(label, str) for label in labels)
         if 0 < strings < len(labels):
             # scikit-learn's rule, in its words
@@ -397,10 +395,6 @@ class FrameTable(_ColumnTable):
         return factorize_series(self.series(column))
 
 
-def _is_pandas(frame: Any) -> bool:
-    return bool(frame.implementation.is_pandas_like())
-
-
 def _what(cell: Any) -> str:
     return "text" if isinstance(cell, str) else f"a {type(cell).__name__}"
 
@@ -459,11 +453,14 @@ def _factorize_list(values: list[Any]) -> Factorized:
 
 
 def factorize_series(series: Any) -> Factorized:
-    """Return the distinct values of a narwhals series, by its library's own hashing."""
+    """Return the distinct values of a narwhals series, by its library's own hashing.
+
+    The categories of pandas and the enums of polars are declared. Arrow's dictionaries and polars' categoricals are
+    not: they are a way of storing words, and hold what a batch happened to hold.
+    """
     import narwhals.stable.v2 as nw
 
     native, implementation = series.to_native(), series.implementation
-    declared = isinstance(series.dtype, (nw.Categorical, nw.Enum))
     if implementation.is_pandas():
         import pandas as pd
 
@@ -480,7 +477,7 @@ def factorize_series(series: Any) -> Factorized:
         if isinstance(encoded, pa.ChunkedArray):
             encoded = encoded.chunk(0) if encoded.num_chunks else pa.array([], native.type).dictionary_encode()
         codes = encoded.indices.fill_null(MISSING).to_numpy(zero_copy_only=False)
-        return Factorized(codes.astype(np.intp), encoded.dictionary.to_pylist(), declared)
+        return Factorized(codes.astype(np.intp), encoded.dictionary.to_pylist())
     if implementation.is_polars():
         if isinstance(series.dtype, nw.Enum):
             codes = native.to_physical().cast(int).fill_null(MISSING).to_numpy()

@@ -56,14 +56,20 @@ class Rows:
         )
 
     def chunk_rows(self) -> int:
-        """Return how many rows of these make a chunk that fits the cache."""
+        """Return how many rows of these make a chunk that fits the cache.
+
+        A chunk of few, wide sparse rows would cost more to merge than to sum, so it is at least as heavy as its sums.
+        """
         width = sum(_bytes_a_row(block) for block in self.blocks)
-        return int(np.clip(CHUNK_BYTES // max(width, 1), 256, 16_384))
+        rows = int(np.clip(CHUNK_BYTES // max(width, 1), 256, 16_384))
+        n_classes = 1 if self.responsibilities is None else self.responsibilities.n_classes
+        heavy = [n_classes * 8.0 * block.shape[1] / _bytes_a_row(block) for block in self.blocks if issparse(block)]
+        return max(rows, *(int(least) for least in heavy), 1)
 
 
 def _bytes_a_row(block: Any) -> float:
     if issparse(block):
-        return 12.0 * block.nnz / max(block.shape[0], 1)
+        return max(12.0 * block.nnz / max(block.shape[0], 1), 1.0)
     return 8.0 * float(block.shape[1])
 
 
@@ -145,7 +151,7 @@ class Engine(ABC):
             try:
                 for task in _chain(first, second, tasks):
                     waiting.append((task, pool.submit(work, task, kernel, params)))
-                    if len(waiting) > 2 * self.n_threads:
+                    if len(waiting) > self.n_threads + 1:
                         task, future = waiting.popleft()
                         yield self._done(task, future.result())
                 while waiting:
@@ -162,7 +168,7 @@ class Engine(ABC):
     def _tasks(self) -> Iterator[Task]:
         for rows in self.batches():
             size, n = rows.chunk_rows(), len(rows)
-            step = size * CHUNKS_PER_TASK
+            step = size * CHUNKS_PER_TASK if size <= 16_384 else size
             for start in range(0, n, step):
                 stop = min(start + step, n)
                 yield Task(rows, [(s, min(s + size, stop)) for s in range(start, stop, size)])

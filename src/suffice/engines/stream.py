@@ -19,6 +19,8 @@ class StreamEngine(Engine):
     ----------
     open_batches : callable
         Returns a fresh iterator over the batches, for each pass.
+    n_rows : int or None
+        How many rows there are in all, where that is known beforehand.
     """
 
     def __init__(
@@ -26,9 +28,16 @@ class StreamEngine(Engine):
         open_batches: Callable[[], Iterable[Rows]],
         n_jobs: int | None = None,
         progress: Callable[[int], None] | None = None,
+        n_rows: int | None = None,
     ) -> None:
         super().__init__(n_jobs, progress)
         self._open = open_batches
+        self._n_rows = n_rows
+
+    @property
+    def n_rows(self) -> int | None:
+        """How many rows there are, where that is known beforehand."""
+        return self._n_rows
 
     def batches(self) -> Iterator[Rows]:
         """Yield the batches in order, the next one being read meanwhile."""

@@ -1,0 +1,69 @@
+"""python -m benchmarks: every job with scikit-learn and with us, and the ratio."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from typing import Any
+
+import sklearn
+
+import suffice
+from benchmarks.jobs import Job, jobs
+from benchmarks.measure import gemm_rate, median_seconds, read_bandwidth
+
+
+def run(job: Job, repeats: int, gemm: float, bandwidth: float) -> dict[str, Any]:
+    theirs, their_peak, their_result = median_seconds(job.theirs, repeats)
+    ours, our_peak, our_result = median_seconds(job.ours, repeats)
+    if not job.same(their_result, our_result):
+        raise SystemExit(f"{job.name}: the two do not give the same answer")
+    limit = max(job.operations / gemm, job.data_bytes / bandwidth)
+    return {
+        "job": job.name,
+        "scikit-learn s": theirs,
+        "suffice s": ours,
+        "ratio": theirs / ours,
+        "scikit-learn peak MB": their_peak,
+        "suffice peak MB": our_peak,
+        "share of the limit": limit / ours,
+        "limit": "GEMM" if job.operations / gemm > job.data_bytes / bandwidth else "memory",
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the rows, three repeats")
+    parser.add_argument("--json", action="store_true", help="print JSON and nothing else")
+    parser.add_argument("--only", default="", help="only the jobs whose name holds this")
+    options = parser.parse_args()
+    scale, repeats = (0.1, 3) if options.quick else (1.0, 5)
+    gemm, bandwidth = gemm_rate(), read_bandwidth()
+    results = []
+    if not options.json:
+        print(f"suffice {suffice.__version__} against scikit-learn {sklearn.__version__}, median of {repeats}")
+        print(f"limits of this machine: GEMM {gemm / 1e9:.0f} GFLOP/s, reading {bandwidth / 1e9:.1f} GB/s\n")
+        print(f"{'job':58} {'sklearn s':>9} {'ours s':>8} {'ratio':>7} {'peak MB':>8} {'of the limit':>16}")
+    for job in jobs(scale):
+        if options.only.lower() not in job.name.lower():
+            continue
+        row = run(job, repeats, gemm, bandwidth)
+        results.append(row)
+        if not options.json:
+            share = f"{row['share of the limit']:.0%} of {row['limit']}"
+            print(
+                f"{row['job']:58} {row['scikit-learn s']:9.3f} {row['suffice s']:8.3f} {row['ratio']:6.1f}× "
+                f"{row['suffice peak MB']:8.0f} {share:>16}",
+                flush=True,
+            )
+    mean = math.exp(sum(math.log(row["ratio"]) for row in results) / max(len(results), 1))
+    if options.json:
+        json.dump({"gemm": gemm, "bandwidth": bandwidth, "geometric mean": mean, "jobs": results}, sys.stdout, indent=1)
+    else:
+        print(f"\ngeometric mean of the ratios: {mean:.1f}×")
+
+
+if __name__ == "__main__":
+    main()

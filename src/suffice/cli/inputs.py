@@ -1,0 +1,159 @@
+"""Tables on disk: CSV, read whole, and Parquet, read a part at a time."""
+
+from __future__ import annotations
+
+import glob
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from suffice.sources import BATCH_ROWS, Source, scan, stream
+
+_PARQUET = (".parquet", ".pq")
+_CSV = (".csv", ".tsv", ".txt")
+_COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
+
+
+class TableFile(ABC):
+    """A table on disk: the names of its columns, how many rows it has, and its rows."""
+
+    path: str
+    names: list[str]
+    n_rows: int
+
+    @abstractmethod
+    def source(
+        self,
+        columns: Sequence[str],
+        target: str | None = None,
+        weight: str | None = None,
+        batch_rows: int = BATCH_ROWS,
+    ) -> Source:
+        """Return these columns batch by batch, as Arrow tables, with the labels and weights of the rows."""
+
+    def require(self, names: Sequence[str]) -> None:
+        """Raise unless the table has these columns."""
+        absent = [name for name in names if name not in self.names]
+        if absent:
+            are_no = "is no column" if len(absent) == 1 else "are no columns"
+            raise ValueError(
+                f"there {are_no} {_listed(absent)} in {self.path!r}; its columns are {_listed(self.names)}"
+            )
+
+    def _require_unique(self) -> None:
+        repeated = [name for i, name in enumerate(self.names) if name in self.names[:i]]
+        if repeated:
+            raise ValueError(
+                f"column names must be unique, but {_listed(repeated)} occurs twice in {self.path!r}; rename it"
+            )
+
+
+def open_table(path: str, types: Mapping[str, Any] | None = None) -> TableFile:
+    """Return a CSV or Parquet table, by the ending of its name.
+
+    Parameters
+    ----------
+    path : str
+        A CSV file, or a Parquet file, a folder of them, or a pattern such as ``"data/*.parquet"``.
+    types : mapping of column to Arrow type, optional
+        How to read columns of a CSV file whose type should not be guessed.
+    """
+    ending = _ending(path)
+    if os.path.isdir(path) or ending in _PARQUET:
+        return ParquetFiles(path)
+    if ending not in _CSV:
+        raise ValueError(f"a table must be a .csv or a .parquet file, or a folder of .parquet files, not {path!r}")
+    if not os.path.exists(path):
+        several = "; only Parquet files can be given by a pattern" if glob.has_magic(path) else ""
+        raise FileNotFoundError(f"there is no file {path!r}{several}")
+    return CsvFile(path, types or {})
+
+
+def _ending(path: str) -> str:
+    stem, ending = os.path.splitext(path.lower())
+    return os.path.splitext(stem)[1] if ending in _COMPRESSED else ending
+
+
+class CsvFile(TableFile):
+    """A CSV file with a header; empty cells are missing, and so are NA, NaN and null."""
+
+    def __init__(self, path: str, types: Mapping[str, Any]) -> None:
+        import pyarrow as pa
+        import pyarrow.csv
+
+        self.path = path
+        try:
+            self._table = pyarrow.csv.read_csv(
+                path,
+                parse_options=pyarrow.csv.ParseOptions(
+                    delimiter="\t" if _ending(path) == ".tsv" else ",", newlines_in_values=True
+                ),
+                convert_options=pyarrow.csv.ConvertOptions(strings_can_be_null=True, column_types=dict(types)),
+            )
+        except pa.ArrowInvalid as error:
+            raise ValueError(f"{path!r} cannot be read as CSV: {error}") from error
+        self.names = self._table.column_names
+        self.n_rows = self._table.num_rows
+        self._require_unique()
+        for field in self._table.schema:
+            if pa.types.is_binary(field.type):
+                raise ValueError(f"column {field.name!r} of {path!r} is not UTF-8 text; convert the file to UTF-8")
+
+    def source(
+        self,
+        columns: Sequence[str],
+        target: str | None = None,
+        weight: str | None = None,
+        batch_rows: int = BATCH_ROWS,
+    ) -> Source:
+        """Return the table in batches."""
+
+        def chunks() -> Iterator[Any]:
+            for start in range(0, self.n_rows, batch_rows):
+                rows = self._table.slice(start, batch_rows)
+                X = rows.select(list(columns))
+                yield (
+                    X,
+                    None if target is None else rows.column(target),
+                    None if weight is None else rows.column(weight),
+                )
+
+        return stream(chunks)
+
+
+class ParquetFiles(TableFile):
+    """Parquet files, read by `suffice.scan`."""
+
+    def __init__(self, path: str) -> None:
+        import pyarrow.parquet
+
+        self.path = path
+        self.files = scan(path).files  # raises where there are none, or the first is damaged
+        self.names = pyarrow.parquet.read_schema(self.files[0]).names
+        self.n_rows = sum(_rows_in(file) for file in self.files)
+        self._require_unique()
+
+    def source(
+        self,
+        columns: Sequence[str],
+        target: str | None = None,
+        weight: str | None = None,
+        batch_rows: int = BATCH_ROWS,
+    ) -> Source:
+        """Return the files as a scan."""
+        return scan(self.files, columns=list(columns), target=target, weight=weight, batch_rows=batch_rows)
+
+
+def _rows_in(file: os.PathLike[str]) -> int:
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    try:
+        return int(pyarrow.parquet.read_metadata(file).num_rows)
+    except pa.ArrowInvalid as error:
+        raise ValueError(f"{os.fspath(file)!r} is not a Parquet file, or is damaged: {error}") from error
+
+
+def _listed(names: Sequence[str], most: int = 12) -> str:
+    return ", ".join(map(repr, names[:most])) + (", …" if len(names) > most else "")

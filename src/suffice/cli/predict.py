@@ -1,0 +1,125 @@
+"""`suffice predict`: from a model and a table on disk to predictions, a batch at a time."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.cli.inputs import open_table
+from suffice.cli.outputs import check_format, check_output, open_sink
+from suffice.cli.progress import meter, native
+from suffice.decisions import decide
+from suffice.estimators import GenerativeClassifier
+from suffice.families import Bernoulli, Categorical
+from suffice.persistence import load
+from suffice.sources import BATCH_ROWS
+
+#: rows that are predicted at a time: enough for several threads
+ROWS = 4 * BATCH_ROWS
+#: how many columns a row's reasons name
+REASONS = 3
+
+
+def predict_file(
+    model_path: str, path: str, output: Path | None = None, *, proba: bool = False, explain: bool = False
+) -> int:
+    """Write a prediction for each row of a table, and return how many there were."""
+    model = load_model(model_path)
+    columns = list(model.schema_.names or ())
+    if output is not None:
+        check_format(output)
+        check_output(output)
+    with meter(show=output is not None or not sys.stdout.isatty()) as bar:
+        table = open_table(path, csv_types(model))
+        table.require(columns)
+        bar.start("predicting", table.n_rows)
+        schema = _schema(model, proba, explain)
+        with open_sink(output, schema) as sink:
+            for rows, _, _ in table.source(columns, batch_rows=ROWS).batches():
+                sink.write(predictions(model, native(rows), schema, proba=proba, explain=explain))
+                bar.advance(len(rows))
+    return bar.rows
+
+
+def load_model(path: str) -> GenerativeClassifier:
+    """Return a model that predicts from named columns."""
+    if os.path.isdir(path):
+        raise IsADirectoryError(f"the model {path!r} is a folder; give a file that `suffice fit` wrote")
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"there is no model {path!r}; make one with `suffice fit`")
+    model = load(path)
+    if not isinstance(model, GenerativeClassifier):
+        raise ValueError(f"{path!r} holds statistics, not a model; estimate one with from_statistics and save it")
+    if model.schema_.names is None:
+        raise ValueError(f"{path!r} was trained on a table without column names, so it cannot find its columns")
+    return model
+
+
+def csv_types(model: GenerativeClassifier) -> dict[str, Any]:
+    """Return how to read a model's columns: as in training, whatever the cells of the new file look like."""
+    import pyarrow as pa
+
+    arrow = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
+    schema, types = model.schema_, {}
+    for block in schema.blocks:
+        for column in block.columns:
+            name = str(schema.labels[column])
+            if isinstance(block.family, Categorical):
+                kinds = {type(value) for value in schema.categories[column].values}
+                if len(kinds) == 1 and (kind := kinds.pop()) in arrow:
+                    types[name] = arrow[kind]
+            elif not isinstance(block.family, Bernoulli):  # whose cells may be words or 0 and 1
+                types[name] = pa.float64()
+    return types
+
+
+def _schema(model: GenerativeClassifier, proba: bool, explain: bool) -> Any:
+    import pyarrow as pa
+
+    fields = [("prediction", pa.array(model.classes_.tolist()).type)]
+    if proba:
+        fields += [(f"p_{label}", pa.float64()) for label in model.classes_.tolist()]
+    if explain:
+        fields.append(("because", pa.string()))
+    return pa.schema(fields)
+
+
+def predictions(model: GenerativeClassifier, rows: Any, schema: Any, *, proba: bool, explain: bool) -> Any:
+    """Return the predictions for an Arrow table as an Arrow table."""
+    import pyarrow as pa
+
+    probabilities = model.predict_proba(rows)
+    predicted = model.classes_[decide(probabilities, model.classes_, model.threshold, model.cost)]
+    columns: list[Any] = [predicted.tolist()]
+    if proba:
+        columns += list(probabilities.T)
+    if explain:
+        columns.append(reasons(model, rows, predicted))
+    return pa.Table.from_arrays(
+        [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema=schema
+    )
+
+
+def reasons(model: GenerativeClassifier, rows: Any, predicted: NDArray[Any]) -> list[str]:
+    """Return for each row the columns that speak most for or against its prediction, with their log-odds."""
+    texts = [""] * len(predicted)
+    for label in model.classes_.tolist():
+        places = np.flatnonzero(predicted == label)
+        if not len(places):
+            continue
+        part = rows.take(places).combine_chunks()
+        explanation = model.explain(part, target=label)
+        for i, place in enumerate(places):
+            named = [(name, value) for name, value in explanation.top(i, REASONS) if abs(value) >= 0.005]
+            cells = (f"{name}={_cell(part[name][i].as_py())} {value:+.2f}" for name, value in named)
+            texts[place] = f"not {explanation.against[i]}: {', '.join(cells) or 'no column matters'}"
+    return texts
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

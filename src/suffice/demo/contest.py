@@ -1,0 +1,100 @@
+"""Several models on the same split, and what they are measured by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import accuracy_score, log_loss
+
+from suffice._arrays import FloatArray
+from suffice.estimators import GenerativeClassifier
+
+#: the edges of the bins of "how sure": with two classes, the larger probability is at least a half
+EDGES = np.linspace(0.5, 1.0, 6)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A model's name, what had to be done with the table for it, and its probabilities for the test rows."""
+
+    name: str
+    preparation: str
+    probabilities: FloatArray
+
+
+@dataclass(frozen=True)
+class Contest:
+    """One split of one table, our model of its training rows, and everyone's probabilities for its test rows.
+
+    Parameters
+    ----------
+    train, test : Arrow tables
+    train_labels, test_labels : arrays of labels
+    train_weight, test_weight : arrays of weights
+    model : GenerativeClassifier
+    entries : tuple of Entry
+        Ours first.
+    """
+
+    train: Any
+    test: Any
+    train_labels: NDArray[Any]
+    test_labels: NDArray[Any]
+    train_weight: FloatArray
+    test_weight: FloatArray
+    model: GenerativeClassifier
+    entries: tuple[Entry, ...]
+
+    def accuracy(self, entry: Entry) -> float:
+        """Return the share of rows, by weight, that are predicted rightly."""
+        predicted = self.model.classes_[entry.probabilities.argmax(axis=1)]
+        return float(accuracy_score(self.test_labels, predicted, sample_weight=self.test_weight))
+
+    def log_loss(self, entry: Entry) -> float:
+        """Return the mean of −log p(true class), by weight."""
+        return float(
+            log_loss(
+                self.test_labels,
+                entry.probabilities,
+                sample_weight=self.test_weight,
+                labels=self.model.classes_.tolist(),
+            )
+        )
+
+    def reliability(self, entry: Entry) -> list[Bin]:
+        """Return how sure the model was and how often it was right, a bin of "how sure" at a time."""
+        sure = entry.probabilities.max(axis=1)
+        right = self.model.classes_[entry.probabilities.argmax(axis=1)] == self.test_labels
+        places = np.clip(np.searchsorted(EDGES, sure, side="right") - 1, 0, len(EDGES) - 2)
+        bins = []
+        for place in range(len(EDGES) - 1):
+            here = places == place
+            weight = self.test_weight[here]
+            total = float(weight.sum())
+            bins.append(
+                Bin(
+                    int(here.sum()),
+                    total,
+                    float(weight @ sure[here]) / total if total else np.nan,
+                    float(weight @ right[here]) / total if total else np.nan,
+                )
+            )
+        return bins
+
+    def calibration_error(self, entry: Entry) -> float:
+        """Return the expected calibration error: the mean of |said − right| over the bins, by weight."""
+        bins = [one for one in self.reliability(entry) if one.weight]
+        return sum(one.weight * abs(one.said - one.right) for one in bins) / sum(one.weight for one in bins)
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Rows with about the same probability: how many, what was said, and what was true."""
+
+    rows: int
+    weight: float
+    said: float
+    right: float

@@ -1,0 +1,133 @@
+"""Tables, bars and panels of the demo."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from rich import box
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from suffice.demo.contest import EDGES, Bin, Contest
+from suffice.explanations import Explanation
+
+#: all that is drawn fits this many columns
+WIDTH = 100
+_OURS, _THEIRS, _FOR, _AGAINST = "bold cyan", "magenta", "green", "red"
+#: half the width of the bars of an explanation
+_HALF = 16
+
+
+def scores(contest: Contest) -> Table:
+    """Draw everyone's accuracy, log-loss and calibration error, the best of each marked."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, width=WIDTH)
+    table.add_column("model", no_wrap=True)
+    table.add_column("preparation of the table", ratio=1)
+    for name in ("accuracy ↑", "log-loss ↓", "ECE ↓"):
+        table.add_column(name, justify="right", no_wrap=True)
+    measured = [
+        (contest.accuracy(entry), contest.log_loss(entry), contest.calibration_error(entry))
+        for entry in contest.entries
+    ]
+    best = [max(row[0] for row in measured), *(min(row[j] for row in measured) for j in (1, 2))]
+    for entry, row in zip(contest.entries, measured, strict=True):
+        cells = [
+            Text(f"{_shown(j, value)}{' ★' if _shown(j, value) == _shown(j, best[j]) else '  '}")
+            for j, value in enumerate(row)
+        ]
+        style = _OURS if entry is contest.entries[0] else ""
+        table.add_row(Text(entry.name, style=style), entry.preparation, *cells, style=style and "bold")
+    return table
+
+
+def _shown(place: int, value: float) -> str:
+    return f"{value:.1%}" if place != 1 else f"{value:.3f}"
+
+
+def reliability(contest: Contest, other: int) -> Table:
+    """Draw how sure ours and another model were, and how often they were right."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("how sure", no_wrap=True)
+    chosen = (contest.entries[0], contest.entries[other])
+    for entry, style in zip(chosen, (_OURS, _THEIRS), strict=True):
+        for name in ("rows", "said", "right"):
+            table.add_column(name, justify="right", no_wrap=True)
+        table.add_column(Text(entry.name.split()[0], style=style), no_wrap=True)
+    for place, pair in enumerate(zip(*(contest.reliability(entry) for entry in chosen), strict=True)):
+        cells: list[str | Text] = [f"{EDGES[place] * 100:.0f}–{EDGES[place + 1] * 100:.0f} %"]
+        for one, style in zip(pair, (_OURS, _THEIRS), strict=True):
+            cells += [str(one.rows), _percent(one.said), _percent(one.right), _gauge(one, style)]
+        table.add_row(*cells)
+    return table
+
+
+def _percent(share: float) -> str:
+    return "–" if np.isnan(share) else f"{share * 100:.0f}%"
+
+
+def _gauge(one: Bin, style: str, width: int = 20) -> Text:
+    """Draw a bar as long as the share that was right, with a mark at what was said."""
+    if not one.rows:
+        return Text("·" * width, style="dim")
+    filled, mark = round(one.right * width), min(round(one.said * width), width - 1)
+    gauge = Text("".join("█" if i < filled else "·" for i in range(width)), style=style)
+    gauge.stylize("dim", filled)
+    return Text.assemble(gauge[:mark], ("┃", "bold yellow"), gauge[mark + 1 :])
+
+
+def reasons(title: str, explanation: Explanation, row: int, cells: dict[str, Any], most: int = 6) -> Panel:
+    """Draw what each column adds to a row's log-odds: for the prediction to the right, against it to the left."""
+    target, against = explanation.target[row], explanation.against[row]
+    total = round(float(explanation.log_odds[row]), 2)
+    terms = _terms(explanation, row, cells, total, most)
+    scale = max(abs(value) for _, _, value in terms) or 1.0
+    table = Table(box=None, pad_edge=False, padding=(0, 1))
+    table.add_column("", no_wrap=True, min_width=22)
+    table.add_column("", no_wrap=True, min_width=10)
+    table.add_column("", justify="right", no_wrap=True, min_width=7)
+    heading = Text.assemble((f"◀ {against} ".rjust(_HALF), _AGAINST), " ", (f" {target} ▶".ljust(_HALF), _FOR))
+    table.add_column(heading, no_wrap=True)
+    for name, cell, value in terms:
+        table.add_row(name, Text(cell, style="dim" if "missing" in cell else ""), f"{value:+.2f}", _bar(value / scale))
+    table.add_row("", "", "───────", "")
+    share = 1.0 / (1.0 + np.exp(-total))
+    odds = f"p({target}) = 1/(1 + e^{-total:.2f}) = {share:.{4 if share < 0.9995 else 7}f}"
+    table.add_row("sum: the log-odds", "", f"{total:+.2f}", odds, style="bold")
+    return Panel(table, title=Text(title), title_align="left", box=box.ROUNDED, width=WIDTH, padding=(0, 1))
+
+
+def _terms(
+    explanation: Explanation, row: int, cells: dict[str, Any], total: float, most: int
+) -> list[tuple[str, str, float]]:
+    """Return what adds up to the log-odds, as printed: the classes' shares, the columns that matter most, the rest."""
+    top = explanation.top(row, most)
+    terms = [("shares of the classes", "", round(float(explanation.baseline[row]), 2))]
+    terms += [(str(name), _cell(cells[str(name)]), round(value, 2)) for name, value in top]
+    others = set(map(str, explanation.columns)) - {str(name) for name, _ in top}
+    missing = sum(cells[name] is None for name in others)
+    # what is left takes the rounding too, so that the printed numbers add up
+    rest = round(total - sum(value for _, _, value in terms), 2) + 0.0
+    terms.append((f"the other {len(others)} columns", f"{missing} missing" if missing else "", rest))
+    return terms
+
+
+def _bar(share: float) -> Text:
+    length = round(abs(share) * _HALF)
+    left = ("█" * length if share < 0 else "").rjust(_HALF)
+    right = ("█" * length if share > 0 else "").ljust(_HALF)
+    return Text.assemble((left, _AGAINST), "│", (right, _FOR))
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "(missing)"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def columns_of(kinds: Sequence[str]) -> str:
+    """Return how many columns of each type there are, in words."""
+    names = {"double": "numbers", "bool": "booleans", "string": "words"}
+    return ", ".join(f"{kinds.count(kind)} {name}" for kind, name in names.items() if kind in kinds)

@@ -1,0 +1,105 @@
+"""What a fit costs: one pass, little memory above the data, nothing that grows faster than the rows."""
+
+import subprocess
+import sys
+import time
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes
+
+
+class CountedRows:
+    """An array that counts how often each row is read."""
+
+    def __init__(self, array):
+        self.array = array
+        self.reads = np.zeros(len(array), dtype=int)
+        self.shape, self.dtype, self.ndim = array.shape, array.dtype, array.ndim
+
+    def __getitem__(self, rows):
+        self.reads[rows] += 1
+        return self.array[rows]
+
+
+@pytest.mark.parametrize("covariance", ["full", "tied", "diagonal"])
+def test_a_fit_reads_every_row_once(covariance):
+    from suffice.engines import MemoryEngine, Rows
+    from suffice.joint import learn
+    from suffice.responsibilities import Labels
+    from suffice.schema import make_schema
+    from suffice.tables import as_table
+
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(50_000, 10)), rng.integers(0, 3, 50_000)
+    counted = CountedRows(X)
+    schema = make_schema(as_table(X), "auto", covariance, "prior")
+    MemoryEngine(Rows((counted,), Labels(y, None, 3))).reduce(learn, schema)
+    assert (counted.reads == 1).all()
+
+
+def peak_megabytes(call):
+    call()
+    tracemalloc.start()
+    call()
+    peak = tracemalloc.get_traced_memory()[1] / 1e6
+    tracemalloc.stop()
+    return peak
+
+
+def jobs():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 10, 300_000)
+    X = rng.normal(size=(300_000, 50))
+    counts = sparse.random_array((50_000, 20_000), density=0.001, rng=rng, format="csr")
+    return {
+        "naive Bayes, 120 MB": (NaiveBayes(), X, y),
+        "integers": (NaiveBayes(), X.astype(np.int32), y),
+        "some columns": (GenerativeClassifier({(3, 7): "poisson"}), np.abs(X), y),
+        "tied": (GaussianDiscriminant("tied"), X, y),
+        "full": (GaussianDiscriminant("full"), X, y),
+        "categories": (NaiveBayes("categorical"), rng.integers(0, 10, (300_000, 30)), y),
+        "sparse": (NaiveBayes("multinomial"), counts, y[:50_000]),
+        "sparse Gaussian": (NaiveBayes(), counts, y[:50_000] % 2),
+    }
+
+
+@pytest.mark.parametrize("job", jobs())
+def test_fit_and_predict_stay_within_100_megabytes_above_the_data(job):
+    model, X, y = jobs()[job]
+    assert peak_megabytes(lambda: model.fit(X, y)) < 100
+    result = model.predict_proba(X).nbytes / 1e6
+    assert peak_megabytes(lambda: model.predict_proba(X)) < 100 + result
+
+
+def test_time_grows_linearly_with_the_rows():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400_000, 20)), rng.integers(0, 5, 400_000)
+
+    def seconds(n):
+        times = []
+        for _ in range(5):
+            start = time.perf_counter()
+            NaiveBayes().fit(X[:n], y[:n])
+            times.append(time.perf_counter() - start)
+        return min(times)
+
+    assert seconds(400_000) < 8 * seconds(100_000)
+
+
+def test_importing_suffice_is_quick_and_imports_nothing_optional():
+    code = (
+        "import sys, time, sklearn.base, sklearn.utils.validation; "
+        "before = set(sys.modules); start = time.perf_counter(); import suffice; "
+        "took = time.perf_counter() - start; "
+        "heavy = {'pandas', 'polars', 'pyarrow', 'torch', 'typer', 'rich'} & (set(sys.modules) - before); "
+        "print(took, sorted(heavy))"
+    )
+    took, heavy = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split(
+        " ", 1
+    )
+    assert heavy.strip() == "[]"
+    assert float(took) < 0.5

@@ -1,0 +1,159 @@
+"""Models on disk: the same predictions, no code run, and a clear word about files that are none."""
+
+import json
+import pickle
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris
+
+import suffice
+from suffice import (
+    Categorical,
+    Gaussian,
+    GaussianDiscriminant,
+    GenerativeClassifier,
+    ModelFileError,
+    NaiveBayes,
+    NormalInverseWishart,
+    PseudoCount,
+)
+
+X, Y = load_iris(return_X_y=True)
+FRAME = pd.DataFrame(X, columns=["a", "b", "c", "d"]).assign(
+    word=pd.Categorical([["x", "y", "z"][i % 3] for i in range(150)], categories=["x", "y", "z", "never"]),
+    flag=[bool(i % 2) for i in range(150)],
+)
+MODELS = {
+    "naive Bayes": lambda: NaiveBayes().fit(FRAME, Y),
+    "everything set": lambda: GenerativeClassifier(
+        families={("a", "b"): Gaussian("full"), "word": Categorical("missing"), "c": "poisson"},
+        covariance="tied",
+        prior=[PseudoCount(0.5), NormalInverseWishart(2.0, scatter=np.ones(2))],
+        class_prior={0: 0.2, 1: 0.3, 2: 0.5},
+        threshold={0: 0.1, 1: 0.4, 2: 0.5},
+    ).fit(FRAME[["a", "b", "c", "word", "flag"]], Y),
+    "costs, words as labels": lambda: GaussianDiscriminant("full", cost=1 - np.eye(3), prior=None).fit(
+        X, np.array(["p", "q", "r"])[Y]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_loaded_model_predicts_the_same(name, tmp_path):
+    model = MODELS[name]()
+    table = FRAME[model.feature_names_in_] if hasattr(model, "feature_names_in_") else X
+    suffice.save(model, tmp_path / "model.suffice")
+    loaded = suffice.load(tmp_path / "model.suffice")
+    assert type(loaded) is type(model)
+    for method in ("predict", "predict_proba", "score_samples"):
+        np.testing.assert_array_equal(getattr(loaded, method)(table), getattr(model, method)(table))
+    assert loaded.classes_.dtype == model.classes_.dtype
+    # and it goes on learning as if nothing had happened
+    np.testing.assert_array_equal(
+        loaded.partial_fit(table[:9], model.classes_[Y[:9]]).predict_proba(table),
+        model.partial_fit(table[:9], model.classes_[Y[:9]]).predict_proba(table),
+    )
+
+
+def test_statistics_are_saved_and_loaded_too(tmp_path):
+    statistics = NaiveBayes().fit(FRAME, Y).statistics_
+    suffice.save(statistics, tmp_path / "sums")
+    loaded = suffice.load(tmp_path / "sums")
+    np.testing.assert_array_equal(
+        NaiveBayes.from_statistics(loaded + statistics).class_prior_,
+        NaiveBayes.from_statistics(statistics).class_prior_,
+    )
+
+
+def test_every_truncation_of_a_model_file_is_refused(tmp_path):
+    whole, part = tmp_path / "whole", tmp_path / "part"
+    suffice.save(NaiveBayes().fit(FRAME, Y), whole)
+    content = whole.read_bytes()
+    for length in [*range(0, len(content), 211), len(content) - 1]:
+        part.write_bytes(content[:length])
+        with pytest.raises(ModelFileError, match=r"not a Suffice model file, or is damaged or cut short"):
+            suffice.load(part)
+
+
+def test_damaged_and_foreign_files_are_refused(tmp_path):
+    file = tmp_path / "model"
+    suffice.save(NaiveBayes().fit(X, Y), file)
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    file.write_bytes(content)
+    with pytest.raises(ModelFileError, match="damaged"):
+        suffice.load(file)
+    file.write_bytes(pickle.dumps({"hello": 1}))
+    with pytest.raises(ModelFileError, match="not a Suffice model file"):
+        suffice.load(file)
+    np.savez(tmp_path / "arrays.npz", x=X)
+    with pytest.raises(ModelFileError, match="zip file, but not a Suffice model"):
+        suffice.load(tmp_path / "arrays.npz")
+    with pytest.raises(FileNotFoundError):
+        suffice.load(tmp_path / "nothing")
+
+
+def rewrite(source, target, change):
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
+        for name in old.namelist():
+            data = old.read(name)
+            if name == "suffice.json":
+                header = json.loads(data)
+                change(header)
+                data = json.dumps(header).encode()
+            new.writestr(name, data)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda header: header.update(version=99), "format version 99.*update suffice"),
+        (lambda header: header.update(format="other"), "not a Suffice model file"),
+        (lambda header: header.update(model="os.system"), "unknown kind 'os.system'"),
+        (lambda header: header["params"].update(prior={"prior": "eval", "config": {}}), "do not fit together"),
+        (lambda header: header["statistics"].update(n_columns=7, blocks=[]), "do not fit together"),
+        (lambda header: header.pop("statistics"), "do not fit together"),
+    ],
+)
+def test_headers_that_do_not_fit_are_refused(change, message, tmp_path):
+    suffice.save(NaiveBayes().fit(X, Y), tmp_path / "good")
+    rewrite(tmp_path / "good", tmp_path / "bad", change)
+    with pytest.raises(ModelFileError, match=message):
+        suffice.load(tmp_path / "bad")
+
+
+def test_a_pickle_hidden_in_a_model_file_is_not_run(tmp_path):
+    class Bomb:
+        def __reduce__(self):
+            return (pytest.fail, ("code in the file was run",))
+
+    suffice.save(NaiveBayes().fit(X, Y), tmp_path / "good")
+    with zipfile.ZipFile(tmp_path / "good") as old, zipfile.ZipFile(tmp_path / "bad", "w") as new:
+        for name in old.namelist():
+            data = old.read(name)
+            if name == "class_count.npy":
+                with (tmp_path / "bomb.npy").open("wb") as file:
+                    np.lib.format.write_array(file, np.array([Bomb()], dtype=object), allow_pickle=True)
+                data = (tmp_path / "bomb.npy").read_bytes()
+            new.writestr(name, data)
+    with pytest.raises(ModelFileError):
+        suffice.load(tmp_path / "bad")
+
+
+def test_a_failed_save_leaves_the_old_file_and_nothing_else(tmp_path):
+    file = tmp_path / "model"
+    suffice.save(NaiveBayes().fit(X, Y), file)
+    before = file.read_bytes()
+    strange = NaiveBayes().fit(X, np.array([("a", 1), ("b", 2), ("c", 3)], dtype="U1,i4").astype(object)[Y])
+    strange.statistics_.classes[0] = object()
+    with pytest.raises(TypeError, match="cannot be saved without pickle"):
+        suffice.save(strange, file)
+    with pytest.raises(ValueError, match="fitted"):
+        suffice.save(NaiveBayes(), file)
+    with pytest.raises(TypeError, match="only Suffice's models"):
+        suffice.save({"a": 1}, file)
+    assert file.read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
