@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from suffice._arrays import Array, FloatArray, as_like, to_float64
+from suffice._arrays import Array, FloatArray, IntArray, as_like, to_float64
 from suffice.engines.base import Chunk
 from suffice.errors import InvalidCellError
 from suffice.families import Distributions
@@ -97,13 +97,23 @@ def _in_library_of(scores: Array, total: Array) -> Array:
     return as_like(to_float64(scores), total)
 
 
-def explain_rows(chunk: Chunk, model: JointModel) -> tuple[FloatArray, FloatArray]:
-    """Return what each column adds to log p(x, c), n×d×k, and what no column can claim, n×k."""
-    n, k = len(chunk), len(model.log_prior)
-    terms = np.zeros((n, model.schema.n_columns, k))
-    left = np.repeat(model.log_prior[None], n, axis=0)
+@dataclass(frozen=True)
+class Comparison:
+    """Which two classes to compare, for each row."""
+
+    model: JointModel
+    target: IntArray
+    against: IntArray
+
+
+def log_odds_terms(chunk: Chunk, pairs: Comparison) -> FloatArray:
+    """Kernel: the log-odds of each row's two classes, split into a baseline and its columns, n×(1 + d)."""
+    model, here = pairs.model, slice(chunk.start, chunk.start + len(chunk))
+    a, b = pairs.target[here], pairs.against[here]
+    split = np.zeros((len(chunk), 1 + model.schema.n_columns))
+    split[:, 0] = model.log_prior[a] - model.log_prior[b]
     for block, distributions, rows in model.parts(chunk):
-        part, constant = distributions.contributions(rows)
-        terms[:, list(block.columns)] = part
-        left += constant
-    return terms, left
+        terms, left = distributions.log_ratio(rows, a, b)
+        split[:, [1 + column for column in block.columns]] = terms
+        split[:, 0] += left
+    return split

@@ -122,7 +122,9 @@ class Sums(Statistics):
         return cls(np.zeros((n_classes, n_columns)), np.zeros((n_classes, n_statistics or n_columns)))
 
     def _plus(self, other: Self, sign: float) -> Self:
-        return type(self)(self.count + sign * other.count, self.total + sign * other.total)
+        if sign > 0:
+            return type(self)(self.count + other.count, self.total + other.total)
+        return type(self)(_taken_out(self.count, other.count), _taken_out(self.total, other.total))
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +168,7 @@ class CategoryCounts(Statistics):
             sizes = np.maximum(a.sizes, b.sizes)
             a = a.with_values([np.arange(size) for size in a.sizes], sizes)
             b = b.with_values([np.arange(size) for size in b.sizes], sizes)
-        return type(self)(a.total + sign * b.total, a.sizes)
+        return type(self)(a.total + b.total if sign > 0 else _taken_out(a.total, b.total), a.sizes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,10 +252,7 @@ class Moments(Statistics):
         else:
             center = np.where(self.count >= other.count, self.center, other.center)
             delta_self, delta_other = self.center - center, other.center - center
-        count = self.count + sign * other.count
-        if sign < 0:
-            _check_subtraction(count, self.count)
-            count = np.where(count <= 1e-9 * self.count, 0.0, count)
+        count = self.count + other.count if sign > 0 else _taken_out(self.count, other.count)
         a, b = self._about(center, delta_self), other._about(center, delta_other)
         return type(self)(count, center, a.first + sign * b.first, a.second + sign * b.second)
 
@@ -263,14 +262,17 @@ class Moments(Statistics):
         return type(self)(self.count, center, self.first + self.count * delta, self.second + self._moved(delta))
 
 
-def _check_subtraction(left: FloatArray, before: FloatArray) -> None:
-    """Refuse to take out more weight than there is."""
-    if (left < -1e-9 * (1.0 + before)).any():
+def _taken_out(before: FloatArray, part: FloatArray) -> FloatArray:
+    """Return before − part for sums that only grow, with what rounding left set to 0; refuse to go below it."""
+    left = before - part
+    rounding = 1e-9 * np.abs(before)
+    if (left < -rounding - 1e-9 * np.abs(part)).any():
         worst = np.unravel_index(np.argmin(left), left.shape)
         raise ValueError(
-            f"statistics can only be subtracted from sums that contain them: class {worst[0]} would be left "
-            f"with a weight of {left[worst]:g}; subtract only rows that were added before"
+            f"statistics can only be subtracted from sums that contain them: class number {worst[0]} would be left "
+            f"with {left[worst]:g}; subtract only rows that were added before"
         )
+    return np.where(left <= rounding, 0.0, left)
 
 
 def _over(numerator: FloatArray, count: FloatArray) -> FloatArray:
@@ -386,18 +388,15 @@ class JointStatistics:
         return self._combine(other, 1.0)
 
     def __sub__(self, other: JointStatistics) -> JointStatistics:
-        left = self._combine(other, -1.0)
-        before = np.zeros(len(left.class_count))
-        before[: len(self.class_count)] = self.class_count
-        _check_subtraction(left.class_count[:, None], before[:, None])
-        return left
+        return self._combine(other, -1.0)
 
     def _combine(self, other: JointStatistics, sign: float) -> JointStatistics:
-        class_count = np.zeros(max(len(self.class_count), len(other.class_count)))
-        class_count[: len(self.class_count)] += self.class_count
-        class_count[: len(other.class_count)] += sign * other.class_count
+        k = max(len(self.class_count), len(other.class_count))
+        mine, theirs = (np.pad(side.class_count, (0, k - len(side.class_count))) for side in (self, other))
         pairs = zip(self.blocks, other.blocks, strict=True)
-        return JointStatistics(class_count, tuple(a + b if sign > 0 else a - b for a, b in pairs))
+        if sign > 0:
+            return JointStatistics(mine + theirs, tuple(a + b for a, b in pairs))
+        return JointStatistics(_taken_out(mine, theirs), tuple(a - b for a, b in pairs))
 
     def with_classes(self, positions: IntArray, n_classes: int) -> JointStatistics:
         """Return the same sums with class i moved to ``positions[i]`` of `n_classes`."""

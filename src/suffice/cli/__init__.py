@@ -14,9 +14,13 @@ def main() -> None:
     if any(find_spec(name) is None for name in _NEEDED):
         print("the command line needs extra packages: pip install 'suffice[cli]'", file=sys.stderr)
         raise SystemExit(1)
-    from suffice.cli.app import app
+    try:
+        from suffice.cli.app import app
 
-    app(prog_name="suffice")
+        app(prog_name="suffice")
+    except KeyboardInterrupt:  # while the packages were still loading
+        print("interrupted", file=sys.stderr)
+        raise SystemExit(130) from None
 
 
 __all__ = ["main"]

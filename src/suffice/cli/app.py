@@ -49,7 +49,9 @@ def suffice(
 
 @app.command(epilog="[bold]Example[/bold]  [cyan]suffice fit votes.csv --target Class -o votes.suffice[/cyan]")
 def fit(
-    table: Annotated[str, typer.Argument(help="A .csv file, or a .parquet file, a folder of them or a 'pattern'.")],
+    table: Annotated[
+        str, typer.Argument(help="A .csv file, or a .parquet file, a folder of them or a 'pattern'.", metavar="TABLE")
+    ],
     target: Annotated[str, typer.Option("--target", "-t", metavar="COLUMN", help="The column to predict.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="Where to write the model.")],
     weight: Annotated[
@@ -114,8 +116,10 @@ def _settings(family: list[str], covariance: str, prior: str) -> tuple[Any, Any]
 
 @app.command(epilog="[bold]Example[/bold]  [cyan]suffice predict votes.suffice new.csv --proba | head[/cyan]")
 def predict(
-    model: Annotated[str, typer.Argument(help="A model that `suffice fit` wrote.")],
-    table: Annotated[str, typer.Argument(help="A .csv file, or a .parquet file, a folder of them or a 'pattern'.")],
+    model: Annotated[str, typer.Argument(help="A model that `suffice fit` wrote.", metavar="MODEL")],
+    table: Annotated[
+        str, typer.Argument(help="A .csv file, or a .parquet file, a folder of them or a 'pattern'.", metavar="TABLE")
+    ],
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="A .csv or .parquet file; standard output by default."),

@@ -14,18 +14,18 @@ from rich.text import Text
 from suffice.demo.contest import EDGES, Bin, Contest
 from suffice.explanations import Explanation
 
-#: all that is drawn fits this many columns
+#: all that is drawn fits this many columns, and 80 where there are no more
 WIDTH = 100
+#: how many columns an explanation names
+COLUMNS = 6
 _OURS, _THEIRS, _FOR, _AGAINST = "bold cyan", "magenta", "green", "red"
-#: half the width of the bars of an explanation
-_HALF = 16
 
 
-def scores(contest: Contest) -> Table:
+def scores(contest: Contest, width: int) -> Table:
     """Draw everyone's accuracy, log-loss and calibration error, the best of each marked."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, width=WIDTH)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, width=width)
     table.add_column("model", no_wrap=True)
-    table.add_column("preparation of the table", ratio=1)
+    table.add_column("preparation", ratio=1)
     for name in ("accuracy ↑", "log-loss ↓", "ECE ↓"):
         table.add_column(name, justify="right", no_wrap=True)
     measured = [
@@ -35,7 +35,7 @@ def scores(contest: Contest) -> Table:
     best = [max(row[0] for row in measured), *(min(row[j] for row in measured) for j in (1, 2))]
     for entry, row in zip(contest.entries, measured, strict=True):
         cells = [
-            Text(f"{_shown(j, value)}{' ★' if _shown(j, value) == _shown(j, best[j]) else '  '}")
+            Text(("★ " if _shown(j, value) == _shown(j, best[j]) else "") + _shown(j, value))
             for j, value in enumerate(row)
         ]
         style = _OURS if entry is contest.entries[0] else ""
@@ -47,7 +47,7 @@ def _shown(place: int, value: float) -> str:
     return f"{value:.1%}" if place != 1 else f"{value:.3f}"
 
 
-def reliability(contest: Contest, other: int) -> Table:
+def reliability(contest: Contest, other: int, width: int) -> Table:
     """Draw how sure ours and another model were, and how often they were right."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("how sure", no_wrap=True)
@@ -59,7 +59,12 @@ def reliability(contest: Contest, other: int) -> Table:
     for place, pair in enumerate(zip(*(contest.reliability(entry) for entry in chosen), strict=True)):
         cells: list[str | Text] = [f"{EDGES[place] * 100:.0f}–{EDGES[place + 1] * 100:.0f} %"]
         for one, style in zip(pair, (_OURS, _THEIRS), strict=True):
-            cells += [str(one.rows), _percent(one.said), _percent(one.right), _gauge(one, style)]
+            cells += [
+                str(one.rows),
+                _percent(one.said),
+                _percent(one.right),
+                _gauge(one, style, 20 if width >= WIDTH else 10),
+            ]
         table.add_row(*cells)
     return table
 
@@ -68,7 +73,7 @@ def _percent(share: float) -> str:
     return "–" if np.isnan(share) else f"{share * 100:.0f}%"
 
 
-def _gauge(one: Bin, style: str, width: int = 20) -> Text:
+def _gauge(one: Bin, style: str, width: int) -> Text:
     """Draw a bar as long as the share that was right, with a mark at what was said."""
     if not one.rows:
         return Text("·" * width, style="dim")
@@ -78,32 +83,39 @@ def _gauge(one: Bin, style: str, width: int = 20) -> Text:
     return Text.assemble(gauge[:mark], ("┃", "bold yellow"), gauge[mark + 1 :])
 
 
-def reasons(title: str, explanation: Explanation, row: int, cells: dict[str, Any], most: int = 6) -> Panel:
+def reasons(title: str, explanation: Explanation, row: int, cells: dict[str, Any], width: int) -> Panel:
     """Draw what each column adds to a row's log-odds: for the prediction to the right, against it to the left."""
     target, against = explanation.target[row], explanation.against[row]
     total = round(float(explanation.log_odds[row]), 2)
-    terms = _terms(explanation, row, cells, total, most)
+    terms = _terms(explanation, row, cells, total)
+    half = 20 if width >= WIDTH else 12
     scale = max(abs(value) for _, _, value in terms) or 1.0
     table = Table(box=None, pad_edge=False, padding=(0, 1))
     table.add_column("", no_wrap=True, min_width=22)
     table.add_column("", no_wrap=True, min_width=10)
     table.add_column("", justify="right", no_wrap=True, min_width=7)
-    heading = Text.assemble((f"◀ {against} ".rjust(_HALF), _AGAINST), " ", (f" {target} ▶".ljust(_HALF), _FOR))
+    heading = Text.assemble((f"◀ {against} ".rjust(half), _AGAINST), " ", (f" {target} ▶".ljust(half), _FOR))
     table.add_column(heading, no_wrap=True)
     for name, cell, value in terms:
-        table.add_row(name, Text(cell, style="dim" if "missing" in cell else ""), f"{value:+.2f}", _bar(value / scale))
+        table.add_row(
+            name, Text(cell, style="dim" if "missing" in cell else ""), f"{value:+.2f}", _bar(value / scale, half)
+        )
     table.add_row("", "", "───────", "")
     share = 1.0 / (1.0 + np.exp(-total))
-    odds = f"p({target}) = 1/(1 + e^{-total:.2f}) = {share:.{4 if share < 0.9995 else 7}f}"
-    table.add_row("sum: the log-odds", "", f"{total:+.2f}", odds, style="bold")
-    return Panel(table, title=Text(title), title_align="left", box=box.ROUNDED, width=WIDTH, padding=(0, 1))
+    table.add_row("sum: the log-odds", "", f"{total:+.2f}", "", style="bold")
+    return Panel(
+        table,
+        title=Text(title),
+        title_align="left",
+        subtitle=Text(f"p({target}) = 1/(1 + e^{-total:.2f}) = {share:.{4 if share < 0.9995 else 7}f}"),
+        subtitle_align="right",
+        width=width,
+    )
 
 
-def _terms(
-    explanation: Explanation, row: int, cells: dict[str, Any], total: float, most: int
-) -> list[tuple[str, str, float]]:
+def _terms(explanation: Explanation, row: int, cells: dict[str, Any], total: float) -> list[tuple[str, str, float]]:
     """Return what adds up to the log-odds, as printed: the classes' shares, the columns that matter most, the rest."""
-    top = explanation.top(row, most)
+    top = explanation.top(row, COLUMNS)
     terms = [("shares of the classes", "", round(float(explanation.baseline[row]), 2))]
     terms += [(str(name), _cell(cells[str(name)]), round(value, 2)) for name, value in top]
     others = set(map(str, explanation.columns)) - {str(name) for name, _ in top}
@@ -114,10 +126,10 @@ def _terms(
     return terms
 
 
-def _bar(share: float) -> Text:
-    length = round(abs(share) * _HALF)
-    left = ("█" * length if share < 0 else "").rjust(_HALF)
-    right = ("█" * length if share > 0 else "").ljust(_HALF)
+def _bar(share: float, half: int) -> Text:
+    length = round(abs(share) * half)
+    left = ("█" * length if share < 0 else "").rjust(half)
+    right = ("█" * length if share > 0 else "").ljust(half)
     return Text.assemble((left, _AGAINST), "│", (right, _FOR))
 
 

@@ -18,10 +18,13 @@ from suffice.estimators import NaiveBayes
 CODE = """\
 from suffice import NaiveBayes
 
-model = NaiveBayes().fit(table, labels, sample_weight=weights)  # numbers, booleans, words, holes
+# numbers, booleans and words, with holes and weights: one call
+model = NaiveBayes().fit(table, labels, sample_weight=weights)
 model.predict_proba(new_rows)
-model.explain(new_rows)                                         # adds up to the log-odds
-NaiveBayes.from_statistics(model.statistics_ - theirs.statistics_)  # forgets their rows
+model.explain(new_rows)  # adds up to the log-odds
+
+# forget some rows: subtract their sums
+NaiveBayes.from_statistics(model.statistics_ - theirs.statistics_)
 """
 FORGOTTEN = 50
 
@@ -30,7 +33,8 @@ def run(console: Console | None = None) -> None:
     """Show the demo on a console, the terminal by default."""
     if console is None:
         console = Console(highlight=False)
-        console.width = min(console.width, WIDTH) if console.is_terminal else WIDTH
+        if not console.is_terminal:
+            console.width = WIDTH
     _opening(console)
     votes, mixed = votes_contest(), mixed_contest()
     _votes(console, votes)
@@ -39,6 +43,10 @@ def run(console: Console | None = None) -> None:
     _forgetting(console, mixed)
     _heading(console, "5  The lines that did it")
     console.print(Syntax(CODE, "python", theme="ansi_dark", background_color="default", word_wrap=False))
+
+
+def _width(console: Console) -> int:
+    return min(console.width, WIDTH)
 
 
 def _opening(console: Console) -> None:
@@ -53,11 +61,11 @@ def _opening(console: Console) -> None:
 
 def _heading(console: Console, title: str) -> None:
     console.print()
-    console.print(Rule(Text(title, style="bold"), align="left", style="cyan"), width=WIDTH)
+    console.print(Rule(Text(title, style="bold"), align="left", style="cyan"), width=_width(console))
 
 
 def _say(console: Console, text: str) -> None:
-    console.print(Padding(Text(text), (0, 0, 0, 2)), width=WIDTH)
+    console.print(Padding(Text(text), (0, 0, 0, 2)), width=_width(console))
 
 
 def _describe(contest: Contest) -> str:
@@ -73,7 +81,7 @@ def _describe(contest: Contest) -> str:
 
 
 def _measured(console: Console, contest: Contest) -> None:
-    console.print(scores(contest))
+    console.print(scores(contest, _width(console)))
     losses = [contest.log_loss(entry) for entry in contest.entries]
     other = 1 + int(np.argmin(losses[1:]))
     _say(
@@ -82,7 +90,7 @@ def _measured(console: Console, contest: Contest) -> None:
         "the expected calibration error (ECE) is the mean distance between the two. Beside ours is the pipeline of "
         f"scikit-learn with the smaller log-loss ({contest.entries[other].preparation}).",
     )
-    console.print(reliability(contest, other))
+    console.print(reliability(contest, other, _width(console)))
 
 
 def _votes(console: Console, contest: Contest) -> None:
@@ -121,7 +129,7 @@ def _why(console: Console, votes: Contest, mixed: Contest) -> None:
         rows = contest.test.slice(row, 1)
         explanation = contest.model.explain(rows)
         title = f"{name}: predicted {explanation.target[0]}, truly {contest.test_labels[row]}"
-        console.print(reasons(title, explanation, 0, rows.to_pylist()[0]))
+        console.print(reasons(title, explanation, 0, rows.to_pylist()[0], _width(console)))
 
 
 def _surest_mistake(contest: Contest) -> int:

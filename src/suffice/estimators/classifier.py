@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from suffice import learning
-from suffice._arrays import FloatArray, IntArray
+from suffice._arrays import FloatArray
 from suffice.decisions import decide
 from suffice.engines.base import Chunk
 from suffice.errors import EstimateError, NotKeptError
@@ -21,7 +20,7 @@ from suffice.estimators.sampling import sample_table
 from suffice.explanations import Explanation
 from suffice.families import Categorical, Family, Gaussian, as_family
 from suffice.families.gaussian import GaussianDistributions
-from suffice.joint import JointModel, explain_rows, log_evidence, log_joint, log_posterior, posterior
+from suffice.joint import Comparison, JointModel, log_evidence, log_joint, log_odds_terms, log_posterior, posterior
 from suffice.labels import LabelCoder
 from suffice.linear import boundary_point, linear_form
 from suffice.model_statistics import ModelStatistics
@@ -316,9 +315,9 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             other = np.full(len(logs), self._number(against))
         if (chosen == other).any():
             raise ValueError(f"an explanation compares two different classes, but both are {target!r}")
-        pairs = _Comparison(self._joint, chosen, other)
+        pairs = Comparison(self._joint, chosen, other)
         split = learning.score(
-            X, self.schema_, _log_odds_terms, pairs, estimator=type(self).__name__, n_jobs=self.n_jobs
+            X, self.schema_, log_odds_terms, pairs, estimator=type(self).__name__, n_jobs=self.n_jobs
         )
         return Explanation(
             list(self.schema_.labels), split[:, 1:], split[:, 0], self.classes_[chosen], self.classes_[other]
@@ -396,20 +395,3 @@ def _squared_distances(chunk: Chunk, model: JointModel) -> FloatArray:
         if isinstance(distributions, GaussianDistributions):
             squared += distributions.mahalanobis(rows)
     return squared
-
-
-@dataclass(frozen=True)
-class _Comparison:
-    """Which two classes to compare, for each row."""
-
-    model: JointModel
-    target: IntArray
-    against: IntArray
-
-
-def _log_odds_terms(chunk: Chunk, pairs: _Comparison) -> FloatArray:
-    """Kernel: the log-odds of each row's pair of classes, split into a baseline and its columns, n×(1 + d)."""
-    terms, left = explain_rows(chunk, pairs.model)
-    here = slice(chunk.start, chunk.start + len(chunk))
-    rows, a, b = np.arange(len(chunk)), pairs.target[here], pairs.against[here]
-    return np.column_stack([left[rows, a] - left[rows, b], terms[rows, :, a] - terms[rows, :, b]])

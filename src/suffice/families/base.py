@@ -136,10 +136,10 @@ class Distributions(ABC):
         """Return one row drawn from each of the given classes."""
 
     @abstractmethod
-    def contributions(self, x: Array) -> tuple[FloatArray, FloatArray]:
-        """Return what each column adds to log p(x | c), n×d×k, and what no column can claim, (k,) or n×k.
+    def log_ratio(self, x: Array, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return what each column adds to log p(x | a) / p(x | b), n×d, and what no column can claim, (n,).
 
-        Together they sum to log p(x | c) up to terms that are the same for every class.
+        `a` and `b` are the two classes to compare for each row.
         """
 
     def __getitem__(self, c: int) -> Distribution:

@@ -142,9 +142,9 @@ class BernoulliDistributions(Distributions):
         p = self.probability[classes]
         return (rng.random(p.shape) < p).astype(np.float64)
 
-    def contributions(self, x: Array) -> tuple[FloatArray, FloatArray]:
-        """Return log p(x_j | c); for sparse rows only the ones count, the zeros are in the constant."""
+    def log_ratio(self, x: Array, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return log p(x_j | a) / p(x_j | b)."""
         log_yes, log_no = self._logs()
-        dense = to_float64(x.toarray() if issparse(x) else x)[:, :, None]
-        terms = np.where(dense == 1.0, log_yes.T, log_no.T)
-        return np.where(np.isnan(dense), 0.0, terms), np.zeros(self.n_classes)
+        dense = to_float64(x.toarray() if issparse(x) else x)
+        terms = np.where(dense == 1.0, log_yes[a] - log_yes[b], log_no[a] - log_no[b])
+        return np.where(np.isnan(dense), 0.0, terms), np.zeros(len(dense))

@@ -206,9 +206,16 @@ class CategoricalDistributions(Distributions):
             tables.append(np.vstack([known, log_unseen, np.zeros(self.n_classes)]))
         return tables
 
+    def _known(self, x: Codes) -> Array:
+        """Return the codes, with those beyond the values that were learned as unseen."""
+        if (x.sizes <= self.sizes).all():
+            return x.codes
+        xp = namespace(x.codes)
+        return xp.where(x.codes < xp.asarray(self.sizes), x.codes, UNSEEN)
+
     def score(self, x: Codes, common: bool = True) -> Array:
         """Return Σ_j log p of the cell's value."""
-        codes = x.codes
+        codes = self._known(x)
         xp = namespace(codes)
         scores: Array = None
         for j, table in enumerate(self._tables()):
@@ -232,11 +239,11 @@ class CategoricalDistributions(Distributions):
             rows[:, j] = (drawn >= cumulated[classes]).sum(1)
         return rows
 
-    def contributions(self, x: Codes) -> tuple[FloatArray, FloatArray]:
-        """Return log p of each cell's value."""
-        codes = np.asarray(x.codes)
-        terms = [table.take(codes[:, j], axis=0, mode="wrap") for j, table in enumerate(self._tables())]
-        return np.stack(terms, axis=1), np.zeros(self.n_classes)
+    def log_ratio(self, x: Codes, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return the log-ratio of the probabilities of each cell's value."""
+        codes = np.asarray(self._known(x))
+        terms = [table[codes[:, j], a] - table[codes[:, j], b] for j, table in enumerate(self._tables())]
+        return np.stack(terms, axis=1), np.zeros(len(codes))
 
 
 def _count(x: Codes, labels: Labels) -> Iterator[FloatArray]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, namespace, to_float64
 from suffice.covariance import Covariance, as_structure, prior_mean
@@ -217,15 +218,9 @@ class GaussianDistributions(Distributions):
     def _score_by_pattern(self, x: Array, observed: Array) -> Array:
         """Score rows with holes: each pattern of holes by its marginal Gaussian, never an imputed value."""
         rows, there = to_float64(x), to_float64(observed) > 0
-        scores = np.empty((len(rows), self.n_classes))
-        patterns, which = np.unique(there, axis=0, return_inverse=True)
-        for number, pattern in enumerate(patterns):
-            members = which.ravel() == number
-            columns = np.flatnonzero(pattern)
-            if len(columns):
-                scores[members] = self.marginal(columns).form.score(rows[np.ix_(members, columns)], True)
-            else:
-                scores[members] = 0.0
+        scores = np.zeros((len(rows), self.n_classes))
+        for members, columns in _patterns(there):
+            scores[members] = self.marginal(columns).form.score(rows[np.ix_(members, columns)], True)
         return as_like(scores, x)
 
     def marginal(self, columns: IntArray) -> GaussianDistributions:
@@ -243,10 +238,8 @@ class GaussianDistributions(Distributions):
         if observed is None or self.family.columnwise:
             return self.form.squared_distance(without_holes(rows, observed), observed)
         squared = np.zeros((len(rows), self.n_classes))
-        for i, there in enumerate(to_float64(observed) > 0):
-            columns = np.flatnonzero(there)
-            if len(columns):
-                squared[i] = self.marginal(columns).form.squared_distance(rows[i : i + 1, columns], None)[0]
+        for members, columns in _patterns(to_float64(observed) > 0):
+            squared[members] = self.marginal(columns).form.squared_distance(rows[np.ix_(members, columns)], None)
         return squared
 
     def sample(self, classes: IntArray, rng: np.random.Generator) -> FloatArray:
@@ -254,21 +247,26 @@ class GaussianDistributions(Distributions):
         z = rng.standard_normal((len(classes), self.means.shape[1]))
         return self.means[classes] + self.form.colour(z, classes)
 
-    def contributions(self, x: Array) -> tuple[FloatArray, FloatArray]:
-        """Return what each column adds to log p(x | c); see the quadratic form for how it is split."""
+    def log_ratio(self, x: Array, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return what each column adds to the log-ratio; see the quadratic form for how it is split."""
         rows = to_float64(x.toarray() if issparse(x) else x)
         observed = observed_cells(rows)
         if observed is None or self.family.columnwise:
-            terms, constant = self.form.contributions(without_holes(rows, observed))
-            return (terms if observed is None else np.where(observed[:, :, None], terms, 0.0)), constant
-        terms = np.zeros((*rows.shape, self.n_classes))
-        left = np.zeros((len(rows), self.n_classes))
-        for i, there in enumerate(to_float64(observed) > 0):
-            columns = np.flatnonzero(there)
-            if len(columns):
-                part, constant = self.marginal(columns).form.contributions(rows[i : i + 1, columns])
-                terms[i, columns], left[i] = part[0], constant
+            terms, left = self.form.log_ratio(without_holes(rows, observed), a, b)
+            return (terms if observed is None else np.where(observed, terms, 0.0)), left
+        terms, left = np.zeros_like(rows), np.zeros(len(rows))
+        for members, columns in _patterns(to_float64(observed) > 0):
+            part = self.marginal(columns).form.log_ratio(rows[np.ix_(members, columns)], a[members], b[members])
+            terms[np.ix_(members, columns)], left[members] = part
         return terms, left
+
+
+def _patterns(observed: NDArray[np.bool_]) -> Iterator[tuple[IntArray, IntArray]]:
+    """Yield for each pattern of holes its rows and the columns they have; rows without any cell are left out."""
+    patterns, which = np.unique(observed, axis=0, return_inverse=True)
+    for number, pattern in enumerate(patterns):
+        if pattern.any():
+            yield np.flatnonzero(which.ravel() == number), np.flatnonzero(pattern)
 
 
 # -- the learning kernels ---------------------------------------------------------------------------------------
@@ -281,7 +279,12 @@ def _means(x: Array, responsibilities: Responsibilities) -> FloatArray | None:
     if not np.isfinite(sums).all():
         return None
     totals = responsibilities.totals()[:, None]
-    return np.divide(sums, totals, out=np.zeros_like(sums), where=totals > 0)
+    return _centers(np.divide(sums, totals, out=np.zeros_like(sums), where=totals > 0), x)
+
+
+def _centers(means: FloatArray, x: Array) -> FloatArray:
+    """Return centres that the rows' float type can hold, so that taking them off is exact."""
+    return means.astype(np.float32).astype(np.float64) if str(x.dtype).endswith("float32") else means
 
 
 def _complete_rows(x: Array, responsibilities: Responsibilities) -> tuple[Array, Responsibilities, FloatArray]:
@@ -309,7 +312,7 @@ def _centred(x: Array, centers: FloatArray, responsibilities: Responsibilities) 
     if of_rows is not None:
         return centers, x - of_rows
     totals = responsibilities.totals()
-    common = (totals @ centers) / max(totals.sum(), np.finfo(float).tiny)
+    common = _centers((totals @ centers) / max(totals.sum(), np.finfo(float).tiny), x)
     return np.repeat(common[None], len(centers), axis=0), x - as_like(common, x)
 
 
@@ -326,7 +329,7 @@ def _diagonal_moments(x: Array, responsibilities: Responsibilities) -> DiagonalM
     count = weighted_counts(x, observed, responsibilities)
     if means is None:
         sums = responsibilities.sums(x)
-        means = np.divide(sums, count, out=np.zeros_like(sums), where=count > 0)
+        means = _centers(np.divide(sums, count, out=np.zeros_like(sums), where=count > 0), x)
     center, z = _centred(x, means, responsibilities)
     z = without_holes(z, observed)
     first, second = responsibilities.sums(z), responsibilities.sums(z * z)

@@ -134,11 +134,12 @@ class MultinomialDistributions(Distributions):
         sizes = rng.poisson(self.mean_size[classes])
         return rng.multinomial(sizes, self.probability[classes]).astype(np.float64)
 
-    def contributions(self, x: Array) -> tuple[FloatArray, FloatArray]:
-        """Return x_j log p_j."""
-        dense = to_float64(x.toarray() if issparse(x) else x)[:, :, None]
+    def log_ratio(self, x: Array, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return x_j (log p_aj − log p_bj)."""
+        dense = to_float64(x.toarray() if issparse(x) else x)
+        log_p = log_of(self.probability)
         with np.errstate(invalid="ignore"):
-            return np.where(dense > 0, dense * log_of(self.probability.T), 0.0), np.zeros(self.n_classes)
+            return np.where(dense > 0, dense * (log_p[a] - log_p[b]), 0.0), np.zeros(len(dense))
 
 
 def _totals(x: Array) -> FloatArray:

@@ -123,13 +123,13 @@ class PoissonDistributions(Distributions):
         """Return counts."""
         return rng.poisson(self.rate[classes]).astype(np.float64)
 
-    def contributions(self, x: Array) -> tuple[FloatArray, FloatArray]:
-        """Return x_j log λ_j − λ_j."""
-        dense = to_float64(x.toarray() if issparse(x) else x)[:, :, None]
-        log_rate = log_of(self.rate.T)
+    def log_ratio(self, x: Array, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return x_j (log λ_aj − log λ_bj) − (λ_aj − λ_bj)."""
+        dense = to_float64(x.toarray() if issparse(x) else x)
+        log_rate = log_of(self.rate)
         with np.errstate(invalid="ignore"):
-            terms = np.where(dense > 0, dense * log_rate, 0.0) - self.rate.T
-        return np.where(np.isnan(dense), 0.0, terms), np.zeros(self.n_classes)
+            terms = np.where(dense > 0, dense * (log_rate[a] - log_rate[b]), 0.0) - (self.rate[a] - self.rate[b])
+        return np.where(np.isnan(dense), 0.0, terms), np.zeros(len(dense))
 
 
 def log_factorials(x: Array) -> Array:

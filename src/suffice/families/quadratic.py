@@ -28,6 +28,11 @@ def _cancels(largest: float, x: Array) -> bool:
     return largest * float(np.finfo(kind).eps) > _TOLERATED[kind]
 
 
+def _origin(origin: FloatArray, x: Array) -> FloatArray:
+    """Return the point about which to take the rows; one that float32 can hold, where that is what they are."""
+    return origin.astype(np.float32).astype(np.float64) if str(x.dtype).endswith("float32") else origin
+
+
 class QuadraticForm(ABC):
     """−½ (x − μ_c)ᵀ Σ_c⁻¹ (x − μ_c) − ½ log |2πΣ_c| for all classes c."""
 
@@ -49,8 +54,8 @@ class QuadraticForm(ABC):
         """Return standard normal rows with the covariance of their class."""
 
     @abstractmethod
-    def contributions(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the log-densities split over the columns, n×d×k, and what is left, (k,)."""
+    def log_ratio(self, rows: FloatArray, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return log p(x | a) / p(x | b) split over the columns, n×d, and what is left, (n,)."""
 
     @abstractmethod
     def whitener_of(self, c: int) -> FloatArray:
@@ -96,7 +101,7 @@ class DiagonalForm(QuadraticForm):
 
     def score(self, x: Array, common: bool) -> Array:
         """Return z·(m/σ²) − ½ z²·(1/σ²) − ½ m²/σ² …, with z = x − origin and m = μ − origin."""
-        origin = np.zeros_like(self.origin) if issparse(x) else self.origin
+        origin = np.zeros_like(self.origin) if issparse(x) else _origin(self.origin, x)
         m = self.means - origin
         constant = (self._normaliser() - 0.5 * m**2 / self.variance).sum(1)
         if _cancels(float((m**2 / self.variance).sum(1).max()), x):
@@ -116,7 +121,9 @@ class DiagonalForm(QuadraticForm):
         normaliser = np.broadcast_to(self._normaliser(), self.means.shape)
         columns = []
         for c, mean in enumerate(self.means):
-            terms = as_like(normaliser[c], x) - 0.5 * (x - as_like(mean, x)) ** 2 / as_like(variance[c], x)
+            center = _origin(mean, x)
+            z = (x - as_like(center, x)) - as_like(mean - center, x)
+            terms = as_like(normaliser[c], x) - 0.5 * z**2 / as_like(variance[c], x)
             if observed is not None:
                 terms = xp.where(observed, terms, xp.zeros_like(terms))
             columns.append(xp.sum(terms, axis=1))
@@ -125,10 +132,11 @@ class DiagonalForm(QuadraticForm):
     def score_observed(self, x: Array, observed: Array) -> Array:
         """Return the log-densities of the cells that are there: products with the mask in place of sums."""
         xp = namespace(x)
-        m = self.means - self.origin
+        origin = _origin(self.origin, x)
+        m = self.means - origin
         if _cancels(float((m**2 / self.variance).sum(1).max()), x):
             return self._score_by_class(x, observed)
-        z = xp.where(observed, x - as_like(self.origin, x), xp.zeros_like(x))
+        z = xp.where(observed, x - as_like(origin, x), xp.zeros_like(x))
         constants = self._normaliser() - 0.5 * m**2 / self.variance
         return (
             z @ as_like(m / self.variance, x).T
@@ -145,10 +153,11 @@ class DiagonalForm(QuadraticForm):
         """Return σ z."""
         return np.sqrt(np.broadcast_to(self.variance, self.means.shape)[classes]) * z
 
-    def contributions(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return log N(x_j; μ_cj, σ²_cj) of each column; nothing is left over."""
-        squared = (rows[:, None, :] - self.means) ** 2 / self.variance
-        return (self._normaliser() - 0.5 * squared).transpose(0, 2, 1), np.zeros(len(self.means))
+    def log_ratio(self, rows: FloatArray, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return the log-ratio of the densities of each column; nothing is left over."""
+        variance, normaliser = np.broadcast_arrays(self.variance, self._normaliser(), self.means)[:2]
+        own, other = (normaliser[c] - 0.5 * (rows - self.means[c]) ** 2 / variance[c] for c in (a, b))
+        return own - other, np.zeros(len(rows))
 
 
 def _whitener(covariance: FloatArray, c: int) -> tuple[FloatArray, float]:
@@ -178,6 +187,17 @@ def _whitener(covariance: FloatArray, c: int) -> tuple[FloatArray, float]:
     return whitener, 2.0 * float(np.log(pivots).sum() + np.log(scale).sum())
 
 
+def _whitened_squares(x: Array, means: FloatArray, whiteners: FloatArray) -> Array:
+    """Return ‖L_c⁻¹(x − μ_c)‖², n×k: each row about each class itself, exact wherever the classes are."""
+    xp = namespace(x)
+    columns = []
+    for mean, whitener in zip(means, whiteners, strict=True):
+        center = _origin(mean, x)  # what float32 cannot hold of the mean is taken off once whitened
+        white = (x - as_like(center, x)) @ as_like(whitener, x).T - as_like((mean - center) @ whitener.T, x)
+        columns.append(xp.sum(white * white, axis=1))
+    return xp.stack(columns, axis=1)
+
+
 @dataclass(frozen=True, eq=False)
 class SharedForm(QuadraticForm):
     """One covariance for all classes: the log-odds are linear in x."""
@@ -202,9 +222,9 @@ class SharedForm(QuadraticForm):
         """Return the whitener that all classes share."""
         return self.whitener
 
-    def directions(self) -> FloatArray:
+    def directions(self, origin: FloatArray | None = None) -> FloatArray:
         """Return Σ⁻¹(μ_c − origin), k×d."""
-        return ((self.means - self.origin) @ self.whitener.T) @ self.whitener
+        return ((self.means - (self.origin if origin is None else origin)) @ self.whitener.T) @ self.whitener
 
     def _constant(self) -> float:
         return -0.5 * (len(self.origin) * _LOG_2PI + self.log_determinant)
@@ -213,37 +233,35 @@ class SharedForm(QuadraticForm):
         """Return z·w_c − ½ m_c·w_c, and −½ zᵀΣ⁻¹z if asked for what all classes share."""
         x = x.toarray() if issparse(x) else x
         xp = namespace(x)
-        m, w = self.means - self.origin, self.directions()
+        origin = _origin(self.origin, x)
+        m, w = self.means - origin, self.directions(origin)
         halves = 0.5 * (m * w).sum(1)
-        z = x - as_like(self.origin, x)
         if _cancels(float(halves.max()), x):
-            return self._score_by_class(z)
+            return self._score_by_class(x)
+        z = x - as_like(origin, x)
         scores = z @ as_like(w, x).T + as_like(self._constant() - halves, x)
         if not common:
             return scores
         white = z @ as_like(self.whitener, x).T
         return scores - 0.5 * xp.sum(white * white, axis=1)[:, None]
 
-    def _score_by_class(self, z: Array) -> Array:
-        xp = namespace(z)
-        white = z @ as_like(self.whitener, z).T
-        centers = as_like((self.means - self.origin) @ self.whitener.T, z)
-        squared = [xp.sum((white - centers[c]) ** 2, axis=1) for c in range(len(self.means))]
-        return self._constant() - 0.5 * xp.stack(squared, axis=1)
+    def _score_by_class(self, x: Array) -> Array:
+        whiteners = np.broadcast_to(self.whitener, (len(self.means), *self.whitener.shape))
+        return self._constant() - 0.5 * _whitened_squares(x, self.means, whiteners)
 
     def squared_distance(self, rows: FloatArray, observed: Array | None) -> FloatArray:
         """Return ‖L⁻¹(x − μ_c)‖²."""
-        return np.asarray(-2.0 * (self._score_by_class(rows - self.origin) - self._constant()))
+        whiteners = np.broadcast_to(self.whitener, (len(self.means), *self.whitener.shape))
+        return np.asarray(_whitened_squares(rows, self.means, whiteners))
 
     def colour(self, z: FloatArray, classes: IntArray) -> FloatArray:
         """Return L z."""
         return np.asarray(solve_triangular(self.whitener, z.T, lower=True).T)
 
-    def contributions(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return w_cj (x_j − origin_j − ½ m_cj): the terms of the linear log-odds; nothing is left over."""
-        m, w = self.means - self.origin, self.directions()
-        z = rows - self.origin
-        return z[:, :, None] * w.T - 0.5 * (m * w).T, np.zeros(len(self.means))
+    def log_ratio(self, rows: FloatArray, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return w_j (x_j − ½(μ_a + μ_b)_j) with w = Σ⁻¹(μ_a − μ_b), the linear log-odds; nothing is left over."""
+        w = ((self.means[a] - self.means[b]) @ self.whitener.T) @ self.whitener
+        return w * (0.5 * (rows - self.means[a]) + 0.5 * (rows - self.means[b])), np.zeros(len(rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,12 +296,13 @@ class DenseForm(QuadraticForm):
     def score(self, x: Array, common: bool) -> Array:
         """Return the log-densities: products with the pairs z_i z_j, or whitened rows where these would cancel."""
         x = x.toarray() if issparse(x) else x
-        m = self.means - self.origin
+        origin = _origin(self.origin, x)
+        m = self.means - origin
         squared = (np.einsum("kij,kj->ki", self.whiteners, m) ** 2).sum(1)
-        z = x - as_like(self.origin, x)
         if x.shape[1] > 2 * len(self.means) or _cancels(float(squared.max()), x):
-            return self._score_by_class(z)
+            return as_like(self._constants(), x) - 0.5 * _whitened_squares(x, self.means, self.whiteners)
         xp = namespace(x)
+        z = x - as_like(origin, x)
         precision = self.precision()
         i, j = np.triu_indices(x.shape[1])
         quadratic = precision[:, i, j] * np.where(i == j, -0.5, -1.0)
@@ -292,18 +311,9 @@ class DenseForm(QuadraticForm):
         constants = self._constants() - 0.5 * squared
         return z @ as_like(linear, x).T + pairs @ as_like(quadratic, x).T + as_like(constants, x)
 
-    def _score_by_class(self, z: Array) -> Array:
-        """Whiten each row about each class: exact wherever the classes are."""
-        xp = namespace(z)
-        columns = []
-        for mean, whitener in zip(self.means - self.origin, self.whiteners, strict=True):
-            white = (z - as_like(mean, z)) @ as_like(whitener, z).T
-            columns.append(xp.sum(white * white, axis=1))
-        return as_like(self._constants(), z) - 0.5 * xp.stack(columns, axis=1)
-
     def squared_distance(self, rows: FloatArray, observed: Array | None) -> FloatArray:
         """Return ‖L_c⁻¹(x − μ_c)‖²."""
-        return np.asarray(-2.0 * (self._score_by_class(rows - self.origin) - self._constants()))
+        return np.asarray(_whitened_squares(rows, self.means, self.whiteners))
 
     def colour(self, z: FloatArray, classes: IntArray) -> FloatArray:
         """Return L_c z."""
@@ -313,13 +323,17 @@ class DenseForm(QuadraticForm):
             coloured[members] = solve_triangular(self.whiteners[c], z[members].T, lower=True).T
         return coloured
 
-    def contributions(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return −½ z_j (Σ_c⁻¹ z)_j − ½ log 2πσ²_cj, z = x − μ_c; the correlations' determinant is left over.
+    def log_ratio(self, rows: FloatArray, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return the difference of −½ z_j (Σ_c⁻¹ z)_j − ½ log σ²_cj, z = x − μ_c; the correlations are left over.
 
-        A quadratic form is the sum of z_j (Σ⁻¹ z)_j, which shares the term of a pair equally between its columns.
+        A quadratic form is the sum of z_j (Σ⁻¹ z)_j, which shares the term of a pair equally between its columns. What
+        no column can claim is the difference of ½ log |correlations|.
         """
         variance = np.diagonal(self.covariance, axis1=1, axis2=2)
-        z = rows[:, None, :] - self.means
-        solved = np.einsum("nki,kij->nkj", np.einsum("nkj,kij->nki", z, self.whiteners), self.whiteners)
-        terms = -0.5 * (z * solved + _LOG_2PI + np.log(variance))
-        return terms.transpose(0, 2, 1), -0.5 * (self.log_determinants - np.log(variance).sum(1))
+        terms = np.zeros_like(rows)
+        for c in np.union1d(a, b):
+            white = (rows - self.means[c]) @ self.whiteners[c].T
+            own = -0.5 * ((rows - self.means[c]) * (white @ self.whiteners[c]) + np.log(variance[c]))
+            terms += own * ((a == c).astype(float) - (b == c))[:, None]
+        left = -0.5 * (self.log_determinants - np.log(variance).sum(1))
+        return terms, left[a] - left[b]

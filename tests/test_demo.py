@@ -1,0 +1,118 @@
+"""The demo: it runs, its figures are those of the models, and its explanations add up."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import sys
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from suffice.demo import run
+from suffice.demo.contest import EDGES
+from suffice.demo.mixed import make_mixed, mixed_contest
+from suffice.demo.votes import read_votes, votes_contest
+
+
+@pytest.fixture(scope="module")
+def contests():
+    return votes_contest(), mixed_contest()
+
+
+@pytest.fixture(scope="module")
+def shown():
+    console = Console(file=io.StringIO(), width=100, highlight=False)
+    run(console)
+    return console.file.getvalue()
+
+
+def test_it_shows_the_measures_of_every_model(contests, shown):
+    for contest in contests:
+        for entry in contest.entries:
+            line = next(line for line in shown.splitlines() if entry.name in line and entry.preparation in line)
+            for figure in (
+                f"{contest.accuracy(entry):.1%}",
+                f"{contest.log_loss(entry):.3f}",
+                f"{contest.calibration_error(entry):.1%}",
+            ):
+                assert figure in line
+
+
+def test_the_measures_are_right_by_hand(contests):
+    for contest in contests:
+        for entry in contest.entries:
+            p, weight = entry.probabilities, contest.test_weight / contest.test_weight.sum()
+            truth = np.searchsorted(contest.model.classes_, contest.test_labels)
+            right = p.argmax(axis=1) == truth
+            assert contest.accuracy(entry) == pytest.approx(weight @ right)
+            true_share = np.clip(p[np.arange(len(p)), truth], np.finfo(float).eps, 1)
+            assert contest.log_loss(entry) == pytest.approx(-weight @ np.log(true_share), rel=1e-6)
+            error, sure = 0.0, p.max(axis=1)
+            for low, high in pairwise(EDGES):
+                here = (sure >= low) & ((sure < high) | (high == 1.0))
+                error += abs(weight[here] @ (sure[here] - right[here]))
+            assert contest.calibration_error(entry) == pytest.approx(error)
+            assert sum(one.rows for one in contest.reliability(entry)) == len(p)
+
+
+def test_everyone_is_measured_on_the_same_rows(contests):
+    for contest in contests:
+        assert {len(entry.probabilities) for entry in contest.entries} == {contest.test.num_rows}
+        assert contest.train.num_rows + contest.test.num_rows in (435, 569)
+
+
+def test_the_tables_are_what_it_says_they_are(shown):
+    votes = read_votes()
+    assert "435 rows, 16 columns (16 words), 392 of 6,960 cells missing" in shown
+    assert sum(column.null_count for column in votes.columns) == 392
+    mixed, _, weight = make_mixed()
+    holes = sum(column.null_count for column in mixed.columns)
+    assert f"10 columns (6 numbers, 2 booleans, 2 words), {holes} of 5,690 cells missing" in shown
+    assert set(weight.tolist()) == {1.0, 2.0, 3.0}
+
+
+def test_three_explanations_add_up_to_their_log_odds(shown):
+    panels = re.findall(r"╭─ (A .*?╰.*?╯)", shown, flags=re.DOTALL)
+    assert len(panels) == 3
+    for panel in panels:
+        numbers = [float(number) for number in re.findall(r"\s([+-]\d+\.\d\d)\s", panel)]
+        *terms, total = numbers
+        assert len(terms) >= 4
+        assert sum(terms) == pytest.approx(total, abs=1e-9)
+        share = float(re.search(r"= (0\.\d+)", panel).group(1))
+        assert share == pytest.approx(1 / (1 + np.exp(-total)), abs=1e-4)
+
+
+def test_forgetting_is_exact(shown):
+    said = " ".join(shown.split())
+    assert float(re.search(r"none differs by more than (\S+)\.", said).group(1)) < 1e-9
+
+
+def test_it_fits_the_page_and_ends_with_the_code(shown):
+    assert max(map(len, shown.splitlines())) <= 100
+    assert "from suffice import NaiveBayes" in shown
+    assert "\x1b" not in shown
+
+
+def test_the_command_shows_the_same_every_time_and_needs_no_pandas(shown):
+    code = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name in ("pandas", "polars"):
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Absent())
+sys.argv = ["suffice", "demo"]
+from suffice.cli import main
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, timeout=60, encoding="utf-8"
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert done.stdout == shown
