@@ -43,7 +43,7 @@ def fits(data=X, labels=Y, weight=None, **params):
         (lambda: fits(np.empty((0, 2)), []), says("needs rows", "0 sample(s)")),
         (lambda: fits(FRAME[:0], []), says("needs rows", "0 sample(s)")),
         (lambda: fits(np.empty((6, 0))), says("0 feature(s)", "minimum of 1")),
-        (lambda: fits(labels=["a"] * 6), says("at least two classes", "one class only", "'a'")),
+        (lambda: fits(labels=["a"] * 6), says("two classes or more", "one class only", "'a'")),
         (lambda: fits(labels=["a", None, "b", "a", None, "b"]), says("missing", "2 of 6 rows", "row 1", "drop")),
         (lambda: fits(labels=[0, 1, np.nan, 1, 0, 1]), says("missing", "1 of 6 rows", "row 2")),
         (lambda: fits(labels=pd.Series(["a", None, "b", "a", "b", "b"])), says("missing", "1 of 6", "row 1")),
@@ -159,7 +159,7 @@ def test_maximum_likelihood_says_what_it_cannot_estimate():
     with pytest.raises(ValueError, match=says("singular", "rank 1 of 2")):
         GaussianDiscriminant("full", prior=None).fit(X, Y)
     with pytest.raises(ValueError, match=says("maximum likelihood needs", "class 'c'")):
-        NaiveBayes(prior=None).partial_fit(X, Y, classes=["a", "b", "c"])
+        NaiveBayes(prior=None).partial_fit(X, Y, classes=["a", "b", "c"]).predict(X)
 
 
 def test_labels_that_were_not_listed_are_refused():
@@ -223,3 +223,33 @@ def test_unfitted_models_say_so():
             getattr(GenerativeClassifier(), method)(X)
     with pytest.raises(NotFittedError):
         GenerativeClassifier().sample()
+
+
+def test_a_first_batch_may_be_too_small_for_maximum_likelihood():
+    rng = np.random.default_rng(0)
+    rows, labels = rng.normal(size=(30, 2)), np.arange(30) % 3
+    model = GaussianDiscriminant(prior=None).partial_fit(rows[:1], labels[:1])
+    with pytest.raises(ValueError, match=says("singular")):
+        model.predict(rows)
+    model.partial_fit(rows[1:], labels[1:])
+    whole = GaussianDiscriminant(prior=None).fit(rows, labels)
+    np.testing.assert_allclose(model.predict_proba(rows), whole.predict_proba(rows), rtol=1e-9)
+
+
+def test_words_that_became_numbers_are_not_silently_unseen():
+    model = fits(pd.DataFrame({"zip": ["05", "06", "05", "07", "05", "06"]}))
+    with pytest.warns(UserWarning, match=says("'zip'", "values like '05'", "values like 5", "convert")):
+        model.predict(pd.DataFrame({"zip": [5, 6]}))
+
+
+def test_cells_that_are_neither_0_nor_1_are_refused_in_prediction_too():
+    model = fits(np.eye(2)[[0, 1, 0, 1, 0, 0]], families="bernoulli")
+    with pytest.raises(InvalidCellError, match=says("column 1", "7", "row 1", "0 or 1")):
+        model.predict([[0, 1], [1, 7]])
+
+
+def test_reasons_where_both_classes_are_impossible_are_not_a_crash():
+    model = NaiveBayes("bernoulli", prior=None).fit(np.array([[0.0, 0], [1, 1], [1, 1], [0, 0]]), [0, 1, 1, 0])
+    reasons = model.explain(np.array([[0.0, 1.0], [0.0, 0.0]]))
+    assert np.isnan(reasons.log_odds[0])
+    assert reasons.log_odds[1] == np.inf

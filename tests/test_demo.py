@@ -15,6 +15,7 @@ from rich.console import Console
 from suffice.demo import run
 from suffice.demo.contest import EDGES
 from suffice.demo.mixed import make_mixed, mixed_contest
+from suffice.demo.show import SPLITS
 from suffice.demo.votes import read_votes, votes_contest
 
 
@@ -24,20 +25,30 @@ def contests():
 
 
 @pytest.fixture(scope="module")
+def all_splits():
+    return [[contest(split) for split in range(SPLITS)] for contest in (votes_contest, mixed_contest)]
+
+
+@pytest.fixture(scope="module")
 def shown():
     console = Console(file=io.StringIO(), width=100, highlight=False)
     run(console)
     return console.file.getvalue()
 
 
-def test_it_shows_the_measures_of_every_model(contests, shown):
-    for contest in contests:
-        for entry in contest.entries:
-            line = next(line for line in shown.splitlines() if entry.name in line and entry.preparation in line)
+def test_it_shows_the_measures_of_every_model_over_all_splits(all_splits, shown):
+    lines = iter([line for line in shown.splitlines() if line.count("±") == 3])
+    for splits in all_splits:
+        for number, entry in enumerate(splits[0].entries):
+            line = next(lines)
+            assert entry.name in line
+            assert entry.preparation.split()[0] in line
+            measured = np.array([contest.measures(contest.entries[number]) for contest in splits])
+            mean, spread = measured.mean(0), measured.std(0)
             for figure in (
-                f"{contest.accuracy(entry):.1%}",
-                f"{contest.log_loss(entry):.3f}",
-                f"{contest.calibration_error(entry):.1%}",
+                f"{mean[0]:.1%} ± {100 * spread[0]:.1f}",
+                f"{mean[1]:.3f} ± {spread[1]:.3f}",
+                f"{mean[2]:.1%} ± {100 * spread[2]:.1f}",
             ):
                 assert figure in line
 

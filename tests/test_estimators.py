@@ -125,6 +125,8 @@ def test_reasons_add_up_and_name_the_columns_that_matter():
     assert name in bunch.feature_names
     assert abs(value) == np.abs(reasons.contributions[0]).max()
     assert "(baseline)" in str(reasons)
+    truth = model.explain(bunch.data, target=bunch.target.to_numpy(), against=(bunch.target.to_numpy() + 1) % 3)
+    np.testing.assert_array_equal(truth.target, bunch.target)
     fixed = model.explain(bunch.data, target=0, against=2)
     np.testing.assert_allclose(fixed.log_odds, logs[:, 0] - logs[:, 2], rtol=1e-7, atol=1e-7)
 

@@ -17,10 +17,12 @@ __all__ = [
     "FloatArray",
     "IntArray",
     "as_like",
+    "beside",
     "issparse",
     "namespace",
     "rows_to_columns",
     "to_float64",
+    "to_numpy",
 ]
 
 
@@ -42,13 +44,25 @@ def as_like(values: NDArray[Any], x: Array) -> Array:
     return array_namespace(x).asarray(values, dtype=x.dtype, device=device(x))
 
 
-def to_float64(x: Array) -> FloatArray:
-    """Return `x` as a NumPy float64 array, from any library and device."""
-    if isinstance(x, np.ndarray):
-        return x.astype(np.float64, copy=False)
+def beside(values: NDArray[Any], x: Array) -> Array:
+    """Return the NumPy array `values` with the library and the device of `x`, in its own type."""
+    if isinstance(x, np.ndarray) or issparse(x):
+        return values
+    from array_api_compat import array_namespace, device
+
+    return array_namespace(x).asarray(values, device=device(x))
+
+
+def to_numpy(x: Array) -> NDArray[Any]:
+    """Return `x` as a NumPy array, from any library and device."""
     if hasattr(x, "detach"):  # PyTorch keeps gradients and devices that NumPy cannot look into
         x = x.detach().cpu()
-    return np.asarray(x, dtype=np.float64)
+    return np.asarray(x)
+
+
+def to_float64(x: Array) -> FloatArray:
+    """Return `x` as a NumPy float64 array, from any library and device."""
+    return to_numpy(x).astype(np.float64, copy=False)
 
 
 def rows_to_columns(values: FloatArray) -> FloatArray:

@@ -92,7 +92,9 @@ class EstimateError(ValueError):
     def _message(self, of_class: str, of_column: str) -> str:
         return self.template.format(of_class=of_class, of_column=of_column)
 
-    def named(self, classes: Sequence[object], columns: Sequence[int], names: Sequence[object]) -> ValueError:
+    def named(self, classes: Sequence[object], columns: Sequence[int], names: Sequence[object]) -> EstimateError:
         """Return the error with the names of the class and the column."""
         of_column = "" if self.column is None else repr(names[columns[self.column]])
-        return ValueError(self._message(repr(classes[self.c]), of_column))
+        named = EstimateError(self.template, c=self.c, column=self.column)
+        named.args = (self._message(repr(classes[self.c]), of_column),)
+        return named

@@ -35,8 +35,9 @@ class Explanation:
 
     @property
     def log_odds(self) -> FloatArray:
-        """Log p(target | x) / p(against | x), (n,)."""
-        return np.asarray(self.baseline + self.contributions.sum(axis=1))
+        """Log p(target | x) / p(against | x), (n,); NaN where maximum likelihood calls both impossible."""
+        with np.errstate(invalid="ignore"):  # NaN where some columns rule out the one class and some the other
+            return np.asarray(self.baseline + self.contributions.sum(axis=1))
 
     def __len__(self) -> int:
         return len(self.baseline)

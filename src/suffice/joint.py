@@ -113,7 +113,9 @@ def log_odds_terms(chunk: Chunk, pairs: Comparison) -> FloatArray:
     split = np.zeros((len(chunk), 1 + model.schema.n_columns))
     split[:, 0] = model.log_prior[a] - model.log_prior[b]
     for block, distributions, rows in model.parts(chunk):
-        terms, left = distributions.log_ratio(rows, a, b)
+        with np.errstate(invalid="ignore"):
+            terms, left = distributions.log_ratio(rows, a, b)
+        terms = np.where(np.isnan(terms), 0.0, terms)  # impossible under both: no reason to prefer either
         split[:, [1 + column for column in block.columns]] = terms
         split[:, 0] += left
     return split

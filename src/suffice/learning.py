@@ -96,7 +96,7 @@ def _whole(source: Source, schema: Schema) -> bool:
 def _require_rows(n_rows: int, n_columns: int) -> None:
     if n_rows == 0:
         raise ValueError(
-            f"a model needs rows, but found array with 0 sample(s) (shape=(0, {n_columns})) while a minimum of 1 is "
+            f"a model needs rows, but the table has none: 0 sample(s) (shape=(0, {n_columns})) while a minimum of 1 is "
             f"required"
         )
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from suffice._arrays import Array, IntArray
+from suffice._arrays import IntArray, beside
 from suffice.families import Bernoulli, Categorical, Family, Gaussian, as_family
 from suffice.families.categorical import MISSING, UNSEEN, Codes
 from suffice.tables import ArrayTable, Factorized, Kind, Table
@@ -195,7 +196,7 @@ class Encoder:
         for j, column in enumerate(columns):
             codes[:, j] = self._lookup(column, table.values(column))
         sizes = np.array([len(self._numbers[column]) for column in columns], dtype=np.intp)
-        return Codes(_on_device_of(table, codes), sizes)
+        return Codes(beside(codes, table.array) if isinstance(table, ArrayTable) else codes, sizes)
 
     def _lookup(self, column: int, found: Factorized) -> IntArray:
         numbers = self._numbers[column]
@@ -204,24 +205,27 @@ class Encoder:
             translated = [numbers.setdefault(value, len(numbers)) for value in found.values]
         else:
             translated = [numbers.get(value, UNSEEN) for value in found.values]
+            if found.values and all(number == UNSEEN for number in translated):
+                self._warn_of_other_type(column, found.values[0])
         # the last entry is what code -1 (missing) picks
         return np.array([*translated, MISSING], dtype=np.intp)[found.codes]
+
+    def _warn_of_other_type(self, column: int, value: Any) -> None:
+        """Say so where words became numbers, or the other way round, so that no value can be known."""
+        known = next(iter(self._numbers[column]), value)
+        if isinstance(known, str) != isinstance(value, str):
+            warnings.warn(
+                f"column {self.schema.labels[column]!r} was learned from values like {known!r}, but holds values like "
+                f"{value!r} here, so all of them count as unseen; convert the column to the type of training",
+                UserWarning,
+                stacklevel=2,
+            )
 
     def learned_schema(self) -> Schema:
         """Return the schema with the values that were met."""
         return self.schema.with_categories(
             {column: Categories(tuple(numbers), self._declared[column]) for column, numbers in self._numbers.items()}
         )
-
-
-def _on_device_of(table: Table, codes: IntArray) -> Array:
-    """Put codes beside the numbers of a table that lives in another array library."""
-    if isinstance(table, ArrayTable) and hasattr(table.array, "device") and not isinstance(table.array, np.ndarray):
-        from array_api_compat import array_namespace, device, is_numpy_array
-
-        if not is_numpy_array(table.array) and not hasattr(table.array, "tocsr"):
-            return array_namespace(table.array).asarray(codes, device=device(table.array))
-    return codes
 
 
 __all__ = ["Block", "Categories", "Encoder", "Schema", "make_schema"]

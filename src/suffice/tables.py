@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice._arrays import Array, FloatArray, IntArray, issparse, namespace
+from suffice._arrays import Array, FloatArray, IntArray, issparse, namespace, to_numpy
 from suffice.families.categorical import MISSING
 
 
@@ -109,6 +109,8 @@ def _from_array_like(X: Any) -> Table:
             f"all rows must have the same length, but row 0 has {lengths[0]} cells and row {odd} has "
             f"{lengths[odd]}; complete the row, with NaN or None for missing cells"
         ) from error
+    if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
+        array = np.asarray(X, dtype=object)  # a list of numbers and words is not a list of words
     array = _two_dimensional(array)
     if array.dtype.kind in "OUST":
         return ObjectTable(array)
@@ -177,10 +179,8 @@ class ArrayTable(Table):
     def values(self, column: int) -> Factorized:
         """Return a column's distinct numbers."""
         if issparse(self.array):
-            values = self.array[:, [column]].toarray().ravel()
-        else:
-            values = np.asarray(self.array[:, column])
-        return factorize(values)
+            return factorize(self.array[:, [column]].toarray().ravel())
+        return factorize(to_numpy(self.array[:, column]))
 
 
 class LazyColumns:

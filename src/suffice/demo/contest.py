@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,6 +65,10 @@ class Contest:
             )
         )
 
+    def measures(self, entry: Entry) -> tuple[float, float, float]:
+        """Return accuracy, log-loss and expected calibration error."""
+        return self.accuracy(entry), self.log_loss(entry), self.calibration_error(entry)
+
     def reliability(self, entry: Entry) -> list[Bin]:
         """Return how sure the model was and how often it was right, a bin of "how sure" at a time."""
         sure = entry.probabilities.max(axis=1)
@@ -98,3 +103,9 @@ class Bin:
     weight: float
     said: float
     right: float
+
+
+def over_splits(contests: Sequence[Contest]) -> list[tuple[FloatArray, FloatArray]]:
+    """Return for each entry the mean of its measures over several splits, and their standard deviation."""
+    measured = np.array([[contest.measures(entry) for entry in contest.entries] for contest in contests])
+    return list(zip(measured.mean(axis=0), measured.std(axis=0), strict=True))

@@ -11,7 +11,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from suffice.demo.contest import EDGES, Bin, Contest
+from suffice.demo.contest import EDGES, Bin, Contest, over_splits
 from suffice.explanations import Explanation
 
 #: all that is drawn fits this many columns, and 80 where there are no more
@@ -21,30 +21,32 @@ COLUMNS = 6
 _OURS, _THEIRS, _FOR, _AGAINST = "bold cyan", "magenta", "green", "red"
 
 
-def scores(contest: Contest, width: int) -> Table:
-    """Draw everyone's accuracy, log-loss and calibration error, the best of each marked."""
+def scores(contests: Sequence[Contest], width: int) -> Table:
+    """Draw everyone's accuracy, log-loss and calibration error over several splits, the best means marked."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, width=width)
     table.add_column("model", no_wrap=True)
     table.add_column("preparation", ratio=1)
     for name in ("accuracy ↑", "log-loss ↓", "ECE ↓"):
         table.add_column(name, justify="right", no_wrap=True)
-    measured = [
-        (contest.accuracy(entry), contest.log_loss(entry), contest.calibration_error(entry))
-        for entry in contest.entries
-    ]
-    best = [max(row[0] for row in measured), *(min(row[j] for row in measured) for j in (1, 2))]
-    for entry, row in zip(contest.entries, measured, strict=True):
+    measured = over_splits(contests)
+    means = np.array([mean for mean, _ in measured])
+    best = [means[:, 0].max(), means[:, 1].min(), means[:, 2].min()]
+    for entry, (mean, deviation) in zip(contests[0].entries, measured, strict=True):
         cells = [
-            Text(("★ " if _shown(j, value) == _shown(j, best[j]) else "") + _shown(j, value))
-            for j, value in enumerate(row)
+            Text(("★ " if _shown(j, mean[j]) == _shown(j, best[j]) else "") + _with_spread(j, mean[j], deviation[j]))
+            for j in range(3)
         ]
-        style = _OURS if entry is contest.entries[0] else ""
+        style = _OURS if entry is contests[0].entries[0] else ""
         table.add_row(Text(entry.name, style=style), entry.preparation, *cells, style=style and "bold")
     return table
 
 
 def _shown(place: int, value: float) -> str:
     return f"{value:.1%}" if place != 1 else f"{value:.3f}"
+
+
+def _with_spread(place: int, mean: float, deviation: float) -> str:
+    return f"{_shown(place, mean)} ± {deviation * 100:.1f}" if place != 1 else f"{mean:.3f} ± {deviation:.3f}"
 
 
 def reliability(contest: Contest, other: int, width: int) -> Table:

@@ -48,10 +48,10 @@ def make_mixed() -> tuple[Any, NDArray[Any], FloatArray]:
     return pa.table(columns), data.target_names[data.target], weight
 
 
-def mixed_contest() -> Contest:
+def mixed_contest(split: int = 0) -> Contest:
     """Train ours and scikit-learn's on the same rows and weights, and predict the others."""
     table, diagnosis, weight = make_mixed()
-    train, test = train_test_split(np.arange(len(diagnosis)), test_size=0.4, stratify=diagnosis, random_state=SEED)
+    train, test = train_test_split(np.arange(len(diagnosis)), test_size=0.4, stratify=diagnosis, random_state=split)
     X, new_X = table.take(train), table.take(test)
 
     model = NaiveBayes().fit(X, diagnosis[train], sample_weight=weight[train])

@@ -15,8 +15,6 @@ from sklearn.preprocessing import OrdinalEncoder
 from suffice.demo.contest import Contest, Entry
 from suffice.estimators import NaiveBayes
 
-SEED = 0
-
 #: what the votes V1 to V16 were about
 BILLS = (
     "handicapped infants",
@@ -47,12 +45,12 @@ def read_votes() -> Any:
     return table.rename_columns(["party", *BILLS])
 
 
-def votes_contest() -> Contest:
+def votes_contest(split: int = 0) -> Contest:
     """Train ours and scikit-learn's on the same rows, and predict the others."""
     table = read_votes()
     party = np.array(table["party"].to_pylist())
     table = table.drop_columns(["party"])
-    train, test = train_test_split(np.arange(len(party)), test_size=0.4, stratify=party, random_state=SEED)
+    train, test = train_test_split(np.arange(len(party)), test_size=0.4, stratify=party, random_state=split)
     X, new_X = table.take(train), table.take(test)
 
     model = NaiveBayes().fit(X, party[train])

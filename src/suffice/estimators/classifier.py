@@ -12,13 +12,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from suffice import learning
-from suffice._arrays import FloatArray
+from suffice._arrays import FloatArray, IntArray
 from suffice.decisions import decide
 from suffice.engines.base import Chunk
 from suffice.errors import EstimateError, NotKeptError
 from suffice.estimators.sampling import sample_table
 from suffice.explanations import Explanation
-from suffice.families import Categorical, Family, Gaussian, as_family
+from suffice.families import Categorical, Distributions, Family, Gaussian, as_family
 from suffice.families.gaussian import GaussianDistributions
 from suffice.joint import Comparison, JointModel, log_evidence, log_joint, log_odds_terms, log_posterior, posterior
 from suffice.labels import LabelCoder
@@ -85,7 +85,9 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     """
 
     statistics_: ModelStatistics
+    schema_: Schema
     classes_: NDArray[Any]
+    _estimated: JointModel | None
 
     def __init__(
         self,
@@ -123,9 +125,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         check_prior(self.prior)
         statistics = self._gather(X, y, sample_weight, LabelCoder(), None)
         if len(statistics.classes) < 2:
-            raise ValueError(
-                f"a classifier needs at least two classes, but y holds one class only: {statistics.classes[0]!r}"
-            )
+            (only,) = statistics.classes.tolist()
+            raise ValueError(f"a classifier needs two classes or more, but y holds one class only: {only!r}")
         return self._adopt(statistics)
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -136,14 +137,14 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         check_prior(self.prior)
         if not hasattr(self, "statistics_"):
             coder = LabelCoder(None if classes is None else np.unique(classes), declared=classes is not None)
-            return self._adopt(self._gather(X, y, sample_weight, coder, None))
+            return self._adopt(self._gather(X, y, sample_weight, coder, None), later=True)
         known = self.statistics_
         if classes is not None and set(np.unique(classes).tolist()) != set(known.classes.tolist()):
             raise ValueError(
                 f"`classes={classes!r}` is not the same as on last call to partial_fit, was: {known.classes!r}"
             )
         coder = LabelCoder(known.classes, declared=known.declared)
-        return self._adopt(known + self._gather(X, y, sample_weight, coder, known.schema))
+        return self._adopt(known + self._gather(X, y, sample_weight, coder, known.schema), later=True)
 
     def _gather(self, X: Any, y: Any, sample_weight: Any, coder: LabelCoder, schema: Schema | None) -> ModelStatistics:
         known = [] if schema is None else [schema]
@@ -199,28 +200,60 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             families.append(family)
         return families
 
-    def _adopt(self, statistics: ModelStatistics) -> Self:
-        """Estimate all parameters from statistics; nothing changes if that fails."""
-        log_prior = self._log_prior(statistics)
+    def _adopt(self, statistics: ModelStatistics, *, later: bool = False) -> Self:
+        """Estimate all parameters from statistics; nothing changes if that fails.
+
+        With `later`, what rows so far do not determine may be determined by more of them: the estimate is then tried
+        again when it is needed.
+        """
+        try:
+            joint = self._estimate(statistics)
+        except EstimateError:
+            if not later:
+                raise
+            joint = None
+        self.statistics_ = statistics
+        self.schema_ = statistics.schema
+        self.classes_ = statistics.classes
+        self.n_features_in_ = statistics.schema.n_columns
+        if statistics.schema.names is not None:
+            self.feature_names_in_ = np.array(statistics.schema.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self._estimated = joint
+        return self
+
+    def _estimate(self, statistics: ModelStatistics) -> JointModel:
         distributions = []
         for block, sums in zip(statistics.schema.blocks, statistics.joint.blocks, strict=True):
             try:
                 distributions.append(block.family.estimate(sums, self.prior))
             except EstimateError as error:
                 raise error.named(statistics.classes.tolist(), block.columns, statistics.schema.labels) from None
-        self.statistics_ = statistics
-        self.schema_ = statistics.schema
-        self.classes_ = statistics.classes
-        self.class_log_prior_ = log_prior
-        self.class_prior_ = np.exp(log_prior)
-        self.distributions_ = tuple(distributions)
-        self.n_features_in_ = statistics.schema.n_columns
-        if statistics.schema.names is not None:
-            self.feature_names_in_ = np.array(statistics.schema.names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-        self._joint = JointModel(statistics.schema, log_prior, self.distributions_)
-        return self
+        return JointModel(statistics.schema, self._log_prior(statistics), tuple(distributions))
+
+    @property
+    def _joint(self) -> JointModel:
+        """What is estimated; the place where a model that was never fitted says so."""
+        check_is_fitted(self, "statistics_")
+        if self._estimated is None:
+            self._estimated = self._estimate(self.statistics_)
+        return self._estimated
+
+    @property
+    def distributions_(self) -> tuple[Distributions, ...]:
+        """The estimated distributions, one a block of the schema."""
+        return self._joint.distributions
+
+    @property
+    def class_log_prior_(self) -> FloatArray:
+        """The logarithm of the class probabilities, (k,)."""
+        return self._joint.log_prior
+
+    @property
+    def class_prior_(self) -> FloatArray:
+        """The class probabilities, (k,)."""
+        return np.exp(self._joint.log_prior)
 
     def _log_prior(self, statistics: ModelStatistics) -> FloatArray:
         count, classes = statistics.class_count, statistics.classes.tolist()
@@ -296,23 +329,23 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        target : class label, optional
-            The class to explain; for each row the most probable one by default.
-        against : class label, optional
-            The class to compare with; for each row the most probable other one by default.
+        target : class label or one for each row, optional
+            The class to explain; the most probable one by default.
+        against : class label or one for each row, optional
+            The class to compare with; the most probable other one by default.
         """
         check_is_fitted(self, "statistics_")
         if len(self.classes_) < 2:
             raise ValueError("an explanation compares two classes, and this model has seen one")
         logs = self.predict_log_proba(X)
-        chosen = np.argmax(logs, axis=1) if target is None else np.full(len(logs), self._number(target))
+        chosen = np.argmax(logs, axis=1) if target is None else self._numbers(target, len(logs))
         if against is None:
             logs[np.arange(len(logs)), chosen] = -np.inf
             other = np.argmax(logs, axis=1)
             # where all others are impossible too, argmax may fall on the target itself
             other = np.where(other == chosen, (chosen + 1) % len(self.classes_), other)
         else:
-            other = np.full(len(logs), self._number(against))
+            other = self._numbers(against, len(logs))
         if (chosen == other).any():
             raise ValueError(f"an explanation compares two different classes, but both are {target!r}")
         pairs = Comparison(self._joint, chosen, other)
@@ -323,11 +356,18 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             list(self.schema_.labels), split[:, 1:], split[:, 0], self.classes_[chosen], self.classes_[other]
         )
 
-    def _number(self, label: Any) -> int:
-        found = np.flatnonzero(self.classes_ == label)
-        if not len(found):
-            raise ValueError(f"there is no class {label!r}; the classes are {self.classes_.tolist()}")
-        return int(found[0])
+    def _numbers(self, labels: Any, n_rows: int) -> IntArray:
+        """Return the numbers of class labels, one for each row."""
+        numbers = {label: number for number, label in enumerate(self.classes_.tolist())}
+        wanted = np.asarray(labels).tolist() if np.ndim(labels) == 1 else [labels] * n_rows
+        if len(wanted) != n_rows:
+            raise ValueError(
+                f"one class a row must be given, but X has {n_rows} rows and there are {len(wanted)} classes"
+            )
+        unknown = next((label for label in wanted if label not in numbers), None)
+        if unknown is not None:
+            raise ValueError(f"there is no class {unknown!r}; the classes are {self.classes_.tolist()}")
+        return np.array([numbers[label] for label in wanted], dtype=np.intp)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, NDArray[Any]]:
         """Draw rows and their labels from the model; the rows come in the kind of table that it was fitted on."""
@@ -357,7 +397,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         return boundary_point(self._joint)
 
     def _linear(self) -> tuple[FloatArray, FloatArray]:
-        if not hasattr(self, "_joint"):
+        if not hasattr(self, "statistics_"):
             raise AttributeError("the model is not fitted yet, so it has no linear form")
         return linear_form(self._joint)
 

@@ -124,16 +124,14 @@ class BernoulliDistributions(Distributions):
         """Return x·η − A(η), with the normaliser of the observed columns only."""
         log_yes, log_no = self._logs()
         xp = namespace(x)
+        observed = self.family._check(x)
+        filled = without_holes(x, observed)
         if np.isfinite(log_yes).all() and np.isfinite(log_no).all():
-            eta = as_like(log_yes - log_no, x).T
-            scores = x @ eta + as_like(log_no.sum(1), x)
-            if bool(xp.all(xp.isfinite(scores))):
-                return scores
-            observed = self.family._check(x)
-            assert observed is not None
-            return without_holes(x, observed) @ eta + xp.astype(observed, x.dtype) @ as_like(log_no, x).T
-        observed = observed_cells(x, what="Bernoulli cells")
-        dense = x.toarray() if issparse(x) else without_holes(x, observed)
+            scores = filled @ as_like(log_yes - log_no, x).T
+            if observed is None:
+                return scores + as_like(log_no.sum(1), scores)
+            return scores + xp.astype(observed, x.dtype) @ as_like(log_no, x).T
+        dense = x.toarray() if issparse(x) else filled
         there = xp.ones_like(dense) if observed is None else xp.astype(observed, x.dtype)
         return log_product(dense, log_yes) + log_product(there - dense, log_no)
 

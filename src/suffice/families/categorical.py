@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
-from suffice._arrays import Array, FloatArray, IntArray, namespace, rows_to_columns, to_float64
+from suffice._arrays import Array, FloatArray, IntArray, beside, namespace, rows_to_columns, to_float64, to_numpy
 from suffice.families.base import Distribution, Distributions, Family, log_of, require_rows
 from suffice.priors import PriorSpec, PseudoCount, resolve_prior
 from suffice.responsibilities import Labels, Responsibilities
@@ -211,7 +211,7 @@ class CategoricalDistributions(Distributions):
         if (x.sizes <= self.sizes).all():
             return x.codes
         xp = namespace(x.codes)
-        return xp.where(x.codes < xp.asarray(self.sizes), x.codes, UNSEEN)
+        return xp.where(x.codes < beside(self.sizes, x.codes), x.codes, UNSEEN)
 
     def score(self, x: Codes, common: bool = True) -> Array:
         """Return Σ_j log p of the cell's value."""
@@ -223,7 +223,7 @@ class CategoricalDistributions(Distributions):
                 terms = table.take(codes[:, j], axis=0, mode="wrap")
             else:
                 at = codes[:, j]
-                terms = xp.take(xp.asarray(table), xp.where(at < 0, at + len(table), at), axis=0)
+                terms = xp.take(beside(table, codes), xp.where(at < 0, at + len(table), at), axis=0)
             scores = terms if scores is None else scores + terms
         return scores
 
@@ -241,7 +241,7 @@ class CategoricalDistributions(Distributions):
 
     def log_ratio(self, x: Codes, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return the log-ratio of the probabilities of each cell's value."""
-        codes = np.asarray(self._known(x))
+        codes = to_numpy(self._known(x))
         terms = [table[codes[:, j], a] - table[codes[:, j], b] for j, table in enumerate(self._tables())]
         return np.stack(terms, axis=1), np.zeros(len(codes))
 
@@ -260,7 +260,7 @@ def _count(x: Codes, labels: Labels) -> Iterator[FloatArray]:
 def _indicators(x: Codes) -> Iterator[Array]:
     xp = namespace(x.codes)
     for j, size in enumerate(x.sizes.tolist()):
-        values = xp.arange(size) if xp is np else xp.arange(size, device=x.codes.device)
+        values = beside(np.arange(size), x.codes)
         yield xp.astype(x.codes[:, j][:, None] == values[None, :], xp.float64)
 
 
