@@ -78,14 +78,27 @@ def test_every_truncation_of_a_model_file_is_refused(tmp_path):
             suffice.load(part)
 
 
-def test_damaged_and_foreign_files_are_refused(tmp_path):
+def test_a_damaged_byte_is_noticed_or_does_not_matter(tmp_path):
     file = tmp_path / "model"
-    suffice.save(NaiveBayes().fit(X, Y), file)
-    content = bytearray(file.read_bytes())
-    content[len(content) // 2] ^= 0xFF
-    file.write_bytes(content)
-    with pytest.raises(ModelFileError, match="damaged"):
-        suffice.load(file)
+    model = NaiveBayes().fit(X, Y)
+    suffice.save(model, file)
+    content = file.read_bytes()
+    refused = 0
+    for place in range(0, len(content), 7):
+        damaged = bytearray(content)
+        damaged[place] ^= 0xFF
+        file.write_bytes(damaged)
+        try:
+            loaded = suffice.load(file)
+        except ModelFileError:
+            refused += 1
+        else:  # the byte was a date or a comment of the archive
+            np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    assert refused > len(content) // 14
+
+
+def test_foreign_files_are_refused(tmp_path):
+    file = tmp_path / "model"
     file.write_bytes(pickle.dumps({"hello": 1}))
     with pytest.raises(ModelFileError, match="not a Suffice model file"):
         suffice.load(file)

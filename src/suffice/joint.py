@@ -49,26 +49,27 @@ def log_joint(chunk: Chunk, model: JointModel) -> FloatArray:
 
 def log_posterior(chunk: Chunk, model: JointModel) -> FloatArray:
     """Kernel: log p(c | x), n×k; where every class says x is impossible, the class prior is all there is."""
-    joint = _scores(chunk, model, common=False)
-    largest = joint.max(axis=1, keepdims=True)
-    if not np.isfinite(largest).all():
-        joint = np.where(np.isneginf(largest), model.log_prior, joint)
-        largest = joint.max(axis=1, keepdims=True)
-    joint -= largest
-    joint -= np.log(np.exp(joint).sum(axis=1, keepdims=True))
-    return joint
+    joint = _above_the_largest(chunk, model)
+    joint -= np.log(np.exp(joint).sum(axis=0))
+    return joint.T
 
 
 def posterior(chunk: Chunk, model: JointModel) -> FloatArray:
     """Kernel: p(c | x), n×k."""
-    joint = _scores(chunk, model, common=False)
-    largest = joint.max(axis=1, keepdims=True)
-    if not np.isfinite(largest).all():
-        joint = np.where(np.isneginf(largest), model.log_prior, joint)
-        largest = joint.max(axis=1, keepdims=True)
-    joint -= largest
+    joint = _above_the_largest(chunk, model)
     np.exp(joint, out=joint)
-    joint /= joint.sum(axis=1, keepdims=True)
+    joint /= joint.sum(axis=0)
+    return joint.T
+
+
+def _above_the_largest(chunk: Chunk, model: JointModel) -> FloatArray:
+    """Return log p(x, c) less its maximum over the classes, k×n: reductions are fast across, not along, few classes."""
+    joint = np.ascontiguousarray(_scores(chunk, model, common=False).T)
+    largest = joint.max(axis=0)
+    if not np.isfinite(largest).all():
+        joint = np.where(np.isneginf(largest), model.log_prior[:, None], joint)
+        largest = joint.max(axis=0)
+    joint -= largest
     return joint
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice import compiled
 from suffice._arrays import Array, FloatArray, IntArray, as_like, beside, issparse, namespace, to_float64
 
 
@@ -81,6 +82,14 @@ class Labels(Responsibilities):
     def row_weight(self, like: Array) -> Array | None:
         """Return the weight of each row."""
         return None if self.weight is None else as_like(self.weight, like)
+
+    def sums(self, x: Array) -> FloatArray:
+        """Return Rᵀ x, k×p, in float64."""
+        if issparse(x):
+            total = compiled.sparse_sums(x, self.codes, self.weight, self.n_classes)
+            if total is not None:
+                return total
+        return super().sums(x)
 
     def totals(self) -> FloatArray:
         """Return the weight of each class."""

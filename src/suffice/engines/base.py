@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -116,19 +117,12 @@ class Engine(ABC):
 
     def map(self, kernel: Callable[[Chunk, Any], NDArray[Any]], params: Any) -> NDArray[Any]:
         """Return ``kernel(chunk, params)`` of all chunks, one below the other."""
-        parts = self._run(_stack_chunks, kernel, params)
-        first = next(parts, None)
-        if first is None:
-            raise ValueError("there are no rows to predict for")
-        n_rows = self.n_rows
-        if n_rows is None or len(first) == n_rows:
-            return concatenate([first, *parts])
-        out = np.empty((n_rows, *first.shape[1:]), dtype=first.dtype)
-        filled = 0
-        for part in _chain(first, None, parts):
-            out[filled : filled + len(part)] = part
-            filled += len(part)
-        return out
+        if self.n_rows is None:
+            return concatenate(self._run(_stack_chunks, kernel, params))
+        out = _Output(self.n_rows)
+        for _ in self._run(_write_chunks, (kernel, out), params):
+            pass
+        return out.rows
 
     @property
     def n_rows(self) -> int | None:
@@ -198,6 +192,32 @@ def _sum_chunks(task: Task, kernel: Any, params: Any) -> Any:
     return total
 
 
+class _Output:
+    """The rows of a result, allocated when the first of them are known and written in place by every thread."""
+
+    def __init__(self, n_rows: int) -> None:
+        self._n_rows = n_rows
+        self._lock = threading.Lock()
+        self.rows: NDArray[Any] = np.empty(0)
+
+    def write(self, start: int, part: NDArray[Any]) -> None:
+        """Put `part` where its rows belong."""
+        if len(part) == self._n_rows:
+            self.rows = np.ascontiguousarray(part)
+            return
+        with self._lock:
+            if len(self.rows) == 0:
+                self.rows = np.empty((self._n_rows, *part.shape[1:]), dtype=part.dtype)
+        self.rows[start : start + len(part)] = part
+
+
+def _write_chunks(task: Task, kernel: tuple[Any, _Output], params: Any) -> None:
+    compute, out = kernel
+    starts = (task.rows.start + start for start, _ in task.bounds)
+    for start, part in zip(starts, task.run(compute, params), strict=True):
+        out.write(start, part)
+
+
 def _stack_chunks(task: Task, kernel: Any, params: Any) -> NDArray[Any]:
     return concatenate(task.run(kernel, params))
 
@@ -205,6 +225,8 @@ def _stack_chunks(task: Task, kernel: Any, params: Any) -> NDArray[Any]:
 def concatenate(parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
     """Return arrays one below the other, the only one as it is."""
     listed = list(parts)
+    if not listed:
+        raise ValueError("there are no rows to predict for")
     return listed[0] if len(listed) == 1 else np.concatenate(listed)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from suffice import compiled
 from suffice._arrays import (
     Array,
     FloatArray,
@@ -208,8 +209,8 @@ class Distribution:
 def observed_cells(x: Array, *, what: str = "numbers") -> Array | None:
     """Return which cells are there, None if all are; infinite ones are an error that says where."""
     if issparse(x):
-        bad = ~np.isfinite(x.data)
-        if bad.any():
+        flags = compiled.inspect(x.data)
+        if not np.isfinite(x.data).all() if flags is None else flags & compiled.NOT_FINITE:
             coordinates = x.tocoo()
             first = int(np.flatnonzero(~np.isfinite(coordinates.data))[0])
             raise InvalidCellError(
@@ -237,7 +238,8 @@ def invalid_cell(x: Array, bad: Array, requirement: str, remedy: str) -> Invalid
 def require_not_negative(x: Array, requirement: str) -> None:
     """Raise if any cell is negative."""
     values = x.data if issparse(x) else x
-    if bool(namespace(values).any(values < 0)):
+    flags = compiled.inspect(values) if issparse(x) else None
+    if bool(namespace(values).any(values < 0)) if flags is None else flags & compiled.NEGATIVE:
         dense = x.toarray() if issparse(x) else x
         raise invalid_cell(
             dense,
@@ -267,12 +269,22 @@ def log_product(x: Array, log_parameters: FloatArray) -> Array:
     """Return x @ log_parametersᵀ, n×k, for x ≥ 0, with 0 · (−∞) = 0 as in p⁰ = 1."""
     impossible = np.isneginf(log_parameters)
     if not impossible.any():
-        return x @ as_like(log_parameters, x).T
+        return product(x, log_parameters)
     finite = np.where(impossible, 0.0, log_parameters)
-    product = x @ as_like(finite, x).T
+    scores = x @ as_like(finite, x).T
     happened = x @ as_like(impossible.astype(np.float64), x).T
-    xp = namespace(product)
-    return xp.where(happened > 0, -xp.inf, product)
+    xp = namespace(scores)
+    return xp.where(happened > 0, -xp.inf, scores)
+
+
+def product(x: Array, parameters: FloatArray, constant: FloatArray | None = None) -> Array:
+    """Return x @ parametersᵀ + constant, n×k, for dense and sparse rows."""
+    if issparse(x):
+        scores = compiled.sparse_scores(x, parameters, constant)
+        if scores is not None:
+            return scores
+    scores = x @ as_like(parameters, x).T
+    return scores if constant is None else scores + as_like(constant, scores)
 
 
 def log_of(p: FloatArray) -> FloatArray:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
+from suffice import compiled
 from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, namespace, to_float64
 from suffice.families.base import (
     Distributions,
@@ -17,6 +18,7 @@ from suffice.families.base import (
     log_of,
     log_product,
     observed_cells,
+    product,
     require_rows,
     weighted_counts,
     without_holes,
@@ -67,6 +69,9 @@ class Bernoulli(Family):
         return Sums(count, responsibilities.sums(without_holes(x, observed)))
 
     def _check(self, x: Array) -> Array | None:
+        flags = compiled.inspect(x.data) if issparse(x) else None
+        if flags == 0:
+            return None
         observed = observed_cells(x, what="Bernoulli cells")
         values = x.data if issparse(x) else without_holes(x, observed)
         other = values * values != values
@@ -127,10 +132,9 @@ class BernoulliDistributions(Distributions):
         observed = self.family._check(x)
         filled = without_holes(x, observed)
         if np.isfinite(log_yes).all() and np.isfinite(log_no).all():
-            scores = filled @ as_like(log_yes - log_no, x).T
             if observed is None:
-                return scores + as_like(log_no.sum(1), scores)
-            return scores + xp.astype(observed, x.dtype) @ as_like(log_no, x).T
+                return product(x, log_yes - log_no, log_no.sum(1))
+            return product(filled, log_yes - log_no) + xp.astype(observed, x.dtype) @ as_like(log_no, x).T
         dense = x.toarray() if issparse(x) else filled
         there = xp.ones_like(dense) if observed is None else xp.astype(observed, x.dtype)
         return log_product(dense, log_yes) + log_product(there - dense, log_no)

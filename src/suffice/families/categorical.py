@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
+from suffice import compiled
 from suffice._arrays import Array, FloatArray, IntArray, beside, namespace, rows_to_columns, to_float64, to_numpy
 from suffice.families.base import Distribution, Distributions, Family, log_of, require_rows
 from suffice.priors import PriorSpec, PseudoCount, resolve_prior
@@ -118,7 +119,9 @@ class Categorical(Family):
     def statistics(self, x: Codes, responsibilities: Responsibilities) -> CategoryCounts:
         """Return the weight of each value of each column."""
         if isinstance(x.codes, np.ndarray) and isinstance(responsibilities, Labels):
-            totals = list(_count(x, responsibilities))
+            r = responsibilities
+            total = compiled.count_codes(x.codes, x.sizes, r.codes, r.weight, r.n_classes)
+            totals = list(_count(x, r)) if total is None else [total]
         else:
             totals = [responsibilities.sums(indicator) for indicator in _indicators(x)]
         return CategoryCounts(np.concatenate(totals, axis=1), x.sizes)
@@ -217,8 +220,11 @@ class CategoricalDistributions(Distributions):
         """Return Σ_j log p of the cell's value."""
         codes = self._known(x)
         xp = namespace(codes)
-        scores: Array = None
-        for j, table in enumerate(self._tables()):
+        tables = self._tables()
+        scores: Array = compiled.score_codes(codes, tables)
+        if scores is not None:
+            return scores
+        for j, table in enumerate(tables):
             if xp is np:
                 terms = table.take(codes[:, j], axis=0, mode="wrap")
             else:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from suffice import compiled
 from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, namespace, to_float64
 from suffice.covariance import Covariance, as_structure, prior_mean
 from suffice.families.base import (
@@ -21,7 +22,7 @@ from suffice.families.base import (
 )
 from suffice.families.quadratic import DenseForm, DiagonalForm, QuadraticForm, SharedForm
 from suffice.priors import NormalInverseWishart, PriorSpec, resolve_prior
-from suffice.responsibilities import Responsibilities
+from suffice.responsibilities import Labels, Responsibilities
 from suffice.statistics import DiagonalMoments, FullMoments, Moments, TiedMoments
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
@@ -319,6 +320,10 @@ def _centred(x: Array, centers: FloatArray, responsibilities: Responsibilities) 
 def _diagonal_moments(x: Array, responsibilities: Responsibilities) -> DiagonalMoments:
     if issparse(x):
         return _sparse_moments(x, responsibilities)
+    if isinstance(responsibilities, Labels):
+        moments = _compiled_diagonal_moments(x, responsibilities)
+        if moments is not None:
+            return moments
     observed = None
     means = _means(x, responsibilities)
     if means is None:
@@ -337,6 +342,15 @@ def _diagonal_moments(x: Array, responsibilities: Responsibilities) -> DiagonalM
     if responsibilities.rows_of(means, x) is None and _cancels(moments):
         return _diagonal_moments_by_class(x, observed, means, count, responsibilities)
     return moments
+
+
+def _compiled_diagonal_moments(x: Array, labels: Labels) -> DiagonalMoments | None:
+    """Return the moments by the compiled kernel; None where it is not there or some cell is not finite."""
+    found = compiled.diagonal_moments(x, labels.codes, labels.weight, labels.n_classes)
+    if found is None or not np.isfinite(found[3]).all():
+        return None
+    count, center, first, second = found
+    return DiagonalMoments(np.repeat(count[:, None], x.shape[1], axis=1), center, first, second)
 
 
 def _cancels(moments: DiagonalMoments) -> bool:
@@ -379,6 +393,12 @@ def _sparse_moments(x: Array, responsibilities: Responsibilities) -> DiagonalMom
 
 
 def _tied_moments(x: Array, responsibilities: Responsibilities) -> TiedMoments:
+    if isinstance(responsibilities, Labels):
+        labels = responsibilities
+        found = compiled.centred_rows(x, labels.codes, labels.weight, labels.n_classes, grouped=False)
+        if found is not None and np.isfinite(found[2]).all():
+            count, center, first, z, _ = found
+            return TiedMoments(count[:, None], center, first, to_float64(z.T @ z))
     x, responsibilities, means = _complete_rows(x, responsibilities)
     of_rows = responsibilities.rows_of(means, x)
     if of_rows is None:
@@ -391,6 +411,10 @@ def _tied_moments(x: Array, responsibilities: Responsibilities) -> TiedMoments:
 
 
 def _full_moments(x: Array, responsibilities: Responsibilities) -> FullMoments:
+    if isinstance(responsibilities, Labels):
+        moments = _compiled_full_moments(x, responsibilities)
+        if moments is not None:
+            return moments
     x, responsibilities, means = _complete_rows(x, responsibilities)
     k, d = means.shape
     first, second = np.zeros((k, d)), np.zeros((k, d, d))
@@ -400,3 +424,20 @@ def _full_moments(x: Array, responsibilities: Responsibilities) -> FullMoments:
         first[c] = to_float64(namespace(x).sum(weighted, axis=0))
         second[c] = to_float64(weighted.T @ z)
     return FullMoments(responsibilities.totals()[:, None], means, first, second)
+
+
+def _compiled_full_moments(x: Array, labels: Labels) -> FullMoments | None:
+    """Return the moments from rows that the compiled kernel centred and grouped by class."""
+    found = compiled.centred_rows(x, labels.codes, labels.weight, labels.n_classes, grouped=True)
+    if found is None or not np.isfinite(found[2]).all():
+        return None
+    count, center, first, z, ends = found
+    k, d = center.shape
+    second = np.zeros((k, d, d))
+    start = 0
+    for c, end in enumerate(ends.tolist()):
+        if end > start:
+            group = z[start:end]
+            second[c] = group.T @ group
+        start = end
+    return FullMoments(count[:, None], center, first, second)

@@ -14,12 +14,17 @@ from typing import Self
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from suffice import compiled
 from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, namespace
 from suffice.errors import EstimateError
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
 #: the error that the product form may have in a log-density, in units of the rows' float type
 _TOLERATED = {"float64": 1e-10, "float32": 1e-4}
+
+
+#: with more columns than this, whitening the rows beats multiplying out the pairs of columns
+_MOST_PAIRED = 100
 
 
 def _cancels(largest: float, x: Array) -> bool:
@@ -99,8 +104,15 @@ class DiagonalForm(QuadraticForm):
         """Return −½ log 2πσ² of each column, (k or 1)×d."""
         return -0.5 * (_LOG_2PI + np.log(self.variance))
 
+    def _constants(self) -> FloatArray:
+        """Return −½ log |2πΣ| of each class, (k,)."""
+        return np.repeat(self._normaliser().sum(1), len(self.means) // len(self.variance))
+
     def score(self, x: Array, common: bool) -> Array:
         """Return z·(m/σ²) − ½ z²·(1/σ²) − ½ m²/σ² …, with z = x − origin and m = μ − origin."""
+        by_difference = compiled.diagonal_scores(x, self.means, self.variance, self._constants())
+        if by_difference is not None:
+            return by_difference
         origin = np.zeros_like(self.origin) if issparse(x) else _origin(self.origin, x)
         m = self.means - origin
         constant = (self._normaliser() - 0.5 * m**2 / self.variance).sum(1)
@@ -238,8 +250,13 @@ class SharedForm(QuadraticForm):
         halves = 0.5 * (m * w).sum(1)
         if _cancels(float(halves.max()), x):
             return self._score_by_class(x)
+        constant = self._constant() - halves
+        if not common:
+            linear = compiled.quadratic_scores(x, origin, w, None, constant)
+            if linear is not None:
+                return linear
         z = x - as_like(origin, x)
-        scores = z @ as_like(w, x).T + as_like(self._constant() - halves, x)
+        scores = z @ as_like(w, x).T + as_like(constant, x)
         if not common:
             return scores
         white = z @ as_like(self.whitener, x).T
@@ -299,16 +316,19 @@ class DenseForm(QuadraticForm):
         origin = _origin(self.origin, x)
         m = self.means - origin
         squared = (np.einsum("kij,kj->ki", self.whiteners, m) ** 2).sum(1)
-        if x.shape[1] > 2 * len(self.means) or _cancels(float(squared.max()), x):
+        if x.shape[1] > _MOST_PAIRED or _cancels(float(squared.max()), x):
             return as_like(self._constants(), x) - 0.5 * _whitened_squares(x, self.means, self.whiteners)
-        xp = namespace(x)
-        z = x - as_like(origin, x)
         precision = self.precision()
         i, j = np.triu_indices(x.shape[1])
         quadratic = precision[:, i, j] * np.where(i == j, -0.5, -1.0)
         linear = np.einsum("kij,kj->ki", precision, m)
-        pairs = xp.concat([z[:, a : a + 1] * z[:, a:] for a in range(x.shape[1])], axis=1)
         constants = self._constants() - 0.5 * squared
+        scores = compiled.quadratic_scores(x, origin, linear, quadratic, constants)
+        if scores is not None:
+            return scores
+        xp = namespace(x)
+        z = x - as_like(origin, x)
+        pairs = xp.concat([z[:, a : a + 1] * z[:, a:] for a in range(x.shape[1])], axis=1)
         return z @ as_like(linear, x).T + pairs @ as_like(quadratic, x).T + as_like(constants, x)
 
     def squared_distance(self, rows: FloatArray, observed: Array | None) -> FloatArray:

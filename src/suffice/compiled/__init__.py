@@ -1,0 +1,208 @@
+"""The compiled kernels, where they were built; every one has a NumPy twin that its caller falls back to.
+
+Each function here returns None when it cannot do the job (not built, another array library, another type), and the
+caller goes on with NumPy. Set the environment variable ``SUFFICE_COMPILED=0`` to always use the twins.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice._arrays import Array, FloatArray, IntArray
+
+#: what `inspect` finds in the cells of a sparse chunk
+NOT_FINITE, NEGATIVE, NOT_BINARY = 1, 2, 4
+_LEVELS = ("base", "avx2", "avx512")
+_LANES = 8  # doubles in the widest register that any level uses
+
+
+class Library:
+    """The shared library, with the functions for the processor at hand."""
+
+    def __init__(self, path: Path) -> None:
+        self._library = ctypes.CDLL(str(path))
+        self.level = _LEVELS[self._library.level()]
+        self._functions: dict[tuple[str, str], Any] = {}
+
+    def __call__(self, name: str, kind: str, *arguments: Any) -> int:
+        """Call the kernel of that name for that type of cell; arrays are passed by address, integers as int64."""
+        function = self._functions.get((name, kind))
+        if function is None:
+            function = self._functions[name, kind] = getattr(self._library, f"{name}_{kind}_{self.level}")
+        return int(function(*(_argument(argument) for argument in arguments)))
+
+
+def _argument(value: Any) -> Any:
+    if value is None:
+        return None
+    if isinstance(value, np.ndarray):
+        return ctypes.c_void_p(value.ctypes.data)
+    return ctypes.c_int64(value)
+
+
+def _load() -> Library | None:
+    if os.environ.get("SUFFICE_COMPILED", "1") == "0":
+        return None
+    for suffix in EXTENSION_SUFFIXES:
+        path = Path(__file__).with_name(f"kernels{suffix}")
+        if path.exists():
+            try:
+                return Library(path)
+            except (OSError, AttributeError):  # built for another machine: the twins do the work
+                return None
+    return None
+
+
+library: Library | None = _load()
+
+_REALS = {np.dtype(np.float64): "double", np.dtype(np.float32): "float"}
+_CODES = {np.dtype(np.int64): "int64", np.dtype(np.int32): "int32"}
+
+
+def _rows(x: Array) -> tuple[NDArray[Any], str, int] | None:
+    """Return rows whose cells lie side by side, the name of their type, and the step from row to row in cells."""
+    if library is None or not isinstance(x, np.ndarray) or x.dtype not in _REALS:
+        return None
+    if (x.strides[1] != x.itemsize and x.shape[1] > 1) or x.strides[0] % x.itemsize or not x.flags.aligned:
+        x = np.ascontiguousarray(x)
+    return x, _REALS[x.dtype], x.strides[0] // x.itemsize
+
+
+def diagonal_moments(
+    x: Array, codes: IntArray, weight: FloatArray | None, k: int
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray] | None:
+    """Return count, centre, first and second moments of each class, in one pass over the rows."""
+    found = _rows(x)
+    if found is None or library is None:
+        return None
+    rows, kind, stride = found
+    n, d = rows.shape
+    count, center, first, second = np.zeros(k), np.zeros((k, d)), np.zeros((k, d)), np.zeros((k, d))
+    library("diagonal_moments", kind, rows, stride, n, d, codes, weight, count, center, first, second)
+    return count, center, first, second
+
+
+def centred_rows(
+    x: Array, codes: IntArray, weight: FloatArray | None, k: int, *, grouped: bool
+) -> tuple[FloatArray, FloatArray, FloatArray, NDArray[Any], IntArray] | None:
+    """Return count, centre, first moments, the rows about their centres, and where each class ends, if grouped."""
+    found = _rows(x)
+    if found is None or library is None:
+        return None
+    rows, kind, stride = found
+    n, d = rows.shape
+    count, center, first = np.zeros(k), np.zeros((k, d)), np.zeros((k, d))
+    z = np.empty((n, d), dtype=rows.dtype)
+    ends = np.bincount(codes, minlength=k).cumsum() if grouped else np.zeros(0, dtype=np.int64)
+    place = np.concatenate([[0], ends[:-1]]) if grouped else None
+    library("centred_rows", kind, rows, stride, n, d, codes, weight, count, center, first, place, z)
+    return count, center, first, z, ends
+
+
+def diagonal_scores(x: Array, means: FloatArray, variance: FloatArray, constant: FloatArray) -> FloatArray | None:
+    """Return constant_c − ½ Σ_j (x_j − μ_cj)² / σ²_cj, n×k; nothing cancels, wherever the classes are."""
+    found = _rows(x)
+    if found is None or library is None:
+        return None
+    rows, kind, stride = found
+    n, d = rows.shape
+    k = len(means)
+    halves = np.ascontiguousarray(np.broadcast_to(-0.5 / variance, means.shape))
+    out, block = np.empty((k, n)), np.empty(2 * _LANES * d)
+    means, origin = np.ascontiguousarray(means), np.zeros(d)
+    library("diagonal_scores", kind, rows, stride, n, d, k, origin, means, halves, constant, block, out)
+    return out.T
+
+
+def quadratic_scores(
+    x: Array, origin: FloatArray, linear: FloatArray, pairs: FloatArray | None, constant: FloatArray
+) -> FloatArray | None:
+    """Return constant_c + z·linear_c + Σ_{i≤j} z_i z_j pairs_cij with z = x − origin, n×k."""
+    found = _rows(x)
+    if found is None or library is None:
+        return None
+    rows, kind, stride = found
+    n, d = rows.shape
+    k = len(linear)
+    out, block = np.empty((k, n)), np.empty(2 * _LANES * d)
+    linear = np.ascontiguousarray(linear.T)
+    pairs = None if pairs is None else np.ascontiguousarray(pairs.T)
+    origin, constant = np.ascontiguousarray(origin), np.ascontiguousarray(constant)
+    library("quadratic_scores", kind, rows, stride, n, d, k, origin, linear, pairs, constant, block, out)
+    return out.T
+
+
+def count_codes(
+    codes: Array, sizes: IntArray, labels: IntArray, weight: FloatArray | None, k: int
+) -> FloatArray | None:
+    """Return how often each value of each column occurs in each class, k×p."""
+    if library is None or not isinstance(codes, np.ndarray) or codes.dtype not in _CODES:
+        return None
+    n, d = codes.shape
+    width = int(sizes.sum())
+    total = np.zeros((k, width))
+    steps = (step // codes.itemsize for step in codes.strides)
+    sizes = np.ascontiguousarray(sizes, dtype=np.int64)
+    library("count_codes", _CODES[codes.dtype], codes, *steps, n, d, sizes, labels, weight, width, total)
+    return total
+
+
+def score_codes(codes: Array, tables: list[FloatArray]) -> FloatArray | None:
+    """Return Σ_j table_j[code], n×k; each table has a row a value, one for unseen and one for missing values."""
+    if library is None or not isinstance(codes, np.ndarray) or codes.dtype not in _CODES:
+        return None
+    n, d = codes.shape
+    k = tables[0].shape[1]
+    sizes = np.array([len(table) - 2 for table in tables], dtype=np.int64)
+    joined = np.ascontiguousarray(np.concatenate(tables))
+    out = np.empty((n, k))
+    steps = (step // codes.itemsize for step in codes.strides)
+    library("score_codes", _CODES[codes.dtype], codes, *steps, n, d, k, sizes, joined, out)
+    return out
+
+
+def _sparse(x: Array) -> tuple[IntArray, IntArray, NDArray[Any], str] | None:
+    if library is None or x.format != "csr" or x.dtype not in _REALS or x.nnz >= 2**31:
+        return None
+    # SciPy uses 32 bits wherever they suffice
+    indptr, indices = (np.ascontiguousarray(part, dtype=np.int32) for part in (x.indptr, x.indices))
+    return indptr, indices, x.data, _REALS[x.dtype]  # type: ignore[return-value]
+
+
+def inspect(data: NDArray[Any]) -> int | None:
+    """Return what is wrong with the cells of a sparse chunk: a sum of NOT_FINITE, NEGATIVE and NOT_BINARY."""
+    if library is None or data.dtype not in _REALS:
+        return None
+    return library("inspect", _REALS[data.dtype], np.ascontiguousarray(data), len(data))
+
+
+def sparse_sums(x: Array, codes: IntArray, weight: FloatArray | None, k: int) -> FloatArray | None:
+    """Return Rᵀ x of a CSR chunk with hard labels, k×d."""
+    found = _sparse(x)
+    if found is None or library is None:
+        return None
+    indptr, indices, data, kind = found
+    total = np.zeros((k, x.shape[1]))
+    library("sparse_sums", kind, indptr, indices, data, x.shape[0], x.shape[1], codes, weight, total)
+    return total
+
+
+def sparse_scores(x: Array, parameters: FloatArray, constant: FloatArray | None = None) -> FloatArray | None:
+    """Return x · parametersᵀ + constant of a CSR chunk, n×k."""
+    found = _sparse(x)
+    if found is None or library is None:
+        return None
+    indptr, indices, data, kind = found
+    k = len(parameters)
+    out = np.empty((x.shape[0], k))
+    table = np.ascontiguousarray(parameters.T)
+    constant = np.zeros(k) if constant is None else np.ascontiguousarray(constant)
+    library("sparse_scores", kind, indptr, indices, data, x.shape[0], k, table, constant, out)
+    return out

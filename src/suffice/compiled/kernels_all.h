@@ -1,0 +1,35 @@
+/* All kernels for one kind of processor. */
+
+#include "kernels_lanes.h"
+
+#define REAL double
+#define NAME(function) JOIN(function, double, LEVEL)
+#include "kernels_real.h"
+#undef REAL
+#undef NAME
+
+#define REAL float
+#define NAME(function) JOIN(function, float, LEVEL)
+#include "kernels_real.h"
+#undef REAL
+#undef NAME
+
+#define CODE int64_t
+#define NAME(function) JOIN(function, int64, LEVEL)
+#include "kernels_codes.h"
+#undef CODE
+#undef NAME
+
+#define CODE int32_t
+#define NAME(function) JOIN(function, int32, LEVEL)
+#include "kernels_codes.h"
+#undef CODE
+#undef NAME
+
+#undef lanes
+#undef all
+#undef load
+#undef store
+#undef multiply_add
+#undef subtract
+#undef multiply
