@@ -161,6 +161,7 @@ def test_a_failed_save_leaves_the_old_file_and_nothing_else(tmp_path):
     suffice.save(NaiveBayes().fit(X, Y), file)
     before = file.read_bytes()
     strange = NaiveBayes().fit(X, np.array([("a", 1), ("b", 2), ("c", 3)], dtype="U1,i4").astype(object)[Y])
+    strange.statistics_.classes.flags.writeable = True
     strange.statistics_.classes[0] = object()
     with pytest.raises(TypeError, match="cannot be saved without pickle"):
         suffice.save(strange, file)

@@ -18,6 +18,10 @@ from suffice.statistics import DiagonalMoments, FullMoments, Moments, TiedMoment
 
 #: how many rows of the overall variance the data-scaled prior adds to the variance within the classes
 _OVERALL_ROWS = 1e-3
+#: the least share of its own variance by which a column is told from a combination of others
+_LEAST_RIDGE = 1e-10
+#: below this, reciprocals overflow
+_SMALLEST_VARIANCE = 1e-290
 
 
 class Covariance(ABC):
@@ -25,7 +29,8 @@ class Covariance(ABC):
 
     name: ClassVar[str]
     layout: ClassVar[type[Moments]]
-    tied: ClassVar[bool]
+    #: whether the columns of a block share a variance, so that it matters which columns make a block
+    one_variance: ClassVar[bool] = False
 
     @property
     def diagonal(self) -> bool:
@@ -35,7 +40,12 @@ class Covariance(ABC):
     @property
     def shared(self) -> Covariance:
         """The same structure with one covariance for all classes."""
-        return self if self.tied else STRUCTURES["tied" if self.name == "full" else f"tied-{self.name}"]
+        return self
+
+    @property
+    def tied(self) -> bool:
+        """Whether all classes share their covariance."""
+        return self.shared is self
 
     def estimate(self, moments: Moments, prior: NormalInverseWishart | None) -> FloatArray:
         """Return the covariances: maximum likelihood, or the posterior mean under the prior."""
@@ -44,10 +54,6 @@ class Covariance(ABC):
             return self._weighted_mean(moments, moments.scatter, moments.count)
         scatter = moments.scatter + _pull_to_prior_mean(moments, prior)
         return self._posterior_mean(moments, scatter, prior)
-
-    @abstractmethod
-    def n_parameters(self, n_classes: int, n_columns: int) -> int:
-        """Return how many numbers are free in the covariances."""
 
     @abstractmethod
     def _weighted_mean(self, moments: Moments, scatter: FloatArray, count: FloatArray) -> FloatArray:
@@ -67,11 +73,11 @@ class Diagonal(Covariance):
 
     name = "diagonal"
     layout = DiagonalMoments
-    tied = False
 
-    def n_parameters(self, n_classes: int, n_columns: int) -> int:
-        """Return k·d."""
-        return n_classes * n_columns
+    @property
+    def shared(self) -> Covariance:
+        """The same structure with one covariance for all classes."""
+        return STRUCTURES[TiedDiagonal.name]
 
     def _weighted_mean(self, moments: Moments, scatter: FloatArray, count: FloatArray) -> FloatArray:
         return _ratio(scatter, count)
@@ -86,11 +92,11 @@ class TiedDiagonal(Diagonal):
     """All classes share their variances, and there are no covariances."""
 
     name = "tied-diagonal"
-    tied = True
 
-    def n_parameters(self, n_classes: int, n_columns: int) -> int:
-        """Return d."""
-        return n_columns
+    @property
+    def shared(self) -> Covariance:
+        """It is shared already."""
+        return self
 
     def _weighted_mean(self, moments: Moments, scatter: FloatArray, count: FloatArray) -> FloatArray:
         return _ratio(scatter.sum(0, keepdims=True), count.sum(0, keepdims=True))
@@ -107,41 +113,48 @@ class Spherical(Diagonal):
     """Each class has one variance for all its columns."""
 
     name = "spherical"
+    one_variance = True
 
-    def n_parameters(self, n_classes: int, n_columns: int) -> int:
-        """Return k."""
-        return n_classes
+    @property
+    def shared(self) -> Covariance:
+        """The same structure with one covariance for all classes."""
+        return STRUCTURES[TiedSpherical.name]
 
     def _weighted_mean(self, moments: Moments, scatter: FloatArray, count: FloatArray) -> FloatArray:
         return _over_columns(_ratio(scatter.sum(1, keepdims=True), count.sum(1, keepdims=True)), moments)
 
     def _posterior_mean(self, moments: Moments, scatter: FloatArray, prior: NormalInverseWishart) -> FloatArray:
         a = self._rows(prior, moments.n_columns)
-        d = moments.n_columns
-        believed = a * _prior_variance(moments, prior).sum()
         freedom = _freedom(moments.count).sum(1, keepdims=True)
-        return _over_columns(_ratio(believed + scatter.sum(1, keepdims=True), a * d + freedom), moments)
+        return self._shared_by_columns(a, moments, prior, scatter.sum(1, keepdims=True), freedom)
+
+    def _shared_by_columns(
+        self, a: float, moments: Moments, prior: NormalInverseWishart, pooled: FloatArray, freedom: FloatArray
+    ) -> FloatArray:
+        """Return one variance for all columns; constant ones add nothing, unless all are."""
+        constant = _constant(moments)
+        believed = np.where(constant, 0.0, _prior_variance(moments, prior)).sum()
+        variance = _ratio(a * believed + pooled, a * moments.n_columns + freedom)
+        return _over_columns(np.ones_like(variance) if constant.all() and a > 0 else variance, moments)
 
 
 class TiedSpherical(Spherical):
     """All classes and columns share one variance."""
 
     name = "tied-spherical"
-    tied = True
 
-    def n_parameters(self, n_classes: int, n_columns: int) -> int:
-        """Return 1."""
-        return 1
+    @property
+    def shared(self) -> Covariance:
+        """It is shared already."""
+        return self
 
     def _weighted_mean(self, moments: Moments, scatter: FloatArray, count: FloatArray) -> FloatArray:
         return _over_columns(_ratio(scatter.sum(keepdims=True), count.sum(keepdims=True)), moments)
 
     def _posterior_mean(self, moments: Moments, scatter: FloatArray, prior: NormalInverseWishart) -> FloatArray:
         a = self._rows(prior, moments.n_columns)
-        believed = a * _prior_variance(moments, prior).sum()
         freedom = _freedom(moments.count).sum(keepdims=True)
-        pooled = scatter.sum(keepdims=True)
-        return _over_columns(_ratio(believed + pooled, a * moments.n_columns + freedom), moments)
+        return self._shared_by_columns(a, moments, prior, scatter.sum(keepdims=True), freedom)
 
 
 class Tied(Covariance):
@@ -149,11 +162,6 @@ class Tied(Covariance):
 
     name = "tied"
     layout = TiedMoments
-    tied = True
-
-    def n_parameters(self, n_classes: int, n_columns: int) -> int:
-        """Return d(d + 1)/2."""
-        return n_columns * (n_columns + 1) // 2
 
     def _weighted_mean(self, moments: Moments, scatter: FloatArray, count: FloatArray) -> FloatArray:
         return _ratio(scatter[None], count.sum()[None, None, None])
@@ -167,11 +175,11 @@ class Full(Covariance):
 
     name = "full"
     layout = FullMoments
-    tied = False
 
-    def n_parameters(self, n_classes: int, n_columns: int) -> int:
-        """Return k·d(d + 1)/2."""
-        return n_classes * n_columns * (n_columns + 1) // 2
+    @property
+    def shared(self) -> Covariance:
+        """The same structure with one covariance for all classes."""
+        return STRUCTURES[Tied.name]
 
     def _weighted_mean(self, moments: Moments, scatter: FloatArray, count: FloatArray) -> FloatArray:
         return _ratio(scatter, count[:, :, None])
@@ -184,7 +192,7 @@ class Full(Covariance):
         believed = _given_scatter(prior, moments.n_columns)
         if believed is None:
             believed = _shrunk_tied(moments, scatter.sum(0), prior, a)
-        return _neutral_where_constant(_ratio(a * believed + scatter, a + freedom), moments)
+        return _with_ridge(_neutral_where_constant(_ratio(a * believed + scatter, a + freedom), moments))
 
 
 STRUCTURES: dict[str, Covariance] = {
@@ -219,7 +227,7 @@ def _prior_variance(moments: Moments, prior: NormalInverseWishart) -> FloatArray
     within = np.diagonal(within) if within.ndim == 2 else within
     freedom = np.broadcast_to(_freedom(moments.count), moments.center.shape).sum(0)
     overall = moments.total_variance()
-    variance = (within + _OVERALL_ROWS * overall) / (freedom + _OVERALL_ROWS)
+    variance = np.minimum((within + _OVERALL_ROWS * overall) / (freedom + _OVERALL_ROWS), overall)
     return np.where(_constant(moments), 1.0, variance)
 
 
@@ -231,7 +239,7 @@ def _shrunk_tied(moments: Moments, pooled: FloatArray, prior: NormalInverseWisha
     believed = _given_scatter(prior, moments.n_columns)
     if believed is None:
         believed = np.diag(_prior_variance(moments, prior))
-    return _neutral_where_constant(_ratio(a * believed + pooled, a + freedom), moments)
+    return _with_ridge(_neutral_where_constant(_ratio(a * believed + pooled, a + freedom), moments))
 
 
 def _given_scatter(prior: NormalInverseWishart, n_columns: int) -> FloatArray | None:
@@ -265,23 +273,33 @@ def prior_mean(moments: Moments, prior: NormalInverseWishart) -> FloatArray:
 
 def _constant(moments: Moments) -> np.ndarray:
     """Return which columns hold one value only, but for rounding, (d,)."""
-    rounding = 8.0 * np.finfo(np.float64).eps * np.abs(moments.total_mean())
-    return moments.total_variance() <= rounding**2
+    rounding = 2.0 * np.finfo(np.float64).eps * np.abs(moments.total_mean())
+    return moments.total_variance() <= np.maximum(rounding**2, _SMALLEST_VARIANCE)
 
 
 def _neutral_where_constant(covariance: FloatArray, moments: Moments) -> FloatArray:
-    """Give a constant column variance 1 in every class, so that it says nothing about the class."""
+    """Give a constant column the same variance in every class, so large that it says nothing about the class."""
     constant = _constant(moments)
     if not constant.any():
         return covariance
+    spread = (moments.mean - moments.total_mean())[:, constant]
+    variance = np.maximum(1.0, 1e12 * (spread**2).max(0))
     neutral = covariance.copy()
-    if covariance.shape[-2:] == (moments.n_columns, moments.n_columns) and not isinstance(moments, DiagonalMoments):
+    if isinstance(moments, DiagonalMoments):
+        neutral[..., constant] = variance
+    else:
         neutral[..., constant, :] = 0.0
         neutral[..., :, constant] = 0.0
-        neutral[..., constant, constant] = 1.0
-    else:
-        neutral[..., constant] = 1.0
+        neutral[..., constant, constant] = variance
     return neutral
+
+
+def _with_ridge(covariance: FloatArray) -> FloatArray:
+    """Keep correlations a little below 1, however many rows outweigh the prior."""
+    ridged = covariance.copy()
+    diagonal = np.arange(covariance.shape[-1])
+    ridged[..., diagonal, diagonal] *= 1.0 + _LEAST_RIDGE
+    return ridged
 
 
 def _over_columns(variance: FloatArray, moments: Moments) -> FloatArray:

@@ -23,7 +23,8 @@ def decide(posterior: FloatArray, classes: NDArray[Any], threshold: Any, cost: A
     if cost is not None:
         return np.argmin(posterior @ _cost_matrix(cost, len(classes)), axis=1)
     if threshold is not None:
-        return np.argmax(posterior / _thresholds(threshold, classes), axis=1)
+        ratios = posterior / _thresholds(threshold, classes)
+        return len(classes) - 1 - np.argmax(ratios[:, ::-1], axis=1)  # a class that just reaches its threshold has it
     return np.argmax(posterior, axis=1)
 
 
@@ -48,16 +49,19 @@ def _thresholds(threshold: Any, classes: NDArray[Any]) -> FloatArray:
                 )
             threshold = {labels[1]: float(threshold)}
         else:
-            threshold = dict(zip(labels, np.asarray(threshold).tolist(), strict=True))
+            values = np.asarray(threshold).tolist()
+            if len(values) != len(labels):
+                raise ValueError(f"there must be one threshold a class, {labels}, but there are {len(values)}")
+            threshold = dict(zip(labels, values, strict=True))
     unknown = [label for label in threshold if label not in labels]
     if unknown:
         raise ValueError(f"threshold names the class {unknown[0]!r}, but the classes are {labels}")
     left = 1.0 - sum(threshold.values())
     others = [label for label in labels if label not in threshold]
-    values = np.array([threshold.get(label, left / max(len(others), 1)) for label in labels], dtype=np.float64)
-    if not (values > 0).all():
+    limits = np.array([threshold.get(label, left / max(len(others), 1)) for label in labels], dtype=np.float64)
+    if not (limits > 0).all():
         raise ValueError(
             f"thresholds must be positive, and leave something for the classes they do not name; they come to "
-            f"{dict(zip(labels, values.tolist(), strict=True))}"
+            f"{dict(zip(labels, limits.tolist(), strict=True))}"
         )
-    return values
+    return limits

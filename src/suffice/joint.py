@@ -36,7 +36,8 @@ def learn(chunk: Chunk, schema: Schema) -> JointStatistics:
     blocks = []
     for block, rows in zip(schema.blocks, chunk.blocks, strict=True):
         try:
-            blocks.append(block.family.statistics(rows, chunk.responsibilities))
+            with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is looked into there
+                blocks.append(block.family.statistics(rows, chunk.responsibilities))
         except InvalidCellError as error:
             raise error.named(block.columns, schema.labels) from None
     return JointStatistics(chunk.responsibilities.totals(), tuple(blocks))

@@ -25,14 +25,17 @@ class LabelCoder:
     """
 
     def __init__(self, classes: Sequence[Any] | NDArray[Any] | None = None, *, declared: bool = False) -> None:
-        known = () if classes is None else _plain(np.asarray(classes))
+        known = () if classes is None else class_list(as_objects_if_mixed(classes))
         self._numbers: dict[Any, int] = {value: number for number, value in enumerate(known)}
         self._declared = declared
-        self._dtype: np.dtype[Any] | None = None if classes is None else np.asarray(classes).dtype
+        #: rows seen so far
+        self.n_rows = 0
+        self._dtype: np.dtype[Any] | None = None if classes is None else as_objects_if_mixed(classes).dtype
 
     def encode(self, y: Any, sample_weight: Any, n_rows: int, start: int = 0) -> Responsibilities:
         """Return who belongs to which class; every complaint names the row."""
         weight = check_weight(sample_weight, n_rows, start)
+        self.n_rows += n_rows
         soft = _soft_labels(y)
         if soft is not None:
             return self._encode_soft(*soft, weight, n_rows, start)
@@ -42,9 +45,9 @@ class LabelCoder:
             self._remember(np.dtype(object) if found.values and isinstance(found.values[0], str) else None)
         else:
             labels = _one_dimensional(y)
-            _require_classes(labels)
             found, n_labels = factorize(labels), len(labels)
             self._remember(labels.dtype)
+        _require_classes(found.values)
         if n_labels != n_rows:
             raise ValueError(f"there must be one label a row, but X has {n_rows} rows and y has {n_labels} labels")
         holes = np.flatnonzero(found.codes < 0)
@@ -53,7 +56,10 @@ class LabelCoder:
                 f"every row needs a label, but y is missing (NaN or None) in {len(holes)} of {n_rows} rows (first: row "
                 f"{start + int(holes[0])}); drop these rows"
             )
-        numbers = [self._number(value, found.codes, i, start) for i, value in enumerate(found.values)]
+        present = np.bincount(found.codes, minlength=len(found.values)) > 0
+        numbers = [
+            self._number(value, found.codes, i, start) if present[i] else -1 for i, value in enumerate(found.values)
+        ]
         codes = np.array(numbers, dtype=np.intp)[found.codes] if numbers else found.codes
         return Labels(codes, weight, len(self._numbers))
 
@@ -117,7 +123,7 @@ class LabelCoder:
 
 def as_class_array(values: Sequence[Any], dtype: np.dtype[Any] | None = None) -> NDArray[Any]:
     """Return class labels as an array that gives each of them back unchanged."""
-    if dtype is not None and dtype.kind in "biuf":
+    if dtype is not None and dtype.kind in "biufmM":
         return np.array(values, dtype=dtype)
     if dtype is not None and dtype.kind in "US":
         return np.array(values)
@@ -171,7 +177,7 @@ def _soft_labels(y: Any) -> tuple[FloatArray, Sequence[Any] | None] | None:
     if table.n_columns < 2:
         return None
     matrix = np.asarray(table.numbers(range(table.n_columns))[:], dtype=np.float64)
-    return matrix, table.names if isinstance(table, FrameTable) else None
+    return matrix, table.labels if isinstance(table, FrameTable) else None
 
 
 def _as_series(values: Any) -> Any:
@@ -191,7 +197,7 @@ def _as_series(values: Any) -> Any:
 def _one_dimensional(y: Any) -> NDArray[Any]:
     if y is None:
         raise ValueError("a classifier requires y to be passed, but the target y is None; pass one label a row")
-    labels = np.asarray(y)
+    labels = as_objects_if_mixed(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         import warnings
 
@@ -211,24 +217,32 @@ def _one_dimensional(y: Any) -> NDArray[Any]:
     return labels
 
 
-def _require_classes(labels: NDArray[Any]) -> None:
+def _require_classes(values: Sequence[Any]) -> None:
     """Refuse a target that is plainly a measured number."""
-    if labels.dtype.kind == "c":
-        raise ValueError("Complex data not supported: labels must be words, booleans or whole numbers")
-    if labels.dtype.kind == "f":
-        there = labels[~np.isnan(labels)]
-        if np.isinf(there).any():
-            raise ValueError("labels must not be infinite, but y holds infinity; clean it")
-        fractional = there[there != np.floor(there)]
-        if len(fractional):
-            raise ValueError(
-                f"Unknown label type: continuous. Labels must be classes, but y holds {fractional[0]:g}; bin it, or "
-                f"use a regression model"
-            )
+    for value in values:
+        if isinstance(value, complex):
+            raise ValueError("Complex data not supported: labels must be words, booleans or whole numbers")
+        if isinstance(value, float):
+            if np.isinf(value):
+                raise ValueError("labels must not be infinite, but y holds infinity; clean it")
+            if value != np.floor(value):
+                raise ValueError(
+                    f"Unknown label type: continuous. Labels must be classes, but y holds {value:g}; bin it, or use a "
+                    f"regression model"
+                )
 
 
-def _plain(values: NDArray[Any]) -> list[Any]:
-    return list(values.tolist())
+def as_objects_if_mixed(values: Any) -> NDArray[Any]:
+    """Return values as an array that changes none of them: numbers beside words stay numbers."""
+    array = np.asarray(values)
+    if array.dtype.kind in "US" and not isinstance(values, np.ndarray) and not all(isinstance(v, str) for v in values):
+        array = np.asarray(values, dtype=object)
+    return array
+
+
+def class_list(values: NDArray[Any]) -> list[Any]:
+    """Return class labels as a list of values that hash and compare; times stay times."""
+    return list(values) if values.dtype.kind in "mM" else list(values.tolist())
 
 
 def _shown(values: Sequence[Any], most: int = 6) -> str:

@@ -45,6 +45,7 @@ def gather(
         start = 0
         for table, labels, weight in batches:
             schema_of(table)
+            table.offset = start
             responsibilities = coder.encode(labels, weight, len(table), start)
             yield Rows(encoder.encode(table), responsibilities, start)
             start += len(table)
@@ -121,6 +122,7 @@ def score(
         start = 0
         for table, _, _ in source.batches():
             schema.check(table, estimator)
+            table.offset = start
             yield Rows(encoder.encode(table), None, start)
             start += len(table)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from suffice._arrays import FloatArray, IntArray
 from suffice.families import Categorical, Family, Gaussian
-from suffice.labels import as_class_array, sorted_order
+from suffice.labels import as_class_array, class_list, sorted_order
 from suffice.schema import Block, Categories, Schema
 from suffice.statistics import CategoryCounts, JointStatistics, Moments, Statistics
 
@@ -40,10 +40,20 @@ class ModelStatistics:
     #: classes that were listed stay even where no row has them
     declared: bool = False
 
+    def __post_init__(self) -> None:
+        for array in (self.classes, self.joint.class_count):
+            array.flags.writeable = False
+
     @property
     def class_count(self) -> FloatArray:
         """The weight of each class."""
         return self.joint.class_count
+
+    def __radd__(self, nothing: object) -> ModelStatistics:
+        """Let ``sum`` begin with 0."""
+        if nothing != 0:
+            return NotImplemented
+        return self
 
     def __add__(self, other: ModelStatistics) -> ModelStatistics:
         a, b = self._aligned(other)
@@ -57,8 +67,8 @@ class ModelStatistics:
         if not isinstance(other, ModelStatistics):
             raise TypeError(f"only the statistics of another model can be added or subtracted, not {other!r}")
         self._require_same_columns(other)
-        classes = list(self.classes.tolist())
-        classes += [label for label in other.classes.tolist() if label not in classes]
+        classes = list(class_list(self.classes))
+        classes += [label for label in class_list(other.classes) if label not in classes]
         array = as_class_array(classes, self.classes.dtype if self.classes.dtype == other.classes.dtype else None)
         categories = {
             column: _union(mine, other.schema.categories[column]) for column, mine in self.schema.categories.items()
@@ -82,8 +92,8 @@ class ModelStatistics:
 
     def _onto(self, classes: NDArray[Any], schema: Schema, declared: bool) -> ModelStatistics:
         """Return the same sums over more classes and categories."""
-        places = {label: i for i, label in enumerate(classes.tolist())}
-        positions = np.array([places[label] for label in self.classes.tolist()], dtype=np.intp)
+        places = {label: i for i, label in enumerate(class_list(classes))}
+        positions = np.array([places[label] for label in class_list(self.classes)], dtype=np.intp)
         joint = self.joint.with_classes(positions, len(classes))
         blocks = [
             _onto_categories(block, statistics, self.schema, schema)
@@ -124,10 +134,10 @@ def collect(classes: NDArray[Any], schema: Schema, joint: JointStatistics, *, de
 def _tidy(classes: NDArray[Any], schema: Schema, joint: JointStatistics, declared: bool) -> ModelStatistics:
     """Sort the classes, and forget classes and categories that no weight is left of (unless they were declared)."""
     weight = joint.class_count
-    kept = np.arange(len(classes)) if declared else np.flatnonzero(weight > 1e-9 * max(weight.sum(), 1e-300))
+    kept = np.arange(len(classes)) if declared else np.flatnonzero(weight > 0)
     if len(kept) < len(classes):
         classes, joint = classes[kept], _only(joint, kept)
-    order = np.array(sorted_order(classes.tolist()), dtype=np.intp)
+    order = np.array(sorted_order(class_list(classes)), dtype=np.intp)
     positions = np.empty_like(order)
     positions[order] = np.arange(len(order))
     classes, joint = classes[order], joint.with_classes(positions, len(order))

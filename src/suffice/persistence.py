@@ -6,29 +6,32 @@ exact: estimates are functions of the statistics alone.
 
 from __future__ import annotations
 
+import datetime
 import io
 import json
 import os
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice._arrays import FloatArray
 from suffice._version import __version__
+from suffice.covariance import Covariance
 from suffice.errors import ModelFileError
 from suffice.estimators.classifier import GenerativeClassifier
 from suffice.estimators.presets import GaussianDiscriminant, NaiveBayes
 from suffice.families import Family, family_from_config
-from suffice.labels import as_class_array
+from suffice.labels import as_class_array, class_list
 from suffice.model_statistics import ModelStatistics
 from suffice.priors import NormalInverseWishart, Prior, PseudoCount
 from suffice.schema import Block, Categories, Schema
-from suffice.statistics import JointStatistics, statistics_from_arrays
+from suffice.statistics import CategoryCounts, JointStatistics, Moments, Statistics, statistics_from_arrays
 
 FORMAT = "suffice model"
 FORMAT_VERSION = 1
@@ -85,8 +88,8 @@ def load(path: str | os.PathLike[str]) -> Any:
             return statistics
         params = {name: _unpack(value) for name, value in header["params"].items()}
         model = _MODELS[header["model"]](**params)
-        return model._adopt(statistics)
-    except (KeyError, TypeError, IndexError, ValueError) as error:
+        return model._adopt(statistics, later=True)
+    except (KeyError, TypeError, IndexError, ValueError, AttributeError, RecursionError) as error:
         raise ModelFileError(
             f"{os.fspath(path)} is a Suffice model file with contents that do not fit together ({error!r}); train and "
             f"save the model again"
@@ -123,26 +126,29 @@ def _umask() -> int:
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            if _HEADER not in archive.namelist():
-                raise ModelFileError(
-                    f"{path} is a zip file, but not a Suffice model; give a file that suffice.save wrote"
-                )
-            header = json.loads(archive.read(_HEADER))
-            _require_known_format(path, header)
-            arrays = {
-                name.removesuffix(".npy"): np.lib.format.read_array(io.BytesIO(archive.read(name)), allow_pickle=False)
-                for name in archive.namelist()
-                if name.endswith(".npy")
-            }
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError) as error:
-        if isinstance(error, ModelFileError):
+    with path.open("rb") as file:  # a file that cannot be opened says so itself
+        try:
+            return _read_archive(path, file)
+        except ModelFileError:
             raise
-        raise ModelFileError(
-            f"{path} is not a Suffice model file, or is damaged or cut short ({error}); give a whole file that "
-            f"suffice.save wrote"
-        ) from error
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError, TypeError) as error:
+            raise ModelFileError(
+                f"{path} is not a Suffice model file, or is damaged or cut short ({error}); give a whole file that "
+                f"suffice.save wrote"
+            ) from error
+
+
+def _read_archive(path: Path, file: IO[bytes]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    with zipfile.ZipFile(file) as archive:
+        if _HEADER not in archive.namelist():
+            raise ModelFileError(f"{path} is a zip file, but not a Suffice model; give a file that suffice.save wrote")
+        header = json.loads(archive.read(_HEADER))
+        _require_known_format(path, header)
+        arrays = {
+            name.removesuffix(".npy"): np.lib.format.read_array(io.BytesIO(archive.read(name)), allow_pickle=False)
+            for name in archive.namelist()
+            if name.endswith(".npy")
+        }
     return header, arrays
 
 
@@ -154,7 +160,7 @@ def _require_known_format(path: Path, header: Any) -> None:
             f"{path} has format version {header.get('version')!r}, written by {header.get('written_by')!r}, but "
             f"suffice {__version__} reads version {FORMAT_VERSION}; update suffice"
         )
-    if header.get("model") is not None and header["model"] not in _MODELS:
+    if header.get("model") is not None and str(header["model"]) not in _MODELS:
         raise ModelFileError(f"{path} holds a model of the unknown kind {header['model']!r}; update suffice")
 
 
@@ -168,7 +174,7 @@ def _pack_statistics(statistics: ModelStatistics, arrays: dict[str, NDArray[Any]
         for name, array in block.arrays().items():
             arrays[f"block{number}.{name}"] = array
     return {
-        "classes": [_pack(label) for label in statistics.classes.tolist()],
+        "classes": [_pack(label) for label in class_list(statistics.classes)],
         "classes_dtype": statistics.classes.dtype.str,
         "declared": statistics.declared,
         "names": schema.names,
@@ -206,10 +212,26 @@ def _unpack_statistics(packed: Mapping[str, Any], arrays: Mapping[str, NDArray[A
         },
         packed["library"],
     )
+    _require_whole(schema, sums, np.asarray(arrays["class_count"]), len(packed["classes"]))
     classes = as_class_array([_unpack(label) for label in packed["classes"]], np.dtype(packed["classes_dtype"]))
     return ModelStatistics(
         classes, schema, JointStatistics(np.array(arrays["class_count"]), tuple(sums)), packed["declared"]
     )
+
+
+def _require_whole(schema: Schema, sums: Sequence[Statistics], class_count: FloatArray, k: int) -> None:
+    """Raise unless the arrays are the sums of this schema and these classes."""
+    if class_count.shape != (k,) or not (class_count >= 0).all():
+        raise ValueError(f"the weights of {k} classes are {class_count}")
+    for block, statistics in zip(schema.blocks, sums, strict=True):
+        for name, array in statistics.arrays().items():
+            if not np.isfinite(array).all() or (name in statistics.class_fields and len(array) != k):
+                raise ValueError(f"the {name} of {block.family!r} has shape {array.shape} or is not finite")
+        if isinstance(statistics, CategoryCounts) and not np.array_equal(statistics.sizes, schema.sizes(block)):
+            raise ValueError(f"{block.family!r} has counts of {statistics.sizes.tolist()} values")
+        width = statistics.center if isinstance(statistics, Moments) else getattr(statistics, "total", None)
+        if not isinstance(statistics, CategoryCounts) and width is not None and width.shape[1] != len(block.columns):
+            raise ValueError(f"{block.family!r} has sums of {width.shape[1]} columns")
 
 
 # -- values -------------------------------------------------------------------------------------------------------
@@ -219,8 +241,16 @@ def _pack(value: Any) -> Any:
     """Return a parameter as JSON; what is not a plain value says what it is."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        return {"time": str(value.astype(np.int64)), "dtype": value.dtype.str}
     if isinstance(value, np.generic):
         return _pack(value.item())
+    if isinstance(value, (datetime.datetime, datetime.date)):
+        return {"date": value.isoformat(), "clock": isinstance(value, datetime.datetime)}
+    if isinstance(value, bytes):
+        return {"bytes": value.hex()}
+    if isinstance(value, Covariance):
+        return value.name
     if isinstance(value, Family):
         return {"family": value.name, "config": value.config()}
     if isinstance(value, Prior) and type(value).__name__ in _PRIORS:
@@ -244,6 +274,9 @@ _UNPACKERS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
     "prior": lambda packed: _PRIORS[packed["prior"]](
         **{name: _unpack(value) for name, value in packed["config"].items()}
     ),
+    "time": lambda packed: np.array([int(packed["time"])], dtype=np.int64).view(packed["dtype"])[0],
+    "date": lambda packed: (datetime.datetime if packed["clock"] else datetime.date).fromisoformat(packed["date"]),
+    "bytes": lambda packed: bytes.fromhex(packed["bytes"]),
     "array": lambda packed: np.array(packed["array"]),
     "tuple": lambda packed: tuple(_unpack(item) for item in packed["tuple"]),
     "mapping": lambda packed: {_unpack(key): _unpack(item) for key, item in packed["mapping"]},

@@ -136,10 +136,16 @@ def make_schema(table: Table, families: FamilySpec, covariance: Any, unseen: str
 
 def _shares_columns(family: Family) -> bool:
     """Whether the columns of a block share a parameter, so that the user's grouping means something."""
-    return isinstance(family, Gaussian) and "spherical" in family.structure.name
+    return isinstance(family, Gaussian) and family.structure.one_variance
 
 
-def _groups(table: Table, families: FamilySpec) -> list[tuple[list[int], Family]]:
+def families_by_column(schema: Schema, families: FamilySpec) -> dict[int, Family]:
+    """Return the families that a user gave, for each column of a model that exists already."""
+    groups = _groups(schema, families)
+    return {column: family for columns, family in groups for column in columns}
+
+
+def _groups(table: Table | Schema, families: FamilySpec) -> list[tuple[list[int], Family]]:
     if isinstance(families, str) and families == "auto":
         return []
     if not isinstance(families, Mapping):
@@ -156,16 +162,17 @@ def _groups(table: Table, families: FamilySpec) -> list[tuple[list[int], Family]
     return groups
 
 
-def _find(table: Table, name: Any) -> int:
-    if table.names is not None and name in table.names:
-        return table.names.index(name)
+def _find(table: Table | Schema, name: Any) -> int:
+    labels = list(table.labels)
+    if name in labels:
+        return labels.index(name)
     if (
         isinstance(name, (int, np.integer))
         and not isinstance(name, bool)
         and -table.n_columns <= name < table.n_columns
     ):
         return int(name) % table.n_columns
-    known = ", ".join(map(repr, (table.names or range(table.n_columns))[:8]))
+    known = ", ".join(map(repr, labels[:8]))
     raise ValueError(
         f"`families` names column {name!r}, which the table does not have; its columns are {known}"
         + (", …" if table.n_columns > 8 else "")

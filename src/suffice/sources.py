@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from suffice.labels import as_objects_if_mixed
 from suffice.tables import ArrayTable, Table, as_table
 
 #: rows that are encoded at a time, where encoding is needed
@@ -56,8 +57,8 @@ def _sliceable(values: Any, n_rows: int, name: str) -> Callable[[slice], Any] | 
     """Return a function that cuts labels or weights into batches; None where there are none."""
     if values is None:
         return None
-    if isinstance(values, (list, tuple, int, float)):
-        values = np.asarray(values)
+    if isinstance(values, (list, tuple)):
+        values = as_objects_if_mixed(values)
     if np.ndim(values) == 0 and not hasattr(values, "__len__"):
         return lambda rows: np.full(rows.stop - rows.start, values)
     if len(values) != n_rows:
@@ -73,10 +74,17 @@ class Stream(Source):
 
     def __init__(self, chunks: Iterable[Any] | Callable[[], Iterable[Any]]) -> None:
         self._chunks = chunks
+        self._read = False
 
     def batches(self) -> Iterator[Batch]:
         """Yield the chunks as tables."""
         chunks = self._chunks() if callable(self._chunks) else self._chunks
+        if self._read and iter(chunks) is chunks:
+            raise ValueError(
+                "this stream was read already, and a generator can be read only once; pass suffice.stream a function "
+                "that returns a fresh generator, or a list"
+            )
+        self._read = True
         for number, chunk in enumerate(chunks):
             if isinstance(chunk, tuple) and len(chunk) in (2, 3):
                 X, y, weight = (*chunk, None)[:3]
@@ -136,7 +144,20 @@ class ParquetScan(Source):
                     f"{', '.join(map(repr, names[:12]))}{', …' if len(names) > 12 else ''}"
                 )
         special = {self.target, self.weight}
+        self._types = self._types_of_empty_columns()
         return [name for name in (names if columns is None else columns) if name not in special]
+
+    def _types_of_empty_columns(self) -> dict[str, Any]:
+        """Return the types that columns have in other files, where the first file has nothing but nulls in them."""
+        import pyarrow as pa
+
+        empty = {field.name for field in _parquet(self.files[0]).schema_arrow if pa.types.is_null(field.type)}
+        types: dict[str, Any] = {}
+        for file in self.files[1:] if empty else ():
+            for field in _parquet(file).schema_arrow:
+                if field.name in empty and not pa.types.is_null(field.type):
+                    types.setdefault(field.name, field.type)
+        return types
 
     def without_target(self) -> ParquetScan:
         """Return the same rows for prediction, where the files need not have the target or the weight."""
@@ -156,7 +177,7 @@ class ParquetScan(Source):
                     f"{self.files[0]} has"
                 )
             for batch in parquet.iter_batches(self.batch_rows, columns=wanted):
-                table = _as_arrow_table(batch)
+                table = _as_arrow_table(batch, self._types)
                 yield (
                     as_table(table.select(self._columns)),
                     None if self.target is None else table.column(self.target),
@@ -224,7 +245,12 @@ def _parquet(file: Path) -> Any:
         raise ValueError(f"{file} is not a Parquet file, or is damaged: {error}") from error
 
 
-def _as_arrow_table(batch: Any) -> Any:
-    import pyarrow
+def _as_arrow_table(batch: Any, types: dict[str, Any]) -> Any:
+    """Return a batch as a table, its empty columns with the types that they have elsewhere."""
+    import pyarrow as pa
 
-    return pyarrow.Table.from_batches([batch])
+    table = pa.Table.from_batches([batch])
+    for place, field in enumerate(table.schema):
+        if pa.types.is_null(field.type) and field.name in types:
+            table = table.set_column(place, field.name, table.column(place).cast(types[field.name]))
+    return table

@@ -32,6 +32,8 @@ class Table(ABC):
 
     names: tuple[str, ...] | None
     library: str | None = None
+    #: how many rows came before the first of these, for error messages
+    offset: int = 0
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -57,9 +59,14 @@ class Table(ABC):
     def values(self, column: int) -> Factorized:
         """Return a column as numbers of its distinct values."""
 
-    def label(self, column: int) -> str | int:
+    @property
+    def labels(self) -> Sequence[Any]:
+        """What the user calls the columns: their names, or else their places."""
+        return range(self.n_columns) if self.names is None else self.names
+
+    def label(self, column: int) -> Any:
         """Return what the user calls a column."""
-        return self.names[column] if self.names else column
+        return self.labels[column]
 
 
 class Factorized:
@@ -81,6 +88,8 @@ def as_table(X: Any) -> Table:
     """
     if isinstance(X, Table):
         return X
+    if isinstance(X, np.ma.MaskedArray):
+        X = np.ma.filled(X.astype(np.float64 if X.dtype.kind in "biuf" else object), np.nan)
     if issparse(X):
         return ArrayTable(_real(X.tocsr()))
     if not isinstance(X, (np.ndarray, list, tuple)):
@@ -234,7 +243,7 @@ class _ColumnTable(Table):
             rows = "1 row" if len(text) == 1 else f"{len(text)} rows"
             raise ValueError(
                 f"column {label!r} must hold numbers, but holds {_what(cell)} in {rows} (first: {cell!r} in row "
-                f"{row}); pass families={{{label!r}: Categorical()}} or clean it"
+                f"{row + self.offset}); pass families={{{label!r}: Categorical()}} or clean it"
             )
         return np.array(numbers, dtype=np.float64)
 
@@ -254,8 +263,9 @@ class _ColumnTable(Table):
         if text is not None and numbers:
             label = self.label(column)
             raise ValueError(
-                f"column {label!r} mixes numbers with {_what(text[1])} (first: {text[1]!r} in row {text[0]}); pass "
-                f"families={{{label!r}: Categorical()}} to read all of it as categories, or clean it"
+                f"column {label!r} mixes numbers with {_what(text[1])} (first: {text[1]!r} in row "
+                f"{text[0] + self.offset}); pass families={{{label!r}: Categorical()}} to read all as categories, "
+                f"or clean it"
             )
         if text is not None:
             return Kind.CATEGORY
@@ -279,7 +289,9 @@ class ObjectTable(_ColumnTable):
 
     def rows(self, start: int, stop: int) -> ObjectTable:
         """Return a view of some of the rows."""
-        return ObjectTable(self.array[start:stop])
+        part = ObjectTable(self.array[start:stop])
+        part.offset = self.offset + start
+        return part
 
     def kind(self, column: int) -> Kind:
         """Return what the objects of a column are."""
@@ -335,6 +347,7 @@ class FrameTable(_ColumnTable):
                 "convert them with X.columns = X.columns.astype(str)"
             )
         self.frame = frame
+        self._labels = labels
         self.names = tuple(labels) if strings == len(labels) and labels else None
         self.library = str(frame.implementation)
 
@@ -346,11 +359,25 @@ class FrameTable(_ColumnTable):
         """How many columns there are."""
         return int(self.frame.shape[1])
 
+    @property
+    def labels(self) -> Sequence[Any]:
+        """The names of the columns, which in pandas may be anything."""
+        return self._labels
+
     def rows(self, start: int, stop: int) -> FrameTable:
         """Return some of the rows."""
         part = object.__new__(FrameTable)
-        part.__dict__.update(self.__dict__, frame=self.frame[start:stop])
+        part.__dict__.update(self.__dict__, frame=self.frame[start:stop], offset=self.offset + start)
         return part
+
+    def numbers(self, columns: Sequence[int]) -> FloatArray:
+        """Return these columns as floats: all at once where the library has them side by side."""
+        native, implementation = self.frame.to_native(), self.frame.implementation
+        if implementation.is_pandas():
+            kinds = {getattr(dtype, "kind", "") if isinstance(dtype, np.dtype) else "" for dtype in native.dtypes}
+            if kinds <= {"i", "u", "f"}:
+                return np.ascontiguousarray(native.iloc[:, list(columns)].to_numpy(dtype=np.float64))
+        return super().numbers(columns)
 
     def series(self, column: int) -> Any:
         """Return a column."""
@@ -392,7 +419,13 @@ class FrameTable(_ColumnTable):
 
     def values(self, column: int) -> Factorized:
         """Return a column's distinct values, by the library's own hashing where it has it."""
-        return factorize_series(self.series(column))
+        series = self.series(column)
+        if series.dtype.is_nested():
+            raise ValueError(
+                f"column {self.label(column)!r} holds {series.dtype}, which no family reads; spread it over several "
+                f"columns, or leave it out"
+            )
+        return factorize_series(series)
 
 
 def _what(cell: Any) -> str:
@@ -432,6 +465,12 @@ def factorize(values: NDArray[Any]) -> Factorized:
         codes = np.full(len(values), MISSING, dtype=np.intp)
         codes[there] = inverse
         return Factorized(codes, distinct.tolist())
+    if kind in "mM":
+        there = ~np.isnat(values)
+        distinct, inverse = np.unique(values[there], return_inverse=True)
+        codes = np.full(len(values), MISSING, dtype=np.intp)
+        codes[there] = inverse
+        return Factorized(codes, list(distinct))
     if kind in "biuUS":
         distinct, inverse = np.unique(values, return_inverse=True)
         return Factorized(inverse.astype(np.intp), distinct.tolist())
@@ -461,6 +500,10 @@ def factorize_series(series: Any) -> Factorized:
     import narwhals.stable.v2 as nw
 
     native, implementation = series.to_native(), series.implementation
+    if series.dtype.is_float():  # NaN is a missing cell, whatever the library calls it
+        return factorize(np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64))
+    if isinstance(series.dtype, nw.Object):
+        return _factorize_list(series.to_list())
     if implementation.is_pandas():
         import pandas as pd
 
@@ -476,7 +519,7 @@ def factorize_series(series: Any) -> Factorized:
             encoded = encoded.unify_dictionaries().combine_chunks()
         if isinstance(encoded, pa.ChunkedArray):
             encoded = encoded.chunk(0) if encoded.num_chunks else pa.array([], native.type).dictionary_encode()
-        codes = encoded.indices.fill_null(MISSING).to_numpy(zero_copy_only=False)
+        codes = encoded.indices.cast(pa.int64()).fill_null(MISSING).to_numpy(zero_copy_only=False)
         return Factorized(codes.astype(np.intp), encoded.dictionary.to_pylist())
     if implementation.is_polars():
         if isinstance(series.dtype, nw.Enum):

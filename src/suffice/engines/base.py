@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
@@ -59,13 +58,13 @@ class Rows:
     def chunk_rows(self) -> int:
         """Return how many rows of these make a chunk that fits the cache.
 
-        A chunk of few, wide sparse rows would cost more to merge than to sum, so it is at least as heavy as its sums.
+        Few rows of many classes would cost more to merge than to sum, so a chunk is at least as heavy as its sums.
         """
         width = sum(_bytes_a_row(block) for block in self.blocks)
         rows = int(np.clip(CHUNK_BYTES // max(width, 1), 256, 16_384))
         n_classes = 1 if self.responsibilities is None else self.responsibilities.n_classes
         heavy = [n_classes * 8.0 * block.shape[1] / _bytes_a_row(block) for block in self.blocks if issparse(block)]
-        return max(rows, *(int(least) for least in heavy), 1)
+        return max(rows, 4 * n_classes, *(int(least) for least in heavy))
 
 
 def _bytes_a_row(block: Any) -> float:
@@ -136,11 +135,10 @@ class Engine(ABC):
         if first is None:
             return
         second = next(tasks, None)
-        if second is None or self.n_threads == 1:  # too little for a pool to be worth its start
-            for task in _chain(first, second, tasks):
-                yield self._done(task, work(task, kernel, params))
+        if second is None:  # too little for a pool to be worth its start
+            yield self._done(first, work(first, kernel, params))
             return
-        with _blas_controller().limit(limits=1, user_api="blas"), ThreadPoolExecutor(self.n_threads) as pool:
+        with _ONE_BLAS_THREAD, ThreadPoolExecutor(self.n_threads) as pool:
             waiting: deque[tuple[Task, Future[Any]]] = deque()
             try:
                 for task in _chain(first, second, tasks):
@@ -247,8 +245,34 @@ def threads(n_jobs: int | None) -> int:
     return max(1, cores + 1 + int(n_jobs)) if n_jobs < 0 else int(n_jobs)
 
 
-@lru_cache(maxsize=1)
-def _blas_controller() -> Any:
-    from threadpoolctl import ThreadpoolController
+class _OneBlasThread:
+    """Keeps BLAS on one thread while any engine runs, in whatever thread of the process.
 
-    return ThreadpoolController()
+    The first to enter sets the limit and the last to leave takes it back; engines that overlap share it, for a limit
+    that each set for itself would be restored in the wrong order.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._controller: Any = None
+        self._limit: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                if self._controller is None:  # looking for the libraries takes longer than a small fit
+                    from threadpoolctl import ThreadpoolController
+
+                    self._controller = ThreadpoolController()
+                self._limit = self._controller.limit(limits=1, user_api="blas")
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._limit.restore_original_limits()
+
+
+_ONE_BLAS_THREAD = _OneBlasThread()

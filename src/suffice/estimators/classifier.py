@@ -18,14 +18,14 @@ from suffice.engines.base import Chunk
 from suffice.errors import EstimateError, NotKeptError
 from suffice.estimators.sampling import sample_table
 from suffice.explanations import Explanation
-from suffice.families import Categorical, Distributions, Family, Gaussian, as_family
+from suffice.families import Categorical, Distributions, Family, Gaussian
 from suffice.families.gaussian import GaussianDistributions
 from suffice.joint import Comparison, JointModel, log_evidence, log_joint, log_odds_terms, log_posterior, posterior
-from suffice.labels import LabelCoder
+from suffice.labels import LabelCoder, as_objects_if_mixed, class_list, sorted_order
 from suffice.linear import boundary_point, linear_form
 from suffice.model_statistics import ModelStatistics
 from suffice.priors import PriorSpec, PseudoCount, check_prior
-from suffice.schema import Schema, make_schema
+from suffice.schema import Schema, families_by_column, make_schema
 from suffice.statistics import DiagonalMoments, Moments
 from suffice.tables import Table
 
@@ -125,7 +125,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         check_prior(self.prior)
         statistics = self._gather(X, y, sample_weight, LabelCoder(), None)
         if len(statistics.classes) < 2:
-            (only,) = statistics.classes.tolist()
+            (only,) = class_list(statistics.classes)
             raise ValueError(f"a classifier needs two classes or more, but y holds one class only: {only!r}")
         return self._adopt(statistics)
 
@@ -136,10 +136,13 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         """
         check_prior(self.prior)
         if not hasattr(self, "statistics_"):
-            coder = LabelCoder(None if classes is None else np.unique(classes), declared=classes is not None)
+            listed = None if classes is None else as_objects_if_mixed(classes)
+            if listed is not None:
+                listed = listed[sorted_order(listed.tolist())]
+            coder = LabelCoder(listed, declared=classes is not None)
             return self._adopt(self._gather(X, y, sample_weight, coder, None), later=True)
         known = self.statistics_
-        if classes is not None and set(np.unique(classes).tolist()) != set(known.classes.tolist()):
+        if classes is not None and set(as_objects_if_mixed(classes).tolist()) != set(class_list(known.classes)):
             raise ValueError(
                 f"`classes={classes!r}` is not the same as on last call to partial_fit, was: {known.classes!r}"
             )
@@ -157,14 +160,17 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
 
         statistics = learning.gather(X, y, sample_weight, schema_of=schema_of, coder=coder, n_jobs=self.n_jobs)
         _warn_of_incomplete_rows(statistics)
+        if self.prior is not None:
+            _warn_of_light_rows(statistics, coder.n_rows)
         return statistics
 
     @classmethod
     def from_statistics(cls, statistics: ModelStatistics, **params: Any) -> Self:
         """Return a model estimated from statistics alone: merged, reduced, or for another structure or prior.
 
-        Statistics of a full covariance hold what every other structure needs. ``families`` may be left out, and then
-        is what the statistics were taken with, `covariance` applying to the Gaussian blocks.
+        Statistics of a full covariance hold what every other structure needs. Families stay as they were, unless
+        `families` names others or `covariance` is given, which applies to all Gaussian blocks that `families` does not
+        name.
 
         Examples
         --------
@@ -177,26 +183,33 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         """
         model = cls(**params)
         check_prior(model.prior)
-        return model._adopt(statistics.for_families(model._families_for(statistics.schema)))
+        wanted = {"covariance", "unseen"}.intersection(params)
+        return model._adopt(statistics.for_families(model._families_for(statistics.schema, wanted)))
 
-    def _families_for(self, schema: Schema) -> list[Family]:
-        """Return the families to estimate from kept statistics: as they were, with this model's covariance."""
+    #: what a preset says of its families, and `from_statistics` takes from it even where it is not passed
+    _fixed: tuple[str, ...] = ()
+
+    def _families_for(self, schema: Schema, wanted: set[str]) -> list[Family]:
+        """Return the families to estimate from kept statistics: as they were, but for what is asked for."""
+        given = families_by_column(schema, self.families)
         families: list[Family] = []
         for block in schema.blocks:
-            family = block.family
-            if not (isinstance(self.families, str) and self.families == "auto") and not isinstance(
-                self.families, Mapping
-            ):
-                wanted = as_family(self.families)
-                if type(wanted) is not type(family):
-                    raise NotKeptError(
-                        f"the statistics were taken for {family!r}, from which {wanted!r} cannot be estimated; refit"
-                    )
-                family = wanted
-            elif isinstance(family, Gaussian):
-                family = Gaussian(self.covariance)
-            elif isinstance(family, Categorical):
-                family = Categorical(self.unseen)
+            asked = {given[column] for column in block.columns if column in given}
+            if len(asked) > 1 or (asked and not all(column in given for column in block.columns)):
+                names = [schema.labels[column] for column in block.columns]
+                raise NotKeptError(
+                    f"the columns {names} were learned together, so they can only change family together"
+                )
+            family = asked.pop() if asked else block.family
+            if type(family) is not type(block.family):
+                raise NotKeptError(
+                    f"the statistics were taken for {block.family!r}, from which {family!r} cannot be estimated; refit"
+                )
+            if block.columns[0] not in given:
+                if isinstance(family, Gaussian) and "covariance" in wanted.union(self._fixed):
+                    family = Gaussian(self.covariance)
+                elif isinstance(family, Categorical) and "unseen" in wanted:
+                    family = Categorical(self.unseen)
             families.append(family)
         return families
 
@@ -214,7 +227,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             joint = None
         self.statistics_ = statistics
         self.schema_ = statistics.schema
-        self.classes_ = statistics.classes
+        self.classes_ = statistics.classes.copy()
         self.n_features_in_ = statistics.schema.n_columns
         if statistics.schema.names is not None:
             self.feature_names_in_ = np.array(statistics.schema.names, dtype=object)
@@ -229,7 +242,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             try:
                 distributions.append(block.family.estimate(sums, self.prior))
             except EstimateError as error:
-                raise error.named(statistics.classes.tolist(), block.columns, statistics.schema.labels) from None
+                raise error.named(class_list(statistics.classes), block.columns, statistics.schema.labels) from None
         return JointModel(statistics.schema, self._log_prior(statistics), tuple(distributions))
 
     @property
@@ -256,7 +269,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         return np.exp(self._joint.log_prior)
 
     def _log_prior(self, statistics: ModelStatistics) -> FloatArray:
-        count, classes = statistics.class_count, statistics.classes.tolist()
+        count, classes = statistics.class_count, class_list(statistics.classes)
         given = self.class_prior
         if isinstance(given, PseudoCount):
             share = (count + given.amount) / (count + given.amount).sum()
@@ -358,7 +371,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
 
     def _numbers(self, labels: Any, n_rows: int) -> IntArray:
         """Return the numbers of class labels, one for each row."""
-        numbers = {label: number for number, label in enumerate(self.classes_.tolist())}
+        numbers = {label: number for number, label in enumerate(class_list(self.classes_))}
         wanted = np.asarray(labels).tolist() if np.ndim(labels) == 1 else [labels] * n_rows
         if len(wanted) != n_rows:
             raise ValueError(
@@ -366,7 +379,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             )
         unknown = next((label for label in wanted if label not in numbers), None)
         if unknown is not None:
-            raise ValueError(f"there is no class {unknown!r}; the classes are {self.classes_.tolist()}")
+            raise ValueError(f"there is no class {unknown!r}; the classes are {class_list(self.classes_)}")
         return np.array([numbers[label] for label in wanted], dtype=np.intp)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, NDArray[Any]]:
@@ -426,6 +439,18 @@ def _warn_of_incomplete_rows(statistics: ModelStatistics) -> None:
                     UserWarning,
                     stacklevel=4,
                 )
+
+
+def _warn_of_light_rows(statistics: ModelStatistics, n_rows: int) -> None:
+    """Say so where weights were normalised, which makes many rows count as few."""
+    weight = statistics.class_count.sum()
+    if weight < 0.1 * n_rows and weight < 20 * len(statistics.classes):
+        warnings.warn(
+            f"the weights of {n_rows} rows sum to {weight:g}: a weight counts rows, so the prior has about as much to "
+            f"say as the data. Scale the weights to a mean of 1, or pass prior=None.",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def _squared_distances(chunk: Chunk, model: JointModel) -> FloatArray:

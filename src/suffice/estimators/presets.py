@@ -34,6 +34,7 @@ class NaiveBayes(GenerativeClassifier):
     """
 
     covariance = "diagonal"
+    _fixed = ("covariance",)
 
     def __init__(
         self,

@@ -24,7 +24,7 @@ from suffice._arrays import (
     to_float64,
 )
 from suffice.errors import EstimateError, InvalidCellError
-from suffice.priors import Prior, PriorSpec, PseudoCount
+from suffice.priors import PriorSpec
 from suffice.responsibilities import Labels, Responsibilities
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ class Family(ABC):
     """A kind of distribution for a block of columns."""
 
     name: ClassVar[str]
-    prior_type: ClassVar[type[Prior]] = PseudoCount
 
     @property
     def columnwise(self) -> bool:
@@ -80,9 +79,11 @@ class Family(ABC):
 
     def fit(self, x: ArrayLike, sample_weight: ArrayLike | None = None, *, prior: PriorSpec = None) -> Distribution:
         """Return the one distribution that fits the rows of `x`, by maximum likelihood unless a prior is given."""
+        from suffice.labels import check_weight
+
         values = self.encode(x)
-        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        one_class = Labels(np.zeros(len(values), dtype=np.intp), weight, 1)
+        weight = check_weight(sample_weight, values.shape[0])
+        one_class = Labels(np.zeros(values.shape[0], dtype=np.intp), weight, 1)
         return self.estimate(self.statistics(values, one_class), prior)[0]
 
     def encode(self, x: ArrayLike) -> Any:
@@ -90,6 +91,10 @@ class Family(ABC):
         if issparse(x):
             return x
         return rows_to_columns(np.asarray(x, dtype=np.float64))
+
+    def decode(self, rows: FloatArray) -> Any:
+        """Return rows that `Distributions.sample` drew as the user's own values."""
+        return rows
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.__dict__ == other.__dict__
@@ -174,10 +179,10 @@ class Distribution:
         """Return log p(x) of each row, (n,)."""
         return to_float64(self._together.score(self.family.encode(x)))[:, self._c]
 
-    def sample(self, n: int, random_state: int | np.random.Generator | None = None) -> FloatArray:
-        """Return `n` rows drawn at random."""
+    def sample(self, n: int, random_state: int | np.random.Generator | None = None) -> Any:
+        """Return `n` rows drawn at random, n×d."""
         rng = np.random.default_rng(random_state)
-        return self._together.sample(np.full(n, self._c), rng)
+        return self.family.decode(self._together.sample(np.full(n, self._c), rng))
 
     def mean(self) -> FloatArray:
         """Return E x, (d,)."""
@@ -247,6 +252,14 @@ def require_not_negative(x: Array, requirement: str) -> None:
             requirement,
             "clean that cell, or choose a family that takes negative numbers, such as Gaussian",
         )
+
+
+def in_double(x: Array) -> Array:
+    """Return a chunk of counts in float64: their sums are compared with counts of rows, so they must be exact."""
+    if issparse(x) or str(x.dtype).endswith("float64"):
+        return x
+    xp = namespace(x)
+    return xp.astype(x, xp.float64)
 
 
 def weighted_counts(x: Array, observed: Array | None, responsibilities: Responsibilities) -> FloatArray:

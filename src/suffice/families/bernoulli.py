@@ -14,6 +14,7 @@ from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, name
 from suffice.families.base import (
     Distributions,
     Family,
+    in_double,
     invalid_cell,
     log_of,
     log_product,
@@ -64,6 +65,7 @@ class Bernoulli(Family):
 
     def statistics(self, x: Array, responsibilities: Responsibilities) -> Sums:
         """Return the weight of the ones, and of the cells that are there."""
+        x = in_double(x)
         observed = self._check(x)
         count = weighted_counts(x, observed, responsibilities)
         return Sums(count, responsibilities.sums(without_holes(x, observed)))
@@ -127,6 +129,7 @@ class BernoulliDistributions(Distributions):
 
     def score(self, x: Array, common: bool = True) -> Array:
         """Return x·η − A(η), with the normaliser of the observed columns only."""
+        x = in_double(x)
         log_yes, log_no = self._logs()
         xp = namespace(x)
         observed = self.family._check(x)

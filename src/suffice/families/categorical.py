@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from suffice import compiled
@@ -67,6 +68,7 @@ class Categorical(Family):
         if unseen not in ("prior", "missing"):
             raise ValueError(f"unseen must be 'prior' or 'missing', not {unseen!r}")
         self.unseen = unseen
+        self._sizes: IntArray | None = None
 
     def config(self) -> dict[str, Any]:
         """Return the arguments that make this family again."""
@@ -82,17 +84,20 @@ class Categorical(Family):
                 f"a Categorical distribution by itself takes whole numbers from 0 (and -1 for missing), "
                 f"not {codes.dtype}; fit it on values to have it number them"
             )
-        return Codes(codes.astype(np.intp), codes.max(0, initial=-1) + 1)
+        sizes = codes.max(0, initial=-1) + 1
+        if self._sizes is not None and len(self._sizes) == len(sizes):
+            sizes = np.maximum(sizes, self._sizes)
+        return Codes(codes.astype(np.intp), sizes)
 
     def fit(self, x: ArrayLike, sample_weight: ArrayLike | None = None, *, prior: PriorSpec = None) -> Distribution:
-        """Return the one distribution that fits the rows of `x`, whose cells may be any values."""
-        values = rows_to_columns(np.asarray(x))
-        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        known = [np.unique(values[:, j]) for j in range(values.shape[1])]
-        coder = _Values(self, tuple(known))
+        """Return the one distribution that fits the rows of `x`, whose cells may be any values; None is missing."""
+        from suffice.labels import as_objects_if_mixed, check_weight
+
+        values = rows_to_columns(as_objects_if_mixed(x))
+        weight = check_weight(sample_weight, len(values))
+        coder = OfValues(self, values)
         statistics = coder.statistics(coder.encode(values), Labels(np.zeros(len(values), np.intp), weight, 1))
-        estimated = self.estimate(statistics, prior)
-        return CategoricalDistributions(estimated.probability, estimated.sizes, estimated.unseen_mass, coder)[0]
+        return coder.estimate(statistics, prior)[0]
 
     def sufficient_statistics(self, x: ArrayLike) -> FloatArray:
         """Return the indicator of each value, n×p, the columns side by side."""
@@ -100,21 +105,34 @@ class Categorical(Family):
         return np.concatenate([to_float64(one_hot) for one_hot in _indicators(rows)], axis=1)
 
     def log_normalizer(self, eta: FloatArray) -> FloatArray:
-        """Return log Σ e^η, for one column (several columns have their sizes in `CategoricalDistributions`)."""
-        return np.asarray(logsumexp(eta, axis=-1))
+        """Return Σ over the columns of log Σ e^η."""
+        return np.sum([logsumexp(eta[..., column], axis=-1) for column in self._columns(eta.shape[-1])], axis=0)
+
+    def _columns(self, width: int) -> list[slice]:
+        """Return where each column's values lie among all of them; all are one column's where nothing else is known."""
+        sizes = np.array([width]) if self._sizes is None else self._sizes
+        return list(CategoryCounts(np.zeros((0, width)), sizes).columns())
+
+    def of_sizes(self, sizes: IntArray) -> Categorical:
+        """Return the same family for columns with so many values each."""
+        sized = copy.copy(self)
+        sized._sizes = np.asarray(sizes)
+        return sized
 
     def log_base_measure(self, x: Codes) -> Array:
         """Return 0 for every row."""
         return np.zeros(len(x))
 
     def from_natural(self, eta: FloatArray) -> CategoricalDistributions:
-        """Return p = softmax(η), for one column."""
-        return self.from_moments(np.exp(eta - logsumexp(eta, axis=1, keepdims=True)))
+        """Return p = softmax(η), column by column."""
+        columns = [eta[:, column] for column in self._columns(eta.shape[1])]
+        return self.from_moments(np.hstack([np.exp(part - logsumexp(part, axis=1, keepdims=True)) for part in columns]))
 
     def from_moments(self, moments: FloatArray) -> CategoricalDistributions:
-        """Return p = E φ, for one column."""
-        k, n_values = moments.shape
-        return CategoricalDistributions(moments, np.array([n_values]), np.zeros((k, 1)), self)
+        """Return p = E φ."""
+        k, width = moments.shape
+        sizes = np.array([column.stop - column.start for column in self._columns(width)])
+        return CategoricalDistributions(moments, sizes, np.zeros((k, len(sizes))), self.of_sizes(sizes))
 
     def statistics(self, x: Codes, responsibilities: Responsibilities) -> CategoryCounts:
         """Return the weight of each value of each column."""
@@ -145,26 +163,42 @@ class Categorical(Family):
                 probability[:, column] = smoothed / count
                 if self.unseen == "prior":
                     unseen_mass[:, j] = alpha / count[:, 0]
-        return CategoricalDistributions(probability, np.asarray(statistics.sizes), unseen_mass, self)
+        sizes = np.asarray(statistics.sizes)
+        return CategoricalDistributions(probability, sizes, unseen_mass, self.of_sizes(sizes))
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is Categorical and type(self) is Categorical and self.unseen == other.unseen
+        return isinstance(other, Categorical) and self.unseen == other.unseen
 
     def __hash__(self) -> int:
         return hash((Categorical, self.unseen))
 
 
-class _Values(Categorical):
-    """The same family for somebody's own values: it looks their numbers up."""
+class OfValues(Categorical):
+    """The same family for somebody's own values: it looks their numbers up, and gives values back."""
 
-    def __init__(self, family: Categorical, values: tuple[Any, ...]) -> None:
+    def __init__(self, family: Categorical, columns: NDArray[Any]) -> None:
+        from suffice.tables import factorize
+
         super().__init__(family.unseen)
-        self._numbers = [{value: number for number, value in enumerate(known.tolist())} for known in values]
+        self._values = [factorize(columns[:, j]).values for j in range(columns.shape[1])]
 
     def encode(self, x: ArrayLike | Codes) -> Codes:
-        columns = rows_to_columns(np.asarray(x))
-        codes = [[known.get(v, UNSEEN) for v in columns[:, j].tolist()] for j, known in enumerate(self._numbers)]
-        return Codes(np.array(codes, dtype=np.intp).T, np.array([len(known) for known in self._numbers]))
+        """Return the numbers of values, `UNSEEN` for new ones and `MISSING` for None and NaN."""
+        from suffice.labels import as_objects_if_mixed
+        from suffice.tables import is_missing
+
+        columns = rows_to_columns(as_objects_if_mixed(x))
+        codes = np.empty(columns.shape, dtype=np.intp)
+        for j, values in enumerate(self._values):
+            numbers = {value: number for number, value in enumerate(values)}
+            cells = columns[:, j].tolist()
+            codes[:, j] = [MISSING if is_missing(cell) else numbers.get(cell, UNSEEN) for cell in cells]
+        return Codes(codes, np.array([len(values) for values in self._values]))
+
+    def decode(self, rows: FloatArray) -> NDArray[Any]:
+        """Return the values behind their numbers."""
+        known = [np.array([*values, None], dtype=object) for values in self._values]
+        return np.stack([values[rows[:, j].astype(int)] for j, values in enumerate(known)], axis=1)
 
     def __repr__(self) -> str:
         return f"Categorical(unseen={self.unseen!r})"

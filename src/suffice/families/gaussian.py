@@ -47,7 +47,6 @@ class Gaussian(Family):
     """
 
     name: ClassVar[str] = "gaussian"
-    prior_type = NormalInverseWishart
 
     def __init__(self, covariance: str | Covariance = "diagonal") -> None:
         self.structure = as_structure(covariance)
@@ -137,6 +136,8 @@ class Gaussian(Family):
     def estimate(self, statistics: Moments, prior: PriorSpec = "auto") -> GaussianDistributions:
         """Return means and covariances: Σ(x)/n and S/n for ``prior=None``, else the posterior means."""
         belief = resolve_prior(prior, NormalInverseWishart, NormalInverseWishart())
+        if not np.isfinite(statistics.second).all():
+            raise ValueError("the squares of the numbers are too large for float64; rescale the columns")
         mean, count = statistics.mean, statistics.count
         if belief is None:
             require_rows(count)
@@ -210,8 +211,8 @@ class GaussianDistributions(Distributions):
         if bool(xp.all(xp.isfinite(scores))):
             return scores
         observed = observed_cells(x)
-        if observed is None:
-            return scores
+        if observed is None:  # so far from every class that the squares overflow
+            return xp.where(xp.isnan(scores), -xp.inf, scores)
         if self.family.columnwise:
             return self.form.score_observed(x, observed)
         return self._score_by_pattern(x, observed)
@@ -381,14 +382,21 @@ def _sparse_moments(x: Array, responsibilities: Responsibilities) -> DiagonalMom
     present.data = np.ones_like(x.data)
     absent = count - responsibilities.sums(present)
     first, second = -absent * means, absent * means**2
+    k, d = means.shape
     rows = np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
-    matrix = responsibilities.matrix(x)
-    for c in np.flatnonzero(responsibilities.totals()):
-        weight = matrix[rows, c]
-        mine = weight != 0
-        columns, z = x.indices[mine], x.data[mine] - means[c, x.indices[mine]]
-        first[c] += np.bincount(columns, weights=weight[mine] * z, minlength=x.shape[1])
-        second[c] += np.bincount(columns, weights=weight[mine] * z * z, minlength=x.shape[1])
+    if isinstance(responsibilities, Labels):
+        groups = [
+            (responsibilities.codes[rows], None if responsibilities.weight is None else responsibilities.weight[rows])
+        ]
+    else:
+        matrix = responsibilities.matrix(x)
+        groups = [(np.full(len(rows), c), matrix[rows, c]) for c in range(k)]
+    for classes, weight in groups:
+        z = x.data - means[classes, x.indices]
+        cells = classes * d + x.indices
+        weighted = z if weight is None else weight * z
+        first += np.bincount(cells, weights=weighted, minlength=k * d).reshape(k, d)
+        second += np.bincount(cells, weights=weighted * z, minlength=k * d).reshape(k, d)
     return DiagonalMoments(count, means, first, second)
 
 

@@ -13,6 +13,7 @@ from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, to_f
 from suffice.families.base import (
     Distributions,
     Family,
+    in_double,
     invalid_cell,
     log_of,
     log_product,
@@ -69,6 +70,7 @@ class Multinomial(Family):
 
     def statistics(self, x: Array, responsibilities: Responsibilities) -> Sums:
         """Return the sum of the bags, and the weight of the rows."""
+        x = in_double(x)
         self._check(x)
         return Sums(responsibilities.totals()[:, None], responsibilities.sums(x))
 
@@ -125,6 +127,7 @@ class MultinomialDistributions(Distributions):
 
     def score(self, x: Array, common: bool = True) -> Array:
         """Return x·log p, and the multinomial coefficient if asked for what all classes share."""
+        x = in_double(x)
         self.family._check(x)
         scores = log_product(x, log_of(self.probability))
         return scores + self.family.log_base_measure(x)[:, None] if common else scores

@@ -13,6 +13,7 @@ from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, name
 from suffice.families.base import (
     Distributions,
     Family,
+    in_double,
     log_of,
     log_product,
     observed_cells,
@@ -62,6 +63,7 @@ class Poisson(Family):
 
     def statistics(self, x: Array, responsibilities: Responsibilities) -> Sums:
         """Return the sum of the counts, and the weight of the cells that are there."""
+        x = in_double(x)
         observed = observed_cells(x, what="Poisson counts")
         require_not_negative(x, "a Poisson count must not be negative")
         count = weighted_counts(x, observed, responsibilities)
@@ -108,6 +110,7 @@ class PoissonDistributions(Distributions):
 
     def score(self, x: Array, common: bool = True) -> Array:
         """Return x·log λ − λ, and −log x! if asked for what all classes share."""
+        x = in_double(x)
         require_not_negative(x, "a Poisson count must not be negative")
         xp = namespace(x)
         observed = observed_cells(x, what="Poisson counts")

@@ -158,8 +158,10 @@ class DiagonalForm(QuadraticForm):
 
     def squared_distance(self, rows: FloatArray, observed: Array | None) -> FloatArray:
         """Return Σ_j (x_j − μ_cj)² / σ²_cj."""
-        squared = (rows[:, None, :] - self.means) ** 2 / self.variance
-        return np.asarray((squared if observed is None else squared * observed[:, None, :]).sum(2))
+        there = 1.0 if observed is None else observed
+        variance = np.broadcast_to(self.variance, self.means.shape)
+        pairs = zip(self.means, variance, strict=True)
+        return np.stack([((rows - mean) ** 2 / spread * there).sum(1) for mean, spread in pairs], axis=1)
 
     def colour(self, z: FloatArray, classes: IntArray) -> FloatArray:
         """Return σ z."""
@@ -167,6 +169,9 @@ class DiagonalForm(QuadraticForm):
 
     def log_ratio(self, rows: FloatArray, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return the log-ratio of the densities of each column; nothing is left over."""
+        if len(self.variance) == 1:  # linear in x, without squares that would cancel
+            w = (self.means[a] - self.means[b]) / self.variance
+            return w * (0.5 * (rows - self.means[a]) + 0.5 * (rows - self.means[b])), np.zeros(len(rows))
         variance, normaliser = np.broadcast_arrays(self.variance, self._normaliser(), self.means)[:2]
         own, other = (normaliser[c] - 0.5 * (rows - self.means[c]) ** 2 / variance[c] for c in (a, b))
         return own - other, np.zeros(len(rows))
