@@ -65,7 +65,8 @@ def posterior(chunk: Chunk, model: JointModel) -> FloatArray:
 
 def _above_the_largest(chunk: Chunk, model: JointModel) -> FloatArray:
     """Return log p(x, c) less its maximum over the classes, k×n: reductions are fast across, not along, few classes."""
-    joint = np.ascontiguousarray(_scores(chunk, model, common=False).T)
+    joint = np.ascontiguousarray(_block_scores(chunk, model, common=False).T)
+    joint += model.log_prior[:, None]
     largest = joint.max(axis=0)
     if not np.isfinite(largest).all():
         joint = np.where(np.isneginf(largest), model.log_prior[:, None], joint)
@@ -81,6 +82,11 @@ def log_evidence(chunk: Chunk, model: JointModel) -> FloatArray:
 
 
 def _scores(chunk: Chunk, model: JointModel, *, common: bool) -> FloatArray:
+    return _block_scores(chunk, model, common=common) + model.log_prior
+
+
+def _block_scores(chunk: Chunk, model: JointModel, *, common: bool) -> FloatArray:
+    """Return Σ over blocks of log p(x | c), n×k."""
     total: Array = None
     for block, distributions, rows in model.parts(chunk):
         try:
@@ -89,7 +95,7 @@ def _scores(chunk: Chunk, model: JointModel, *, common: bool) -> FloatArray:
         except InvalidCellError as error:
             raise error.named(block.columns, model.schema.labels) from None
         total = scores if total is None else total + _in_library_of(scores, total)
-    return to_float64(total) + model.log_prior
+    return to_float64(total)
 
 
 def _in_library_of(scores: Array, total: Array) -> Array:

@@ -199,11 +199,31 @@ class Encoder:
         )
 
     def _codes(self, table: Table, columns: tuple[int, ...]) -> Codes:
+        raw = self._raw_codes(table, columns)
+        if raw is not None:
+            return raw
         codes = np.empty((len(table), len(columns)), dtype=np.intp, order="F")
         for j, column in enumerate(columns):
             codes[:, j] = self._lookup(column, table.values(column))
         sizes = np.array([len(self._numbers[column]) for column in columns], dtype=np.intp)
         return Codes(beside(codes, table.array) if isinstance(table, ArrayTable) else codes, sizes)
+
+    def _raw_codes(self, table: Table, columns: tuple[int, ...]) -> Codes | None:
+        """Return whole numbers as they are, where each value is its own number; no copy, no dictionary."""
+        codes = table.raw_codes(columns) if isinstance(table, ArrayTable) else None
+        if codes is None or not all(self._numbered_by_itself(column) for column in columns):
+            return None
+        met = codes.max(axis=0).astype(np.intp) + 1
+        if self._grow:
+            for column, size in zip(columns, met.tolist(), strict=True):
+                numbers = self._numbers[column]
+                numbers.update((value, value) for value in range(len(numbers), size))
+        known = np.array([len(self._numbers[column]) for column in columns], dtype=np.intp)
+        return Codes(codes, np.maximum(met, known))
+
+    def _numbered_by_itself(self, column: int) -> bool:
+        numbers = self._numbers[column]
+        return all(value == number and type(value) is int for value, number in numbers.items())
 
     def _lookup(self, column: int, found: Factorized) -> IntArray:
         numbers = self._numbers[column]

@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 from suffice._arrays import Array, FloatArray, IntArray, issparse, namespace, to_numpy
 from suffice.families.categorical import MISSING
 
+#: whole numbers below this are used as numbers of values as they are
+_MOST_RAW_VALUES = 4096
+
 
 class Kind(Enum):
     """What the cells of a column are."""
@@ -178,18 +181,44 @@ class ArrayTable(Table):
     def numbers(self, columns: Sequence[int]) -> Array:
         """Return the columns, cut and converted a chunk at a time."""
         whole = len(columns) == self.n_columns and list(columns) == list(range(self.n_columns))
-        if whole and "float64" in str(self.array.dtype):
+        if whole and "float64" in str(self.array.dtype) and not issparse(self.array):
             return self.array
         if issparse(self.array):
             part = self.array if whole else self.array[:, list(columns)]
-            return part if part.dtype.kind == "f" else part.astype(np.float64)
+            return SparseRows(part if part.dtype.kind == "f" else part.astype(np.float64))
         return LazyColumns(self.array, None if whole else list(columns))
+
+    def raw_codes(self, columns: Sequence[int]) -> NDArray[Any] | None:
+        """Return whole numbers from 0 that can be read as numbers of values, as they are; None if they are not that."""
+        array = self.array
+        if not isinstance(array, np.ndarray) or array.dtype not in (np.int64, np.int32) or not len(array):
+            return None
+        codes = array if list(columns) == list(range(self.n_columns)) else array[:, list(columns)]
+        return codes if codes.min() >= 0 and codes.max() < _MOST_RAW_VALUES else None
 
     def values(self, column: int) -> Factorized:
         """Return a column's distinct numbers."""
         if issparse(self.array):
             return factorize(self.array[:, [column]].toarray().ravel())
         return factorize(to_numpy(self.array[:, column]))
+
+
+class SparseRows:
+    """The rows of a CSR array; a slice of them shares its memory, where SciPy's own would copy."""
+
+    def __init__(self, array: Array) -> None:
+        self._array = array
+        self.shape = array.shape
+        self.nnz = array.nnz
+
+    def __getitem__(self, rows: slice) -> Array:
+        start, stop, _ = rows.indices(self.shape[0])
+        if (start, stop) == (0, self.shape[0]):
+            return self._array
+        indptr = self._array.indptr[start : stop + 1]
+        cells = slice(indptr[0], indptr[-1])
+        parts = (self._array.data[cells], self._array.indices[cells], indptr - indptr[0])
+        return type(self._array)(parts, shape=(stop - start, self.shape[1]), copy=False)
 
 
 class LazyColumns:

@@ -14,14 +14,15 @@ from typing import Any, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice._arrays import issparse
 from suffice.errors import InvalidCellError
 from suffice.responsibilities import Responsibilities
 
-#: bytes of a chunk: what it and its squares take should stay in a core's cache
-CHUNK_BYTES = 1_500_000
+#: bytes of a chunk: small enough to stay near a core, large enough for what Python does around it not to count
+CHUNK_BYTES = 4_000_000
 #: chunks that one task adds up in order; fixed, so that sums do not depend on the number of threads
-CHUNKS_PER_TASK = 8
+CHUNKS_PER_TASK = 4
+#: rows of a chunk, however narrow they are
+MOST_ROWS = 16_384
 
 
 @dataclass(frozen=True)
@@ -61,14 +62,18 @@ class Rows:
         Few rows of many classes would cost more to merge than to sum, so a chunk is at least as heavy as its sums.
         """
         width = sum(_bytes_a_row(block) for block in self.blocks)
-        rows = int(np.clip(CHUNK_BYTES // max(width, 1), 256, 16_384))
+        rows = int(np.clip(CHUNK_BYTES // max(width, 1), 256, MOST_ROWS))
         n_classes = 1 if self.responsibilities is None else self.responsibilities.n_classes
-        heavy = [n_classes * 8.0 * block.shape[1] / _bytes_a_row(block) for block in self.blocks if issparse(block)]
+        heavy = [n_classes * 8.0 * block.shape[1] / _bytes_a_row(block) for block in self.blocks if _is_sparse(block)]
         return max(rows, 4 * n_classes, *(int(least) for least in heavy))
 
 
+def _is_sparse(block: Any) -> bool:
+    return hasattr(block, "nnz")
+
+
 def _bytes_a_row(block: Any) -> float:
-    if issparse(block):
+    if _is_sparse(block):
         return max(12.0 * block.nnz / max(block.shape[0], 1), 1.0)
     return 8.0 * float(block.shape[1])
 
@@ -160,7 +165,7 @@ class Engine(ABC):
     def _tasks(self) -> Iterator[Task]:
         for rows in self.batches():
             size, n = rows.chunk_rows(), len(rows)
-            step = size * CHUNKS_PER_TASK if size <= 16_384 else size
+            step = size * CHUNKS_PER_TASK if size <= MOST_ROWS else size
             for start in range(0, n, step):
                 stop = min(start + step, n)
                 yield Task(rows, [(s, min(s + size, stop)) for s in range(start, stop, size)])

@@ -7,6 +7,7 @@ parameters have one row a class, `score` gives one column a class.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -278,16 +279,30 @@ def without_holes(x: Array, observed: Array | None) -> Array:
     return xp.where(observed, x, xp.zeros_like(x))
 
 
-def log_product(x: Array, log_parameters: FloatArray) -> Array:
-    """Return x @ log_parametersᵀ, n×k, for x ≥ 0, with 0 · (−∞) = 0 as in p⁰ = 1."""
-    impossible = np.isneginf(log_parameters)
-    if not impossible.any():
-        return product(x, log_parameters)
-    finite = np.where(impossible, 0.0, log_parameters)
-    scores = x @ as_like(finite, x).T
-    happened = x @ as_like(impossible.astype(np.float64), x).T
+def log_product(x: Array, logs: LogParameters) -> Array:
+    """Return x · logsᵀ, n×k, for x ≥ 0, with 0 · (−∞) = 0 as in p⁰ = 1."""
+    scores = product(x, logs.finite)
+    if logs.impossible is None:
+        return scores
     xp = namespace(scores)
-    return xp.where(happened > 0, -xp.inf, scores)
+    return xp.where(product(x, logs.impossible) > 0, -xp.inf, scores)
+
+
+@dataclass(frozen=True, eq=False)
+class LogParameters:
+    """Logarithms of parameters, k×d, ready for products: −∞ set apart, the classes of a column side by side."""
+
+    finite: FloatArray
+    impossible: FloatArray | None
+
+    @classmethod
+    def of(cls, parameters: FloatArray) -> LogParameters:
+        """Take the logarithms."""
+        logs = log_of(parameters)
+        impossible = np.isneginf(logs)
+        if not impossible.any():
+            return cls(np.asfortranarray(logs), None)
+        return cls(np.asfortranarray(np.where(impossible, 0.0, logs)), np.asfortranarray(impossible.astype(np.float64)))
 
 
 def product(x: Array, parameters: FloatArray, constant: FloatArray | None = None) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -14,6 +15,7 @@ from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, name
 from suffice.families.base import (
     Distributions,
     Family,
+    LogParameters,
     in_double,
     invalid_cell,
     log_of,
@@ -124,23 +126,34 @@ class BernoulliDistributions(Distributions):
         """Return p, k×d."""
         return self.probability
 
+    @cached_property
     def _logs(self) -> tuple[FloatArray, FloatArray]:
         return log_of(self.probability), log_of(1.0 - self.probability)
+
+    @cached_property
+    def _linear(self) -> tuple[FloatArray, FloatArray] | None:
+        """The log-odds (classes of a column side by side) and the normaliser; None where some are infinite."""
+        log_yes, log_no = self._logs
+        finite = np.isfinite(log_yes).all() and np.isfinite(log_no).all()
+        return (np.asfortranarray(log_yes - log_no), log_no.sum(1)) if finite else None
 
     def score(self, x: Array, common: bool = True) -> Array:
         """Return x·η − A(η), with the normaliser of the observed columns only."""
         x = in_double(x)
-        log_yes, log_no = self._logs()
+        _, log_no = self._logs
         xp = namespace(x)
         observed = self.family._check(x)
         filled = without_holes(x, observed)
-        if np.isfinite(log_yes).all() and np.isfinite(log_no).all():
+        if self._linear is not None:
+            log_odds, normaliser = self._linear
             if observed is None:
-                return product(x, log_yes - log_no, log_no.sum(1))
-            return product(filled, log_yes - log_no) + xp.astype(observed, x.dtype) @ as_like(log_no, x).T
+                return product(x, log_odds, normaliser)
+            return product(filled, log_odds) + xp.astype(observed, x.dtype) @ as_like(log_no, x).T
         dense = x.toarray() if issparse(x) else filled
         there = xp.ones_like(dense) if observed is None else xp.astype(observed, x.dtype)
-        return log_product(dense, log_yes) + log_product(there - dense, log_no)
+        return log_product(dense, LogParameters.of(self.probability)) + log_product(
+            there - dense, LogParameters.of(1.0 - self.probability)
+        )
 
     def sample(self, classes: IntArray, rng: np.random.Generator) -> FloatArray:
         """Return zeros and ones."""
@@ -149,7 +162,7 @@ class BernoulliDistributions(Distributions):
 
     def log_ratio(self, x: Array, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return log p(x_j | a) / p(x_j | b)."""
-        log_yes, log_no = self._logs()
+        log_yes, log_no = self._logs
         dense = to_float64(x.toarray() if issparse(x) else x)
         terms = np.where(dense == 1.0, log_yes[a] - log_yes[b], log_no[a] - log_no[b])
         return np.where(np.isnan(dense), 0.0, terms), np.zeros(len(dense))

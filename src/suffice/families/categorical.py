@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -233,6 +234,7 @@ class CategoricalDistributions(Distributions):
         """Return the indicators' mean, which is p."""
         return self.probability
 
+    @cached_property
     def _tables(self) -> list[FloatArray]:
         """Return for each column the log-probabilities, values×k, then a row for UNSEEN (-2) and for MISSING (-1)."""
         tables = []
@@ -254,7 +256,7 @@ class CategoricalDistributions(Distributions):
         """Return Σ_j log p of the cell's value."""
         codes = self._known(x)
         xp = namespace(codes)
-        tables = self._tables()
+        tables = self._tables
         scores: Array = compiled.score_codes(codes, tables)
         if scores is not None:
             return scores
@@ -282,7 +284,7 @@ class CategoricalDistributions(Distributions):
     def log_ratio(self, x: Codes, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return the log-ratio of the probabilities of each cell's value."""
         codes = to_numpy(self._known(x))
-        terms = [table[codes[:, j], a] - table[codes[:, j], b] for j, table in enumerate(self._tables())]
+        terms = [table[codes[:, j], a] - table[codes[:, j], b] for j, table in enumerate(self._tables)]
         return np.stack(terms, axis=1), np.zeros(len(codes))
 
 

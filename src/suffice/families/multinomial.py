@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln, logsumexp
 
+from suffice import compiled
 from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, to_float64
 from suffice.families.base import (
     Distributions,
     Family,
+    LogParameters,
     in_double,
     invalid_cell,
     log_of,
@@ -75,6 +78,9 @@ class Multinomial(Family):
         return Sums(responsibilities.totals()[:, None], responsibilities.sums(x))
 
     def _check(self, x: Array) -> None:
+        flags = compiled.inspect(x.data) if issparse(x) else None
+        if flags is not None and not flags & (compiled.NOT_FINITE | compiled.NEGATIVE):
+            return
         observed = observed_cells(x, what="the counts of a bag")
         if observed is not None:
             raise invalid_cell(
@@ -113,6 +119,10 @@ class MultinomialDistributions(Distributions):
         """How many classes there are."""
         return len(self.probability)
 
+    @cached_property
+    def _logs(self) -> LogParameters:
+        return LogParameters.of(self.probability)
+
     def natural_parameters(self) -> FloatArray:
         """Return log p, k×d."""
         return log_of(self.probability)
@@ -129,7 +139,7 @@ class MultinomialDistributions(Distributions):
         """Return x·log p, and the multinomial coefficient if asked for what all classes share."""
         x = in_double(x)
         self.family._check(x)
-        scores = log_product(x, log_of(self.probability))
+        scores = log_product(x, self._logs)
         return scores + self.family.log_base_measure(x)[:, None] if common else scores
 
     def sample(self, classes: IntArray, rng: np.random.Generator) -> FloatArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -13,6 +14,7 @@ from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, name
 from suffice.families.base import (
     Distributions,
     Family,
+    LogParameters,
     in_double,
     log_of,
     log_product,
@@ -96,6 +98,10 @@ class PoissonDistributions(Distributions):
         """How many classes there are."""
         return len(self.rate)
 
+    @cached_property
+    def _logs(self) -> LogParameters:
+        return LogParameters.of(self.rate)
+
     def natural_parameters(self) -> FloatArray:
         """Return log λ, k×d."""
         return log_of(self.rate)
@@ -115,7 +121,7 @@ class PoissonDistributions(Distributions):
         xp = namespace(x)
         observed = observed_cells(x, what="Poisson counts")
         filled = without_holes(x, observed)
-        scores = log_product(filled, log_of(self.rate))
+        scores = log_product(filled, self._logs)
         if observed is None:
             scores = scores - as_like(self.rate.sum(1), scores)
         else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -318,23 +319,23 @@ class DenseForm(QuadraticForm):
     def score(self, x: Array, common: bool) -> Array:
         """Return the log-densities: products with the pairs z_i z_j, or whitened rows where these would cancel."""
         x = x.toarray() if issparse(x) else x
-        origin = _origin(self.origin, x)
-        m = self.means - origin
-        squared = (np.einsum("kij,kj->ki", self.whiteners, m) ** 2).sum(1)
-        if x.shape[1] > _MOST_PAIRED or _cancels(float(squared.max()), x):
-            return as_like(self._constants(), x) - 0.5 * _whitened_squares(x, self.means, self.whiteners)
-        precision = self.precision()
-        i, j = np.triu_indices(x.shape[1])
-        quadratic = precision[:, i, j] * np.where(i == j, -0.5, -1.0)
-        linear = np.einsum("kij,kj->ki", precision, m)
-        constants = self._constants() - 0.5 * squared
-        scores = compiled.quadratic_scores(x, origin, linear, quadratic, constants)
-        if scores is not None:
-            return scores
-        xp = namespace(x)
-        z = x - as_like(origin, x)
-        pairs = xp.concat([z[:, a : a + 1] * z[:, a:] for a in range(x.shape[1])], axis=1)
-        return z @ as_like(linear, x).T + pairs @ as_like(quadratic, x).T + as_like(constants, x)
+        form = self._wide_product if str(x.dtype).endswith("float64") else self._narrow_product
+        if x.shape[1] <= _MOST_PAIRED and not _cancels(form.largest, x):
+            scores = compiled.quadratic_scores(x, form.origin, form.linear, form.pairs, form.constants)
+            if scores is not None:
+                return scores
+            if x.shape[1] <= 2 * len(self.means):  # the pairs of many columns are a large temporary for NumPy
+                return form.score(x)
+        return as_like(self._constants(), x) - 0.5 * _whitened_squares(x, self.means, self.whiteners)
+
+    @cached_property
+    def _wide_product(self) -> _ProductForm:
+        return _ProductForm.of(self, self.origin)
+
+    @cached_property
+    def _narrow_product(self) -> _ProductForm:
+        """The same about a point that float32 can hold."""
+        return _ProductForm.of(self, self.origin.astype(np.float32).astype(np.float64))
 
     def squared_distance(self, rows: FloatArray, observed: Array | None) -> FloatArray:
         """Return ‖L_c⁻¹(x − μ_c)‖²."""
@@ -362,3 +363,35 @@ class DenseForm(QuadraticForm):
             terms += own * ((a == c).astype(float) - (b == c))[:, None]
         left = -0.5 * (self.log_determinants - np.log(variance).sum(1))
         return terms, left[a] - left[b]
+
+
+@dataclass(frozen=True, eq=False)
+class _ProductForm:
+    """Log-densities as constant + z·linear + Σ_{i≤j} z_i z_j pairs, z = x − origin; one row a class."""
+
+    origin: FloatArray
+    linear: FloatArray
+    pairs: FloatArray
+    constants: FloatArray
+    #: the size of the terms that cancel at a class mean
+    largest: float
+
+    @classmethod
+    def of(cls, form: DenseForm, origin: FloatArray) -> Self:
+        """Multiply the quadratic forms out about `origin`."""
+        m, precision = form.means - origin, form.precision()
+        squared = (np.einsum("kij,kj->ki", form.whiteners, m) ** 2).sum(1)
+        i, j = np.triu_indices(m.shape[1])
+        pairs = precision[:, i, j] * np.where(i == j, -0.5, -1.0)
+        linear = np.einsum("kij,kj->ki", precision, m)
+        # kernels read all classes of a pair together, so that is how they lie
+        by_pair, by_column = np.asfortranarray(pairs), np.asfortranarray(linear)
+        return cls(origin, by_column, by_pair, form._constants() - 0.5 * squared, float(squared.max()))
+
+    def score(self, x: Array) -> Array:
+        """Return the log-densities with all pairs of columns side by side, n×k."""
+        xp = namespace(x)
+        z = x - as_like(self.origin, x)
+        pairs = xp.concat([z[:, a : a + 1] * z[:, a:] for a in range(x.shape[1])], axis=1)
+        linear = z @ as_like(self.linear, x).T
+        return linear + pairs @ as_like(self.pairs, x).T + as_like(self.constants, x)
