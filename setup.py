@@ -23,7 +23,7 @@ setup(
         Extension(
             "suffice.compiled.kernels",
             [f"{FOLDER}/kernels.c"],
-            depends=[f"{FOLDER}/kernels_{part}.h" for part in ("all", "lanes", "real", "codes")],
+            depends=[f"{FOLDER}/kernels_{part}.h" for part in ("all", "lanes", "real", "codes", "posterior")],
             optional=True,
         )
     ],

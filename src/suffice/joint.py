@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
+from suffice import compiled
 from suffice._arrays import Array, FloatArray, IntArray, as_like, to_float64
 from suffice.engines.base import Chunk
 from suffice.errors import InvalidCellError
@@ -50,23 +51,26 @@ def log_joint(chunk: Chunk, model: JointModel) -> FloatArray:
 
 def log_posterior(chunk: Chunk, model: JointModel) -> FloatArray:
     """Kernel: log p(c | x), n×k; where every class says x is impossible, the class prior is all there is."""
-    joint = _above_the_largest(chunk, model)
+    joint = _above_the_largest(_block_scores(chunk, model, common=False), model)
     joint -= np.log(np.exp(joint).sum(axis=0))
     return joint.T
 
 
 def posterior(chunk: Chunk, model: JointModel) -> FloatArray:
     """Kernel: p(c | x), n×k."""
-    joint = _above_the_largest(chunk, model)
+    scores = _block_scores(chunk, model, common=False)
+    probabilities = compiled.posterior(scores, model.log_prior)
+    if probabilities is not None:
+        return probabilities
+    joint = _above_the_largest(scores, model)
     np.exp(joint, out=joint)
     joint /= joint.sum(axis=0)
     return joint.T
 
 
-def _above_the_largest(chunk: Chunk, model: JointModel) -> FloatArray:
+def _above_the_largest(scores: FloatArray, model: JointModel) -> FloatArray:
     """Return log p(x, c) less its maximum over the classes, k×n: reductions are fast across, not along, few classes."""
-    joint = np.ascontiguousarray(_block_scores(chunk, model, common=False).T)
-    joint += model.log_prior[:, None]
+    joint = scores.T + model.log_prior[:, None]
     largest = joint.max(axis=0)
     if not np.isfinite(largest).all():
         joint = np.where(np.isneginf(largest), model.log_prior[:, None], joint)

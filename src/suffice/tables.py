@@ -194,7 +194,8 @@ class ArrayTable(Table):
         if not isinstance(array, np.ndarray) or array.dtype not in (np.int64, np.int32) or not len(array):
             return None
         codes = array if list(columns) == list(range(self.n_columns)) else array[:, list(columns)]
-        return codes if codes.min() >= 0 and codes.max() < _MOST_RAW_VALUES else None
+        # read as unsigned, a negative number is a very large one
+        return codes if codes.view(codes.dtype.str.replace("i", "u")).max() < _MOST_RAW_VALUES else None
 
     def values(self, column: int) -> Factorized:
         """Return a column's distinct numbers."""

@@ -20,6 +20,7 @@ from suffice._arrays import Array, FloatArray, IntArray
 #: what `inspect` finds in the cells of a sparse chunk
 NOT_FINITE, NEGATIVE, NOT_BINARY = 1, 2, 4
 _LEVELS = ("base", "avx2", "avx512")
+_BLOCK_BYTES = 800_000  # rows that are centred and multiplied while they are in a core's own cache
 _LANES = 8  # doubles in the widest register that any level uses
 
 
@@ -89,21 +90,49 @@ def diagonal_moments(
     return count, center, first, second
 
 
-def centred_rows(
+def tied_moments(
+    x: Array, codes: IntArray, weight: FloatArray | None, k: int
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray] | None:
+    """Return count, centre and first moments of each class, and the second moments of all classes together, d×d."""
+    return _dense_moments(x, codes, weight, k, grouped=False)
+
+
+def full_moments(
+    x: Array, codes: IntArray, weight: FloatArray | None, k: int
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray] | None:
+    """Return count, centre, first and second moments of each class, the last k×d×d."""
+    return _dense_moments(x, codes, weight, k, grouped=True)
+
+
+def _dense_moments(
     x: Array, codes: IntArray, weight: FloatArray | None, k: int, *, grouped: bool
-) -> tuple[FloatArray, FloatArray, FloatArray, NDArray[Any], IntArray] | None:
-    """Return count, centre, first moments, the rows about their centres, and where each class ends, if grouped."""
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray] | None:
+    """Centre the rows, a block that fits the cache at a time, and multiply each block, or class in it, by itself."""
     found = _rows(x)
     if found is None or library is None:
         return None
     rows, kind, stride = found
     n, d = rows.shape
     count, center, first = np.zeros(k), np.zeros((k, d)), np.zeros((k, d))
-    z = np.empty((n, d), dtype=rows.dtype)
-    ends = np.bincount(codes, minlength=k).cumsum() if grouped else np.zeros(0, dtype=np.int64)
-    place = np.concatenate([[0], ends[:-1]]) if grouped else None
-    library("centred_rows", kind, rows, stride, n, d, codes, weight, count, center, first, place, z)
-    return count, center, first, z, ends
+    second = np.zeros((k, d, d) if grouped else (d, d))
+    size = max(_BLOCK_BYTES * (2 if grouped else 1) // (rows.itemsize * d), 64)
+    z = np.empty((min(size, n), d), dtype=rows.dtype)
+    for start in range(0, n, size):
+        part, labels = rows[start : start + size], codes[start : start + size]
+        weights = None if weight is None else weight[start : start + size]
+        ends = np.bincount(labels, minlength=k).cumsum() if grouped else None
+        place = None if ends is None else np.concatenate([[0], ends[:-1]])
+        library("centred_rows", kind, part, stride, len(part), d, labels, weights, count, center, first, place, z)
+        if ends is None:
+            block = z[: len(part)]
+            second += block.T @ block
+            continue
+        begin = 0
+        for c, end in enumerate(ends.tolist()):
+            if end > begin:
+                second[c] += z[begin:end].T @ z[begin:end]
+            begin = end
+    return count, center, first, second
 
 
 def diagonal_scores(x: Array, means: FloatArray, variance: FloatArray, constant: FloatArray) -> FloatArray | None:
@@ -137,6 +166,17 @@ def quadratic_scores(
     origin, constant = np.ascontiguousarray(origin), np.ascontiguousarray(constant)
     library("quadratic_scores", kind, rows, stride, n, d, k, origin, linear, pairs, constant, block, out)
     return out.T
+
+
+def posterior(scores: Array, log_prior: FloatArray) -> FloatArray | None:
+    """Return softmax(scores + log_prior) over the classes, n×k; None where some row has no finite maximum."""
+    if library is None or not isinstance(scores, np.ndarray) or scores.dtype != np.float64:
+        return None
+    n, k = scores.shape
+    out, block = np.empty((n, k)), np.empty(_LANES * k)
+    steps = (step // 8 for step in scores.strides)
+    flags = library("posterior", "double", scores, *steps, n, k, np.ascontiguousarray(log_prior), block, out)
+    return None if flags else out
 
 
 def count_codes(

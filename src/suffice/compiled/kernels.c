@@ -31,27 +31,33 @@ EXPORT void *PyInit_kernels(void) { return 0; }
 /* Every loop is compiled for several processors, where the compiler can; `level` says which this one has. */
 #define LEVEL base
 #define LANES 2
+#define MOST 5 /* classes that are summed together */
 #include "kernels_all.h"
 #undef LEVEL
 #undef LANES
+#undef MOST
 
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__)
 #pragma GCC push_options
 #pragma GCC target("arch=haswell")
 #define LEVEL avx2
 #define LANES 4
+#define MOST 5 /* classes that are summed together */
 #include "kernels_all.h"
 #undef LEVEL
 #undef LANES
+#undef MOST
 #pragma GCC pop_options
 
 #pragma GCC push_options
 #pragma GCC target("arch=skylake-avx512,prefer-vector-width=512")
 #define LEVEL avx512
 #define LANES 8
+#define MOST 10 /* classes that are summed together */
 #include "kernels_all.h"
 #undef LEVEL
 #undef LANES
+#undef MOST
 #pragma GCC pop_options
 
 EXPORT int level(void) {

@@ -2,6 +2,10 @@
 
 #include "kernels_lanes.h"
 
+#define NAME(function) JOIN(function, double, LEVEL)
+#include "kernels_posterior.h"
+#undef NAME
+
 #define REAL double
 #define NAME(function) JOIN(function, double, LEVEL)
 #include "kernels_real.h"
@@ -33,3 +37,12 @@
 #undef multiply_add
 #undef subtract
 #undef multiply
+#undef larger
+#undef where
+#undef whole_lanes
+#undef POLYNOMIAL
+#undef ROUNDER
+#undef LEAST
+#undef LOG2_HIGH
+#undef LOG2_LOW
+#undef exponential

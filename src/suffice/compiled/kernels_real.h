@@ -74,12 +74,12 @@ INLINE void NAME(load_block)(const REAL *x, int64_t stride, int64_t rows, int64_
 }
 
 /* How many of the classes that are left to take together: what fits the registers, in even parts. */
-INLINE int64_t NAME(group_size)(int64_t left) { return left <= 5 ? left : (left < 10 ? (left + 1) / 2 : 5); }
+INLINE int64_t NAME(group_size)(int64_t left) { return left <= MOST ? left : (left < 2 * MOST ? (left + 1) / 2 : MOST); }
 
 /* log-densities of independent columns, classes [first, first + G): out is k×n */
 INLINE void NAME(diagonal_group)(const double *block, int64_t d, const double *means, const double *halves, double *sums,
                                  const int G) {
-    lanes low[5], high[5];
+    lanes low[MOST], high[MOST];
     for (int g = 0; g < G; g++) low[g] = high[g] = all(0.0);
     for (int64_t j = 0; j < d; j++) {
         const lanes z = load(block + j * 2 * LANES), y = load(block + j * 2 * LANES + LANES);
@@ -100,7 +100,7 @@ INLINE void NAME(diagonal_group)(const double *block, int64_t d, const double *m
 EXPORT void NAME(diagonal_scores)(const REAL *x, int64_t stride, int64_t n, int64_t d, int64_t k,
                                          const double *origin, const double *means, const double *halves,
                                          const double *constant, double *block, double *out) {
-    double sums[5 * 2 * LANES];
+    double sums[MOST * 2 * LANES];
     for (int64_t i = 0; i < n; i += 2 * LANES) {
         const int64_t rows = n - i < 2 * LANES ? n - i : 2 * LANES;
         NAME(load_block)(x + i * stride, stride, rows, d, origin, block);
@@ -108,6 +108,13 @@ EXPORT void NAME(diagonal_scores)(const REAL *x, int64_t stride, int64_t n, int6
             const int64_t group = NAME(group_size)(k - c);
             const double *m = means + c * d, *h = halves + c * d;
             switch (group) {
+#if MOST == 10
+                case 10: NAME(diagonal_group)(block, d, m, h, sums, 10); break;
+                case 9: NAME(diagonal_group)(block, d, m, h, sums, 9); break;
+                case 8: NAME(diagonal_group)(block, d, m, h, sums, 8); break;
+                case 7: NAME(diagonal_group)(block, d, m, h, sums, 7); break;
+                case 6: NAME(diagonal_group)(block, d, m, h, sums, 6); break;
+#endif
                 case 5: NAME(diagonal_group)(block, d, m, h, sums, 5); break;
                 case 4: NAME(diagonal_group)(block, d, m, h, sums, 4); break;
                 case 3: NAME(diagonal_group)(block, d, m, h, sums, 3); break;
@@ -126,7 +133,7 @@ INLINE void NAME(quadratic_group)(const double *block, int64_t d, const double *
                                   double *sums, const int G) {
     for (int g = 0; g < G * 2 * LANES; g++) sums[g] = 0.0;
     for (int64_t i = 0; i < d; i++) {
-        lanes low[5], high[5]; /* Σ_j pairs_ij z_j, from which z_i is factored out */
+        lanes low[MOST], high[MOST]; /* Σ_j pairs_ij z_j, from which z_i is factored out */
         for (int g = 0; g < G; g++) low[g] = high[g] = all(linear[i * K + g]);
         if (pairs)
             for (int64_t j = i; j < d; j++, pairs += K) {
@@ -150,7 +157,7 @@ INLINE void NAME(quadratic_group)(const double *block, int64_t d, const double *
 EXPORT void NAME(quadratic_scores)(const REAL *x, int64_t stride, int64_t n, int64_t d, int64_t k,
                                           const double *origin, const double *linear, const double *pairs,
                                           const double *constant, double *block, double *out) {
-    double sums[5 * 2 * LANES];
+    double sums[MOST * 2 * LANES];
     for (int64_t i = 0; i < n; i += 2 * LANES) {
         const int64_t rows = n - i < 2 * LANES ? n - i : 2 * LANES;
         NAME(load_block)(x + i * stride, stride, rows, d, origin, block);
@@ -158,6 +165,13 @@ EXPORT void NAME(quadratic_scores)(const REAL *x, int64_t stride, int64_t n, int
             const int64_t group = NAME(group_size)(k - c);
             const double *l = linear + c, *p = pairs ? pairs + c : 0;
             switch (group) {
+#if MOST == 10
+                case 10: NAME(quadratic_group)(block, d, l, p, k, sums, 10); break;
+                case 9: NAME(quadratic_group)(block, d, l, p, k, sums, 9); break;
+                case 8: NAME(quadratic_group)(block, d, l, p, k, sums, 8); break;
+                case 7: NAME(quadratic_group)(block, d, l, p, k, sums, 7); break;
+                case 6: NAME(quadratic_group)(block, d, l, p, k, sums, 6); break;
+#endif
                 case 5: NAME(quadratic_group)(block, d, l, p, k, sums, 5); break;
                 case 4: NAME(quadratic_group)(block, d, l, p, k, sums, 4); break;
                 case 3: NAME(quadratic_group)(block, d, l, p, k, sums, 3); break;

@@ -64,7 +64,9 @@ class Rows:
         width = sum(_bytes_a_row(block) for block in self.blocks)
         rows = int(np.clip(CHUNK_BYTES // max(width, 1), 256, MOST_ROWS))
         n_classes = 1 if self.responsibilities is None else self.responsibilities.n_classes
-        heavy = [n_classes * 8.0 * block.shape[1] / _bytes_a_row(block) for block in self.blocks if _is_sparse(block)]
+        heavy = [
+            4 * n_classes * 8.0 * block.shape[1] / _bytes_a_row(block) for block in self.blocks if _is_sparse(block)
+        ]
         return max(rows, 4 * n_classes, *(int(least) for least in heavy))
 
 

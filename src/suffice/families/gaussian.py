@@ -403,10 +403,10 @@ def _sparse_moments(x: Array, responsibilities: Responsibilities) -> DiagonalMom
 def _tied_moments(x: Array, responsibilities: Responsibilities) -> TiedMoments:
     if isinstance(responsibilities, Labels):
         labels = responsibilities
-        found = compiled.centred_rows(x, labels.codes, labels.weight, labels.n_classes, grouped=False)
-        if found is not None and np.isfinite(found[2]).all():
-            count, center, first, z, _ = found
-            return TiedMoments(count[:, None], center, first, to_float64(z.T @ z))
+        found = compiled.tied_moments(x, labels.codes, labels.weight, labels.n_classes)
+        if found is not None and np.isfinite(found[3]).all():
+            count, center, first, second = found
+            return TiedMoments(count[:, None], center, first, second)
     x, responsibilities, means = _complete_rows(x, responsibilities)
     of_rows = responsibilities.rows_of(means, x)
     if of_rows is None:
@@ -420,9 +420,11 @@ def _tied_moments(x: Array, responsibilities: Responsibilities) -> TiedMoments:
 
 def _full_moments(x: Array, responsibilities: Responsibilities) -> FullMoments:
     if isinstance(responsibilities, Labels):
-        moments = _compiled_full_moments(x, responsibilities)
-        if moments is not None:
-            return moments
+        labels = responsibilities
+        found = compiled.full_moments(x, labels.codes, labels.weight, labels.n_classes)
+        if found is not None and np.isfinite(found[3]).all():
+            count, center, first, second = found
+            return FullMoments(count[:, None], center, first, second)
     x, responsibilities, means = _complete_rows(x, responsibilities)
     k, d = means.shape
     first, second = np.zeros((k, d)), np.zeros((k, d, d))
@@ -432,20 +434,3 @@ def _full_moments(x: Array, responsibilities: Responsibilities) -> FullMoments:
         first[c] = to_float64(namespace(x).sum(weighted, axis=0))
         second[c] = to_float64(weighted.T @ z)
     return FullMoments(responsibilities.totals()[:, None], means, first, second)
-
-
-def _compiled_full_moments(x: Array, labels: Labels) -> FullMoments | None:
-    """Return the moments from rows that the compiled kernel centred and grouped by class."""
-    found = compiled.centred_rows(x, labels.codes, labels.weight, labels.n_classes, grouped=True)
-    if found is None or not np.isfinite(found[2]).all():
-        return None
-    count, center, first, z, ends = found
-    k, d = center.shape
-    second = np.zeros((k, d, d))
-    start = 0
-    for c, end in enumerate(ends.tolist()):
-        if end > start:
-            group = z[start:end]
-            second[c] = group.T @ group
-        start = end
-    return FullMoments(count[:, None], center, first, second)

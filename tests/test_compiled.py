@@ -1,0 +1,132 @@
+"""The compiled kernels and their NumPy twins give the same answers, for every processor level and type of cell."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from suffice import GaussianDiscriminant, NaiveBayes, compiled
+
+LEVELS = ("base", "avx2", "avx512")
+pytestmark = pytest.mark.skipif(compiled.library is None, reason="the kernels were not built (no C compiler)")
+
+
+@pytest.fixture(params=LEVELS)
+def level(request, monkeypatch):
+    best = compiled.library.level
+    if LEVELS.index(request.param) > LEVELS.index(best):
+        pytest.skip(f"this processor has {best} only")
+    monkeypatch.setattr(compiled.library, "level", request.param)
+    monkeypatch.setattr(compiled.library, "_functions", {})
+    return request.param
+
+
+def tables(n, d, k, seed):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, k, n)
+    return (
+        rng.normal(size=(n, d)) * rng.uniform(0.5, 3, d) + 0.3 * y[:, None] + 100.0,
+        y,
+        rng.random(n) * (rng.random(n) < 0.9),
+    )
+
+
+def both(monkeypatch, model, X, y, weight, rtol):
+    """Fit and predict with the kernels and without them."""
+    model.fit(X, y, weight)
+    with_kernels = model.predict_proba(X), model.score_samples(X)
+    parameters = [np.asarray(v) for v in vars(model.distributions_[0]).values() if isinstance(v, np.ndarray)]
+    with monkeypatch.context() as patch:
+        patch.setattr(compiled, "library", None)
+        model.fit(X, y, weight)
+        twins = model.predict_proba(X), model.score_samples(X)
+    for ours, theirs in zip(with_kernels, twins, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=rtol, atol=rtol)
+    for ours, theirs in zip(
+        parameters, [v for v in vars(model.distributions_[0]).values() if isinstance(v, np.ndarray)], strict=True
+    ):
+        np.testing.assert_allclose(ours, theirs, rtol=rtol, atol=rtol)
+
+
+@pytest.mark.parametrize("covariance", ["full", "tied", "diagonal", "tied-diagonal", "spherical"])
+@pytest.mark.parametrize(("n", "d", "k"), [(1, 1, 1), (7, 3, 2), (100, 1, 5), (333, 17, 11), (1000, 50, 23)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_gaussian_kernels_and_twins_agree(level, monkeypatch, covariance, n, d, k, weighted):
+    X, y, weight = tables(n, d, k, seed=n + d + k)
+    X = np.vstack([X, X + 0.1])  # two rows a class at least, and two classes
+    y = np.append(y, (y + 1) % max(k, 2))
+    weight = np.append(weight, weight + 0.1) if weighted else None
+    both(monkeypatch, GaussianDiscriminant(covariance), X, y, weight, 1e-8)
+
+
+@pytest.mark.parametrize("covariance", ["full", "tied", "diagonal"])
+def test_single_precision_kernels_and_twins_agree(level, monkeypatch, covariance):
+    X, y, weight = tables(400, 6, 3, seed=0)
+    both(monkeypatch, GaussianDiscriminant(covariance), (X - 100).astype(np.float32), y, weight, 2e-3)
+
+
+@pytest.mark.parametrize("order", ["C", "F", "strided"])
+def test_kernels_read_rows_in_any_order_of_memory(level, monkeypatch, order):
+    X, y, _ = tables(300, 8, 3, seed=1)
+    stored = {"C": np.ascontiguousarray, "F": np.asfortranarray, "strided": lambda a: np.repeat(a, 2, axis=1)[:, ::2]}
+    for covariance in ("full", "tied", "diagonal"):
+        both(monkeypatch, GaussianDiscriminant(covariance), stored[order](X), y, None, 1e-8)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int32])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_category_kernels_and_twins_agree(level, monkeypatch, dtype, weighted):
+    rng = np.random.default_rng(2)
+    X, y = rng.integers(0, [2, 9, 4], (500, 3)).astype(dtype), rng.integers(0, 6, 500)
+    weight = rng.random(500) if weighted else None
+    both(monkeypatch, NaiveBayes("categorical"), X, y, weight, 1e-10)
+    both(monkeypatch, NaiveBayes("categorical"), np.asfortranarray(X), y, weight, 1e-10)
+    new = np.array([[7, 20, 3], [0, 8, 9]], dtype=dtype)  # values that training never saw
+    model = NaiveBayes("categorical").fit(X, y)
+    expected = NaiveBayes("categorical").fit(X.astype(str), y).predict_proba(new.astype(str))
+    np.testing.assert_allclose(model.predict_proba(new), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("family", ["multinomial", "bernoulli", "poisson"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sparse_kernels_and_twins_agree(level, monkeypatch, family, dtype, weighted):
+    rng = np.random.default_rng(3)
+    X = rng.poisson(0.3, (400, 60)).astype(dtype)
+    X = sparse.csr_array((X > 0).astype(dtype) if family == "bernoulli" else X)
+    y = rng.integers(0, 7, 400)
+    both(
+        monkeypatch,
+        NaiveBayes(family),
+        X,
+        y,
+        rng.random(400) if weighted else None,
+        1e-5 if dtype == np.float32 else 1e-10,
+    )
+
+
+def test_the_exponential_of_the_posterior_is_exact_to_the_last_places(level):
+    scores = np.random.default_rng(4).normal(size=(1001, 9)) * np.logspace(-3, 3, 1001)[:, None]
+    prior = np.log(np.full(9, 1 / 9))
+    found = compiled.posterior(scores, prior)
+    shifted = scores - scores.max(1, keepdims=True)
+    expected = np.exp(shifted) / np.exp(shifted).sum(1, keepdims=True)
+    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-300)
+    np.testing.assert_array_equal(compiled.posterior(np.asfortranarray(scores), prior), found)
+    scores[3] = -np.inf
+    assert compiled.posterior(scores, prior) is None
+
+
+def test_kernels_can_be_switched_off():
+    import os
+    import subprocess
+    import sys
+
+    code = "import suffice.compiled; print(suffice.compiled.library)"
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "SUFFICE_COMPILED": "0"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert result.stdout.strip() == "None"
