@@ -375,3 +375,17 @@ def test_importing_the_library_stays_light():
         if times[-1] < 0.5:
             break
     assert min(times) < 0.5
+
+
+def test_a_semicolon_separates_columns_too(tmp_path):
+    (tmp_path / "t.csv").write_text("x;w;y\n1.5;u;a\n2.5;v;b\n1.0;u;a\n3.0;v;b\n")
+    result = run("fit", tmp_path / "t.csv", "--target", "y", "-o", tmp_path / "m.suffice")
+    assert result.exit_code == 0
+    assert suffice.load(tmp_path / "m.suffice").feature_names_in_.tolist() == ["x", "w"]
+
+
+def test_remedies_are_options_and_not_python(tmp_path):
+    (tmp_path / "t.csv").write_text("x,y\n1.5,a\nlots,b\n1.0,a\n")
+    result = run("fit", tmp_path / "t.csv", "--target", "y", "-o", tmp_path / "m.suffice", "--family", "x=gaussian")
+    assert result.exit_code == 1
+    assert "--family 'x=categorical'" in result.stderr

@@ -75,6 +75,17 @@ def _ending(path: str) -> str:
     return os.path.splitext(stem)[1] if ending in _COMPRESSED else ending
 
 
+def _delimiter(path: str) -> str:
+    """Return what separates the columns: of comma, semicolon, tab and bar, the one that the header has most of."""
+    if _ending(path) == ".tsv":
+        return "\t"
+    if os.path.splitext(path.lower())[1] in _COMPRESSED:
+        return ","
+    with open(path, encoding="utf-8", errors="replace") as file:
+        header = file.readline()
+    return max(",;\t|", key=header.count)
+
+
 class CsvFile(TableFile):
     """A CSV file with a header; empty cells are missing, and so are NA, NaN and null."""
 
@@ -86,9 +97,7 @@ class CsvFile(TableFile):
         try:
             self._table = pyarrow.csv.read_csv(
                 path,
-                parse_options=pyarrow.csv.ParseOptions(
-                    delimiter="\t" if _ending(path) == ".tsv" else ",", newlines_in_values=True
-                ),
+                parse_options=pyarrow.csv.ParseOptions(delimiter=_delimiter(path), newlines_in_values=True),
                 convert_options=pyarrow.csv.ConvertOptions(strings_can_be_null=True, column_types=dict(types)),
             )
         except pa.ArrowInvalid as error:

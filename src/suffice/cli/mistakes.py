@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
 from typing import Any
@@ -67,7 +68,9 @@ def describe(error: BaseException) -> str:
         return f"{os.fspath(error.filename)!r}: {error.strerror[0].lower()}{error.strerror[1:]}"
     if isinstance(error, MemoryError) and not str(error):
         return "there is not enough memory for this table; a Parquet file is read a part at a time"
-    return " ".join(str(error).split()) or type(error).__name__
+    message = " ".join(str(error).split()) or type(error).__name__
+    # what Python's users write as an argument is an option here
+    return re.sub(r"pass families=\{'(.*?)': Categorical\(\)\}", r"pass --family '\1=categorical'", message)
 
 
 def say(kind: str, message: str) -> None:
