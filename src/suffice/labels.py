@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice._arrays import FloatArray
+from suffice.factorize import factorize, factorize_series
 from suffice.responsibilities import Labels, Responsibilities, SoftLabels
-from suffice.tables import FrameTable, as_table, factorize, factorize_series
+from suffice.tables import FrameTable, as_table
 
 
 class LabelCoder:

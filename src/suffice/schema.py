@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from suffice._arrays import IntArray, beside
+from suffice.factorize import Factorized
 from suffice.families import Bernoulli, Categorical, Family, Gaussian, as_family
 from suffice.families.categorical import MISSING, UNSEEN, Codes
-from suffice.tables import ArrayTable, Factorized, Kind, Table
+from suffice.tables import ArrayTable, Kind, Table
 
 
 @dataclass(frozen=True)

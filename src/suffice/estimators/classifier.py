@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -17,6 +16,7 @@ from suffice.decisions import decide
 from suffice.engines.base import Chunk
 from suffice.errors import EstimateError, NotKeptError
 from suffice.estimators.sampling import sample_table
+from suffice.estimators.warn import warn_of_incomplete_rows, warn_of_light_rows
 from suffice.explanations import Explanation
 from suffice.families import Categorical, Distributions, Family, Gaussian
 from suffice.families.gaussian import GaussianDistributions
@@ -26,7 +26,6 @@ from suffice.linear import boundary_point, linear_form
 from suffice.model_statistics import ModelStatistics
 from suffice.priors import PriorSpec, PseudoCount, check_prior
 from suffice.schema import Schema, families_by_column, make_schema
-from suffice.statistics import DiagonalMoments, Moments
 from suffice.tables import Table
 
 
@@ -159,9 +158,9 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             return known[0]
 
         statistics = learning.gather(X, y, sample_weight, schema_of=schema_of, coder=coder, n_jobs=self.n_jobs)
-        _warn_of_incomplete_rows(statistics)
+        warn_of_incomplete_rows(statistics)
         if self.prior is not None:
-            _warn_of_light_rows(statistics, coder.n_rows)
+            warn_of_light_rows(statistics, coder.n_rows)
         return statistics
 
     @classmethod
@@ -423,34 +422,6 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
-
-
-def _warn_of_incomplete_rows(statistics: ModelStatistics) -> None:
-    """Say how many rows could not be used where covariances need every cell."""
-    weight = statistics.class_count.sum()
-    for block, sums in zip(statistics.schema.blocks, statistics.joint.blocks, strict=True):
-        if isinstance(sums, Moments) and not isinstance(sums, DiagonalMoments):
-            left_out = weight - sums.count.sum()
-            if left_out > 1e-9 * weight:
-                warnings.warn(
-                    f"rows with missing cells were left out of the covariances of {len(block.columns)} columns: "
-                    f"{left_out:g} of {weight:g} by weight. Learning a full or tied covariance from them comes later; "
-                    f"covariance='diagonal' uses every cell now. Prediction uses the cells that a row has.",
-                    UserWarning,
-                    stacklevel=4,
-                )
-
-
-def _warn_of_light_rows(statistics: ModelStatistics, n_rows: int) -> None:
-    """Say so where weights were normalised, which makes many rows count as few."""
-    weight = statistics.class_count.sum()
-    if weight < 0.1 * n_rows and weight < 20 * len(statistics.classes):
-        warnings.warn(
-            f"the weights of {n_rows} rows sum to {weight:g}: a weight counts rows, so the prior has about as much to "
-            f"say as the data. Scale the weights to a mean of 1, or pass prior=None.",
-            UserWarning,
-            stacklevel=4,
-        )
 
 
 def _squared_distances(chunk: Chunk, model: JointModel) -> FloatArray:

@@ -178,15 +178,15 @@ class OfValues(Categorical):
     """The same family for somebody's own values: it looks their numbers up, and gives values back."""
 
     def __init__(self, family: Categorical, columns: NDArray[Any]) -> None:
-        from suffice.tables import factorize
+        from suffice.factorize import factorize
 
         super().__init__(family.unseen)
         self._values = [factorize(columns[:, j]).values for j in range(columns.shape[1])]
 
     def encode(self, x: ArrayLike | Codes) -> Codes:
         """Return the numbers of values, `UNSEEN` for new ones and `MISSING` for None and NaN."""
+        from suffice.factorize import is_missing
         from suffice.labels import as_objects_if_mixed
-        from suffice.tables import is_missing
 
         columns = rows_to_columns(as_objects_if_mixed(x))
         codes = np.empty(columns.shape, dtype=np.intp)
