@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from sklearn.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB
+from sklearn import discriminant_analysis, naive_bayes
 
-from suffice import GaussianDiscriminant, NaiveBayes
+from suffice import dropin
 
 
 @dataclass
@@ -59,11 +58,10 @@ def jobs(scale: float) -> Iterator[Job]:
     y = rng.integers(0, k, n)
     X = rng.normal(size=(n, d)) + 0.1 * y[:, None]
     shape = f"{n:,} × {d}, {k} classes"
-    # maximum likelihood is what scikit-learn estimates too, but for a smoothing of 1e-9 of the largest variance
     yield from _pair(
         f"GaussianNB {shape}",
-        GaussianNB(),
-        NaiveBayes(prior=None),
+        naive_bayes.GaussianNB(),
+        dropin.GaussianNB(),
         X,
         y,
         fit_flops=6.0 * n * d * k,
@@ -74,8 +72,8 @@ def jobs(scale: float) -> Iterator[Job]:
     shape = f"{half:,} × {d}, {k} classes"
     yield from _pair(
         f"LDA {shape}",
-        LinearDiscriminantAnalysis(),
-        GaussianDiscriminant("tied", prior=None),
+        discriminant_analysis.LinearDiscriminantAnalysis(),
+        dropin.LinearDiscriminantAnalysis(),
         X,
         y,
         fit_flops=2.0 * half * d * (d + 2 * k),
@@ -83,8 +81,8 @@ def jobs(scale: float) -> Iterator[Job]:
     )
     yield from _pair(
         f"QDA {shape}",
-        QuadraticDiscriminantAnalysis(),
-        GaussianDiscriminant("full", prior=None),
+        discriminant_analysis.QuadraticDiscriminantAnalysis(),
+        dropin.QuadraticDiscriminantAnalysis(),
         X,
         y,
         fit_flops=2.0 * half * d * (d + 2 * k),
@@ -96,8 +94,8 @@ def jobs(scale: float) -> Iterator[Job]:
     y = rng.integers(0, k, n)
     yield from _pair(
         f"CategoricalNB {n:,} × {columns}, {values} values",
-        CategoricalNB(),
-        NaiveBayes("categorical"),
+        naive_bayes.CategoricalNB(),
+        dropin.CategoricalNB(),
         codes,
         y,
         fit_flops=1.0 * n * columns,
@@ -111,7 +109,7 @@ def jobs(scale: float) -> Iterator[Job]:
     y = rng.integers(0, k, rows)
     shape = f"{rows:,} × {words:,} sparse, {k} classes"
     flops = {"fit_flops": 2.0 * bags.nnz, "predict_flops": 2.0 * bags.nnz * k}
-    yield from _pair(f"MultinomialNB {shape}", MultinomialNB(), NaiveBayes("multinomial"), bags, y, **flops)
+    yield from _pair(f"MultinomialNB {shape}", naive_bayes.MultinomialNB(), dropin.MultinomialNB(), bags, y, **flops)
     ones = bags.copy()
     ones.data = np.ones_like(ones.data)
-    yield from _pair(f"BernoulliNB {shape}", BernoulliNB(), NaiveBayes("bernoulli"), ones, y, **flops)
+    yield from _pair(f"BernoulliNB {shape}", naive_bayes.BernoulliNB(), dropin.BernoulliNB(), ones, y, **flops)

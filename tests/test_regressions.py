@@ -255,3 +255,14 @@ def test_a_class_that_just_reaches_its_threshold_is_predicted():
     assert (model.predict(X) == 1).mean() > 0.4
     with pytest.raises(ValueError, match="one threshold a class"):
         NaiveBayes(threshold=[0.1, 0.2]).fit(X[:3], [0, 1, 2]).predict(X)
+
+
+def test_cells_of_a_sparse_table_may_be_written_in_parts():
+    from scipy import sparse
+
+    parts = sparse.csr_array(([1.0, 2.0, 1.0, 5.0, 4.0], [0, 0, 0, 0, 0], [0, 2, 3, 4, 5]), shape=(4, 1))
+    whole = parts.toarray()
+    labels = [0, 0, 1, 1]
+    np.testing.assert_allclose(
+        NaiveBayes().fit(parts, labels).predict_proba(parts), NaiveBayes().fit(whole, labels).predict_proba(whole)
+    )

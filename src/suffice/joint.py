@@ -46,7 +46,7 @@ def learn(chunk: Chunk, schema: Schema) -> JointStatistics:
 
 def log_joint(chunk: Chunk, model: JointModel) -> FloatArray:
     """Kernel: log p(x, c) = log p(c) + Σ over blocks of log p(x | c), n×k."""
-    return _scores(chunk, model, common=True)
+    return log_joint_scores(chunk, model, common=True)
 
 
 def log_posterior(chunk: Chunk, model: JointModel) -> FloatArray:
@@ -82,10 +82,11 @@ def _above_the_largest(scores: FloatArray, model: JointModel) -> FloatArray:
 def log_evidence(chunk: Chunk, model: JointModel) -> FloatArray:
     """Kernel: log p(x) = log Σ_c p(x, c), (n,)."""
     with np.errstate(divide="ignore"):
-        return np.asarray(logsumexp(_scores(chunk, model, common=True), axis=1))
+        return np.asarray(logsumexp(log_joint_scores(chunk, model, common=True), axis=1))
 
 
-def _scores(chunk: Chunk, model: JointModel, *, common: bool) -> FloatArray:
+def log_joint_scores(chunk: Chunk, model: JointModel, *, common: bool) -> FloatArray:
+    """Return log p(x, c), n×k; without what all classes share unless `common`."""
     return _block_scores(chunk, model, common=common) + model.log_prior
 
 

@@ -271,6 +271,14 @@ def weighted_counts(x: Array, observed: Array | None, responsibilities: Responsi
     return responsibilities.sums(namespace(x).astype(observed, x.dtype))
 
 
+def without_duplicates(x: Array) -> Array:
+    """Return a sparse chunk with every cell once: SciPy lets cells be written in parts, whose squares do not add up."""
+    if not x.has_canonical_format:
+        x = x.copy()
+        x.sum_duplicates()
+    return x
+
+
 def without_holes(x: Array, observed: Array | None) -> Array:
     """Return `x` with 0 in the missing cells."""
     if observed is None:

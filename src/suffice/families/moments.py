@@ -6,7 +6,7 @@ import numpy as np
 
 from suffice import compiled
 from suffice._arrays import Array, FloatArray, as_like, issparse, namespace, to_float64
-from suffice.families.base import observed_cells, weighted_counts, without_holes
+from suffice.families.base import observed_cells, weighted_counts, without_duplicates, without_holes
 from suffice.responsibilities import Labels, Responsibilities
 from suffice.statistics import DiagonalMoments, FullMoments, TiedMoments
 
@@ -114,6 +114,7 @@ def _sparse_moments(x: Array, responsibilities: Responsibilities) -> DiagonalMom
     About a centre m, the zeros of a column add (weight of all rows − weight of the others) · m² .
     """
     observed_cells(x)
+    x = without_duplicates(x)
     count = weighted_counts(x, None, responsibilities)
     means = np.divide(responsibilities.sums(x), count, out=np.zeros_like(count), where=count > 0)
     present = x.copy()

@@ -18,6 +18,7 @@ from scipy.linalg import solve_triangular
 from suffice import compiled
 from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, namespace
 from suffice.errors import EstimateError
+from suffice.families.base import without_duplicates
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
 #: the error that the product form may have in a log-density, in units of the rows' float type
@@ -26,6 +27,8 @@ _TOLERATED = {"float64": 1e-10, "float32": 1e-4}
 
 #: with more columns than this, whitening the rows beats multiplying out the pairs of columns
 _MOST_PAIRED = 100
+#: cells of sparse rows that are filled in at a time
+_DENSE_CELLS = 1_000_000
 
 
 def _cancels(largest: float, x: Array) -> bool:
@@ -118,15 +121,22 @@ class DiagonalForm(QuadraticForm):
         m = self.means - origin
         constant = (self._normaliser() - 0.5 * m**2 / self.variance).sum(1)
         if _cancels(float((m**2 / self.variance).sum(1).max()), x):
-            return self._score_by_class(x.toarray() if issparse(x) else x)
+            return self._score_sparse_by_class(x) if issparse(x) else self._score_by_class(x)
         if issparse(x):
+            x = without_duplicates(x)
             squares = x.multiply(x).tocsr()
             return x @ (m / self.variance).T + squares @ (-0.5 / self.variance).T + constant
         z = x - as_like(origin, x)
         scores = z @ as_like(m / self.variance, x).T
-        if common or len(self.variance) > 1:
+        if common or len(self.variance) > 1 or len(self.means) == 1:
             scores = scores + (z * z) @ as_like(-0.5 / self.variance, x).T
         return scores + as_like(constant, x)
+
+    def _score_sparse_by_class(self, x: Array) -> Array:
+        """Fill in the zeros of a few rows at a time: many columns would make many rows a large array."""
+        few = max(1, _DENSE_CELLS // x.shape[1])
+        starts = range(0, x.shape[0], few)
+        return np.concatenate([self._score_by_class(x[start : start + few].toarray()) for start in starts])
 
     def _score_by_class(self, x: Array, observed: Array | None = None) -> Array:
         xp = namespace(x)

@@ -1,0 +1,284 @@
+"""What the drop-in classes share: learning in one pass, scoring by a joint model, scikit-learn's words for errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import unique_labels
+from sklearn.utils.validation import _check_feature_names, check_is_fitted
+
+from suffice import learning
+from suffice._arrays import FloatArray, IntArray, as_like, beside, to_numpy
+from suffice.engines.base import Chunk
+from suffice.errors import InvalidCellError
+from suffice.explanations import Explanation
+from suffice.families import Family
+from suffice.joint import (
+    Comparison,
+    JointModel,
+    log_evidence,
+    log_joint_scores,
+    log_odds_terms,
+    log_posterior,
+    posterior,
+)
+from suffice.labels import LabelCoder, class_list
+from suffice.model_statistics import ModelStatistics
+from suffice.schema import Block, Schema
+from suffice.sources import Source
+from suffice.tables import ArrayTable, ObjectTable, Table, as_table
+
+
+class ListedClasses(LabelCoder):
+    """Classes as scikit-learn knows them: listed or met, they stay even where their rows weigh nothing."""
+
+    @property
+    def declared(self) -> bool:
+        """True: no class is ever forgotten."""
+        return True
+
+    def _number(self, value: Any, codes: NDArray[np.intp], place: int, start: int) -> int:
+        if self._declared and value not in self._numbers:
+            raise ValueError(
+                f"The target label(s) [{value!r}] in y do not exist in the initial classes {self.classes()}; list all "
+                f"classes at the first call of partial_fit"
+            )
+        return super()._number(value, codes, place, start)
+
+
+def class_scores(chunk: Chunk, model: JointModel) -> FloatArray:
+    """Kernel: log p(c) + log p(x | c) less what all classes share, n×k; scikit-learn's joint log-likelihood."""
+    return log_joint_scores(chunk, model, common=False)
+
+
+def most_probable(chunk: Chunk, model: JointModel) -> IntArray:
+    """Kernel: the number of the most probable class, (n,); by the prior where every class says x is impossible."""
+    scores = class_scores(chunk, model)
+    best = scores.argmax(axis=1)
+    impossible = np.isneginf(scores[np.arange(len(best)), best])
+    return np.where(impossible, np.argmax(model.log_prior), best) if impossible.any() else best
+
+
+def number_table(X: Any) -> Table | Source:
+    """Return rows of numbers; objects are converted at once, so that what is no number raises NumPy's error."""
+    if isinstance(X, Source):
+        return X
+    table = as_table(X)
+    return ArrayTable(table.array.astype(np.float64)) if isinstance(table, ObjectTable) else table
+
+
+def one_block(table: Table, family: Family) -> Schema:
+    """Return the schema of a table whose columns one family reads."""
+    if table.n_columns == 0:
+        raise ValueError(f"Found array with 0 feature(s) (shape=({len(table)}, 0)) while a minimum of 1 is required.")
+    return Schema(table.names, table.n_columns, (Block(family, tuple(range(table.n_columns))),), {}, table.library)
+
+
+def check_names(estimator: Any, X: Any) -> None:
+    """Compare the names of the columns with those of training, as scikit-learn does; arrays on both sides have none."""
+    if isinstance(X, Source) or (isinstance(X, np.ndarray) and not hasattr(estimator, "feature_names_in_")):
+        return
+    _check_feature_names(estimator, X, reset=False)
+
+
+def in_their_words(error: InvalidCellError, estimator: str) -> ValueError:
+    """Return the error with the words that scikit-learn has for it in front."""
+    found = float(error.found) if isinstance(error.found, (int, float, np.number)) else 0.0
+    if np.isnan(found):
+        return ValueError(f"Input X contains NaN.\n{estimator} does not accept missing values here: {error}")
+    if np.isinf(found):
+        return ValueError(f"Input X contains infinity or a value too large for dtype('float64'): {error}")
+    if found < 0 and "negative" in error.requirement:
+        return ValueError(f"Negative values in data passed to {estimator} (input X): {error}")
+    return error
+
+
+def log_shares(prior: Any) -> FloatArray:
+    """Return log p with log 0 = −∞ and no warning."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.log(np.asarray(prior, dtype=np.float64)))
+
+
+class GenerativeMixin:
+    """Prediction and explanation by a joint model p(x, y), which `_estimate` makes of what was learned."""
+
+    classes_: NDArray[Any]
+    #: what is estimated; None where the last estimate failed
+    _model: JointModel | None
+
+    def _estimate(self) -> JointModel:
+        """Return the model of what was learned, and set the attributes that scikit-learn has."""
+        raise NotImplementedError
+
+    def _table(self, X: Any) -> Table | Source:
+        """Return X as rows that the model's families read."""
+        return number_table(X)
+
+    def _answer(self, values: NDArray[Any], X: Any) -> Any:
+        """Return an answer in the library and type that scikit-learn would give for X."""
+        return values
+
+    def _joint(self) -> JointModel:
+        model = getattr(self, "_model", None)
+        if model is None:
+            check_is_fitted(self)
+            model = self._model = self._estimate()
+        return model
+
+    def _score(self, kernel: Any, X: Any, params: Any = None) -> NDArray[Any]:
+        model = self._joint()
+        name = type(self).__name__
+        check_names(self, X)
+        try:
+            return learning.score(self._table(X), model.schema, kernel, params or model, estimator=name)
+        except InvalidCellError as error:
+            raise in_their_words(error, name) from None
+
+    def predict(self, X: Any) -> Any:
+        """Return the most probable class of each row."""
+        numbers = self._score(most_probable, X)
+        return self._answer(self.classes_[numbers], X)
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return p(c | x), n×k, columns in the order of `classes_`."""
+        return self._answer(self._score(posterior, X), X)
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """Return log p(c | x), n×k."""
+        return self._answer(self._score(log_posterior, X), X)
+
+    def explain(self, X: Any, target: Any = None, against: Any = None) -> Explanation:
+        """Return what each column adds to the log-odds of one class against another, for each row.
+
+        Parameters
+        ----------
+        target : class label or one for each row, optional
+            The class to explain; the most probable one by default.
+        against : class label or one for each row, optional
+            The class to compare with; the most probable other one by default.
+        """
+        logs = self._score(log_posterior, X)
+        if logs.shape[1] < 2:
+            raise ValueError("an explanation compares two classes, and this model has seen one")
+        chosen = np.argmax(logs, axis=1) if target is None else self._numbers(target, len(logs))
+        if against is None:
+            logs[np.arange(len(logs)), chosen] = -np.inf
+            other = np.argmax(logs, axis=1)
+            # where all others are impossible too, argmax may fall on the target itself
+            other = np.where(other == chosen, (chosen + 1) % logs.shape[1], other)
+        else:
+            other = self._numbers(against, len(logs))
+        if (chosen == other).any():
+            raise ValueError(f"an explanation compares two different classes, but both are {target!r}")
+        model = self._joint()
+        split = self._score(log_odds_terms, X, Comparison(model, chosen, other))
+        columns = list(model.schema.labels)
+        return Explanation(columns, split[:, 1:], split[:, 0], self.classes_[chosen], self.classes_[other])
+
+    def _numbers(self, labels: Any, n_rows: int) -> IntArray:
+        """Return the numbers of class labels, one for each row."""
+        known = class_list(self.classes_)
+        numbers = {label: number for number, label in enumerate(known)}
+        wanted = np.asarray(labels).tolist() if np.ndim(labels) == 1 else [labels] * n_rows
+        if len(wanted) != n_rows:
+            raise ValueError(f"one class a row is needed, but X has {n_rows} rows and there are {len(wanted)} classes")
+        unknown = next((label for label in wanted if label not in numbers), None)
+        if unknown is not None:
+            raise ValueError(f"there is no class {unknown!r}; the classes are {known}")
+        return np.array([numbers[label] for label in wanted], dtype=np.intp)
+
+
+class DensityMixin(GenerativeMixin):
+    """A joint model whose densities mean something by themselves."""
+
+    def score_samples(self, X: Any) -> Any:
+        """Return log p(x) of each row, (n,): small for outliers."""
+        return self._answer(self._score(log_evidence, X), X)
+
+
+class StatisticsMixin(GenerativeMixin):
+    """Learning by one pass over the rows, into statistics that further passes add to.
+
+    The statistics are raw sums: `partial_fit` over any batches gives what `fit` gives on all rows together.
+
+    Attributes
+    ----------
+    statistics_ : ModelStatistics
+        All that is kept of the training rows.
+    """
+
+    statistics_: ModelStatistics
+    n_features_in_: int
+
+    def _schema(self, table: Table) -> Schema:
+        """Return which family reads which columns."""
+        raise NotImplementedError
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Take the statistics of the rows, and nothing else."""
+        self._keep(self._gather(X, y, sample_weight, ListedClasses(), None), X, first=True)
+
+    def _learn_more(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
+        """Add the statistics of the rows to those before."""
+        known = getattr(self, "statistics_", None)
+        listed = None if classes is None else unique_labels(classes)
+        if known is None:
+            if listed is None:
+                raise ValueError("classes must be passed on the first call to partial_fit.")
+            coder = ListedClasses(listed, declared=True)
+            self._keep(self._gather(X, y, sample_weight, coder, None), X, first=True)
+            return
+        if listed is not None and not np.array_equal(known.classes, listed):
+            raise ValueError(
+                f"`classes={classes!r}` is not the same as on last call to partial_fit, was: {known.classes!r}"
+            )
+        check_names(self, X)
+        coder = ListedClasses(known.classes, declared=True)
+        if sample_weight is not None and not np.any(to_numpy(sample_weight)):
+            return  # rows that weigh nothing add nothing
+        self._keep(known + self._gather(X, y, sample_weight, coder, known.schema), X, first=False)
+
+    def _gather(self, X: Any, y: Any, sample_weight: Any, coder: LabelCoder, schema: Schema | None) -> ModelStatistics:
+        known = [] if schema is None else [schema]
+        name = type(self).__name__
+
+        def schema_of(table: Table) -> Schema:
+            if not known:
+                known.append(self._schema(table))
+            known[0].check(table, name)
+            return known[0]
+
+        if hasattr(y, "detach"):
+            y = to_numpy(y)
+        try:
+            return learning.gather(self._table(X), y, sample_weight, schema_of=schema_of, coder=coder)
+        except InvalidCellError as error:
+            raise in_their_words(error, name) from None
+
+    def _keep(self, statistics: ModelStatistics, X: Any, *, first: bool) -> None:
+        self._model = None
+        self.statistics_ = statistics
+        self.classes_ = statistics.classes.copy()
+        self.n_features_in_ = statistics.schema.n_columns
+        if first:
+            self.__dict__.pop("feature_names_in_", None)
+            if statistics.schema.names is not None:
+                self.feature_names_in_ = np.array(statistics.schema.names, dtype=object)
+
+
+def in_kind(values: NDArray[Any], X: Any) -> Any:
+    """Return an answer in the float type of X and, where scikit-learn dispatches on array libraries, in its library."""
+    dtype = getattr(X, "dtype", None)
+    if values.dtype.kind == "f" and dtype == np.float32:
+        return values.astype(np.float32, copy=False)
+    if isinstance(X, np.ndarray) or dtype is None:
+        return values
+    if not hasattr(X, "device") or values.dtype.kind not in "fiub":
+        return values
+    from sklearn import get_config
+
+    if not get_config()["array_api_dispatch"]:
+        return values
+    return as_like(values, X) if values.dtype.kind == "f" else beside(values, X)
