@@ -20,7 +20,7 @@ from suffice._arrays import Array, FloatArray, IntArray
 #: what `inspect` finds in the cells of a sparse chunk
 NOT_FINITE, NEGATIVE, NOT_BINARY = 1, 2, 4
 _LEVELS = ("base", "avx2", "avx512")
-_BLOCK_BYTES = 800_000  # rows that are centred and multiplied while they are in a core's own cache
+_BLOCK_BYTES = 1_200_000  # rows that are centred and multiplied while they are in a core's own cache
 _LANES = 8  # doubles in the widest register that any level uses
 
 

@@ -14,15 +14,17 @@ from typing import Any, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice import compiled
 from suffice.errors import InvalidCellError
 from suffice.responsibilities import Responsibilities
 
-#: bytes of a chunk: small enough to stay near a core, large enough for what Python does around it not to count
-CHUNK_BYTES = 4_000_000
+#: bytes of a chunk: compiled kernels stream through it, so it need only be large enough for what Python does around it
+#: not to count; NumPy's temporaries should stay in a core's cache
+CHUNK_BYTES = 2_000_000 if compiled.library is None else 8_000_000
 #: chunks that one task adds up in order; fixed, so that sums do not depend on the number of threads
-CHUNKS_PER_TASK = 4
+CHUNKS_PER_TASK = 2
 #: rows of a chunk, however narrow they are
-MOST_ROWS = 16_384
+MOST_ROWS = 32_768
 
 
 @dataclass(frozen=True)
