@@ -98,8 +98,10 @@ def test_importing_suffice_is_quick_and_imports_nothing_optional():
         "heavy = {'pandas', 'polars', 'pyarrow', 'torch', 'typer', 'rich'} & (set(sys.modules) - before); "
         "print(took, sorted(heavy))"
     )
-    took, heavy = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split(
-        " ", 1
-    )
-    assert heavy.strip() == "[]"
-    assert float(took) < 0.5
+    took = []
+    for _ in range(3):  # the machine may be busy once
+        output = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+        seconds, heavy = output.split(" ", 1)
+        assert heavy.strip() == "[]"
+        took.append(float(seconds))
+    assert min(took) < 0.5
