@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice._arrays import FloatArray
+from suffice._arrays import FloatArray, IntArray
+from suffice.labels import class_list
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,3 +66,43 @@ class Explanation:
         if self.contributions.shape[1] > len(top):
             lines.append(f"  {'(the rest)':<{max(width, 10)}} {rest:+8.2f}")
         return "\n".join(lines)
+
+
+def compared_classes(logs: FloatArray, classes: NDArray[Any], target: Any, against: Any) -> tuple[IntArray, IntArray]:
+    """Return the numbers of the two classes to compare for each row.
+
+    Parameters
+    ----------
+    logs : array of shape (n, k)
+        log p(c | x).
+    classes : array of shape (k,)
+    target, against : class label, one for each row, or None
+        None is the most probable class, and the most probable other one.
+    """
+    if len(classes) < 2:
+        raise ValueError("an explanation compares two classes, and this model has seen one")
+    rows = np.arange(len(logs))
+    chosen = np.argmax(logs, axis=1) if target is None else _numbers(target, classes, len(logs))
+    if against is None:
+        others = logs.copy()
+        others[rows, chosen] = -np.inf
+        other = np.argmax(others, axis=1)
+        # where all others are impossible too, argmax may fall on the target itself
+        other = np.where(other == chosen, (chosen + 1) % len(classes), other)
+    else:
+        other = _numbers(against, classes, len(logs))
+    if (chosen == other).any():
+        raise ValueError(f"an explanation compares two different classes, but both are {target!r}")
+    return chosen, other
+
+
+def _numbers(labels: Any, classes: NDArray[Any], n_rows: int) -> IntArray:
+    """Return the numbers of class labels, one for each row."""
+    numbers = {label: number for number, label in enumerate(class_list(classes))}
+    wanted = np.asarray(labels).tolist() if np.ndim(labels) == 1 else [labels] * n_rows
+    if len(wanted) != n_rows:
+        raise ValueError(f"one class a row must be given, but X has {n_rows} rows and there are {len(wanted)} classes")
+    unknown = next((label for label in wanted if label not in numbers), None)
+    if unknown is not None:
+        raise ValueError(f"there is no class {unknown!r}; the classes are {class_list(classes)}")
+    return np.array([numbers[label] for label in wanted], dtype=np.intp)

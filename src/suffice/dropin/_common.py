@@ -13,7 +13,7 @@ from suffice import learning
 from suffice._arrays import FloatArray, IntArray, as_like, beside, to_numpy
 from suffice.engines.base import Chunk
 from suffice.errors import InvalidCellError
-from suffice.explanations import Explanation
+from suffice.explanations import Explanation, compared_classes
 from suffice.families import Family
 from suffice.joint import (
     Comparison,
@@ -24,7 +24,7 @@ from suffice.joint import (
     log_posterior,
     posterior,
 )
-from suffice.labels import LabelCoder, class_list
+from suffice.labels import LabelCoder
 from suffice.model_statistics import ModelStatistics
 from suffice.schema import Block, Schema
 from suffice.sources import Source
@@ -159,35 +159,11 @@ class GenerativeMixin:
         against : class label or one for each row, optional
             The class to compare with; the most probable other one by default.
         """
-        logs = self._score(log_posterior, X)
-        if logs.shape[1] < 2:
-            raise ValueError("an explanation compares two classes, and this model has seen one")
-        chosen = np.argmax(logs, axis=1) if target is None else self._numbers(target, len(logs))
-        if against is None:
-            logs[np.arange(len(logs)), chosen] = -np.inf
-            other = np.argmax(logs, axis=1)
-            # where all others are impossible too, argmax may fall on the target itself
-            other = np.where(other == chosen, (chosen + 1) % logs.shape[1], other)
-        else:
-            other = self._numbers(against, len(logs))
-        if (chosen == other).any():
-            raise ValueError(f"an explanation compares two different classes, but both are {target!r}")
+        chosen, other = compared_classes(self._score(log_posterior, X), self.classes_, target, against)
         model = self._joint()
         split = self._score(log_odds_terms, X, Comparison(model, chosen, other))
         columns = list(model.schema.labels)
         return Explanation(columns, split[:, 1:], split[:, 0], self.classes_[chosen], self.classes_[other])
-
-    def _numbers(self, labels: Any, n_rows: int) -> IntArray:
-        """Return the numbers of class labels, one for each row."""
-        known = class_list(self.classes_)
-        numbers = {label: number for number, label in enumerate(known)}
-        wanted = np.asarray(labels).tolist() if np.ndim(labels) == 1 else [labels] * n_rows
-        if len(wanted) != n_rows:
-            raise ValueError(f"one class a row is needed, but X has {n_rows} rows and there are {len(wanted)} classes")
-        unknown = next((label for label in wanted if label not in numbers), None)
-        if unknown is not None:
-            raise ValueError(f"there is no class {unknown!r}; the classes are {known}")
-        return np.array([numbers[label] for label in wanted], dtype=np.intp)
 
 
 class DensityMixin(GenerativeMixin):

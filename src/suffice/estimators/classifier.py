@@ -11,13 +11,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from suffice import learning
-from suffice._arrays import FloatArray, IntArray
+from suffice._arrays import FloatArray
 from suffice.decisions import decide
 from suffice.engines.base import Chunk
 from suffice.errors import EstimateError, NotKeptError
 from suffice.estimators.sampling import sample_table
 from suffice.estimators.warn import warn_of_incomplete_rows, warn_of_light_rows
-from suffice.explanations import Explanation
+from suffice.explanations import Explanation, compared_classes
 from suffice.families import Categorical, Distributions, Family, Gaussian
 from suffice.families.gaussian import GaussianDistributions
 from suffice.joint import Comparison, JointModel, log_evidence, log_joint, log_odds_terms, log_posterior, posterior
@@ -346,20 +346,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         against : class label or one for each row, optional
             The class to compare with; the most probable other one by default.
         """
-        check_is_fitted(self, "statistics_")
-        if len(self.classes_) < 2:
-            raise ValueError("an explanation compares two classes, and this model has seen one")
-        logs = self.predict_log_proba(X)
-        chosen = np.argmax(logs, axis=1) if target is None else self._numbers(target, len(logs))
-        if against is None:
-            logs[np.arange(len(logs)), chosen] = -np.inf
-            other = np.argmax(logs, axis=1)
-            # where all others are impossible too, argmax may fall on the target itself
-            other = np.where(other == chosen, (chosen + 1) % len(self.classes_), other)
-        else:
-            other = self._numbers(against, len(logs))
-        if (chosen == other).any():
-            raise ValueError(f"an explanation compares two different classes, but both are {target!r}")
+        chosen, other = compared_classes(self.predict_log_proba(X), self.classes_, target, against)
         pairs = Comparison(self._joint, chosen, other)
         split = learning.score(
             X, self.schema_, log_odds_terms, pairs, estimator=type(self).__name__, n_jobs=self.n_jobs
@@ -367,19 +354,6 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         return Explanation(
             list(self.schema_.labels), split[:, 1:], split[:, 0], self.classes_[chosen], self.classes_[other]
         )
-
-    def _numbers(self, labels: Any, n_rows: int) -> IntArray:
-        """Return the numbers of class labels, one for each row."""
-        numbers = {label: number for number, label in enumerate(class_list(self.classes_))}
-        wanted = np.asarray(labels).tolist() if np.ndim(labels) == 1 else [labels] * n_rows
-        if len(wanted) != n_rows:
-            raise ValueError(
-                f"one class a row must be given, but X has {n_rows} rows and there are {len(wanted)} classes"
-            )
-        unknown = next((label for label in wanted if label not in numbers), None)
-        if unknown is not None:
-            raise ValueError(f"there is no class {unknown!r}; the classes are {class_list(self.classes_)}")
-        return np.array([numbers[label] for label in wanted], dtype=np.intp)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, NDArray[Any]]:
         """Draw rows and their labels from the model; the rows come in the kind of table that it was fitted on."""
