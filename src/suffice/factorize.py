@@ -42,11 +42,12 @@ def factorize(values: NDArray[Any]) -> Factorized:
     if kind in "biu" and len(values):
         low, high = int(values.min()), int(values.max())
         if high - low < max(1024, 2 * len(values)):
-            offsets = values.astype(np.intp) - low
+            offsets = values.astype(np.intp, copy=False)
+            offsets = offsets - low if low else offsets
             present = np.bincount(offsets, minlength=high - low + 1) > 0
-            numbers = np.cumsum(present) - 1
             distinct = (np.flatnonzero(present) + low).astype(values.dtype)
-            return Factorized(numbers[offsets], distinct.tolist())
+            codes = offsets if present.all() else (np.cumsum(present) - 1)[offsets]
+            return Factorized(codes, distinct.tolist())
     if kind == "f":
         there = ~np.isnan(values)
         distinct, inverse = np.unique(values[there], return_inverse=True)

@@ -59,13 +59,29 @@ def log_posterior(chunk: Chunk, model: JointModel) -> FloatArray:
 def posterior(chunk: Chunk, model: JointModel) -> FloatArray:
     """Kernel: p(c | x), n×k."""
     scores = _block_scores(chunk, model, common=False)
-    probabilities = compiled.posterior(scores, model.log_prior)
+    probabilities = compiled.posterior(scores, model.log_prior, chunk.out)
     if probabilities is not None:
         return probabilities
     joint = _above_the_largest(scores, model)
     np.exp(joint, out=joint)
     joint /= joint.sum(axis=0)
     return joint.T
+
+
+def most_probable(chunk: Chunk, model: JointModel) -> IntArray:
+    """Kernel: the number of the most probable class, (n,); by the prior where every class says x is impossible."""
+    scores = _block_scores(chunk, model, common=False)
+    numbers = compiled.most_probable(scores, model.log_prior, chunk.out)
+    if numbers is not None:
+        return numbers
+    # a class at a time: NumPy's argmax over few classes of many rows takes longer than the scores
+    best, highest = np.zeros(len(scores), dtype=np.intp), scores[:, 0] + model.log_prior[0]
+    for c in range(1, scores.shape[1]):
+        score = scores[:, c] + model.log_prior[c]
+        best[score > highest] = c
+        np.maximum(highest, score, out=highest)
+    best[np.isneginf(highest)] = np.argmax(model.log_prior)
+    return best
 
 
 def _above_the_largest(scores: FloatArray, model: JointModel) -> FloatArray:

@@ -51,17 +51,18 @@ class LabelCoder:
         _require_classes(found.values)
         if n_labels != n_rows:
             raise ValueError(f"there must be one label a row, but X has {n_rows} rows and y has {n_labels} labels")
-        holes = np.flatnonzero(found.codes < 0)
-        if len(holes):
+        if n_rows and found.codes.min() < 0:
+            holes = np.flatnonzero(found.codes < 0)
             raise ValueError(
                 f"every row needs a label, but y is missing (NaN or None) in {len(holes)} of {n_rows} rows (first: row "
                 f"{start + int(holes[0])}); drop these rows"
             )
-        present = np.bincount(found.codes, minlength=len(found.values)) > 0
+        counts = np.bincount(found.codes, minlength=len(found.values)) if found.declared else np.ones(len(found.values))
         numbers = [
-            self._number(value, found.codes, i, start) if present[i] else -1 for i, value in enumerate(found.values)
+            self._number(value, found.codes, i, start) if counts[i] else -1 for i, value in enumerate(found.values)
         ]
-        codes = np.array(numbers, dtype=np.intp)[found.codes] if numbers else found.codes
+        in_order = numbers == list(range(len(numbers)))
+        codes = found.codes if in_order else np.array(numbers, dtype=np.intp)[found.codes]
         return Labels(codes, weight, len(self._numbers))
 
     def _number(self, value: Any, codes: NDArray[np.intp], place: int, start: int) -> int:

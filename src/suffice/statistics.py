@@ -342,8 +342,8 @@ class FullMoments(Moments):
         return super().to_layout(layout)
 
     def _moved(self, delta: FloatArray) -> FloatArray:
-        cross = _outer(self.first, delta)
-        return cross + cross.transpose(0, 2, 1) + self.count[:, :, None] * _outer(delta, delta)
+        cross = _outer(self.first + 0.5 * self.count * delta, delta)
+        return np.asarray(cross + cross.transpose(0, 2, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -370,8 +370,8 @@ class TiedMoments(Moments):
         return self.scatter
 
     def _moved(self, delta: FloatArray) -> FloatArray:
-        cross = self.first.T @ delta
-        return np.asarray(cross + cross.T + (self.count * delta).T @ delta)
+        cross = (self.first + 0.5 * self.count * delta).T @ delta
+        return np.asarray(cross + cross.T)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,9 @@ from suffice._arrays import Array, FloatArray, IntArray
 #: what `inspect` finds in the cells of a sparse chunk
 NOT_FINITE, NEGATIVE, NOT_BINARY = 1, 2, 4
 _LEVELS = ("base", "avx2", "avx512")
-_BLOCK_BYTES = 1_200_000  # rows that are centred and multiplied while they are in a core's own cache
+_BLOCK_BYTES = 150_000  # rows that are centred and multiplied while they are in a core's own cache
+_NEAR = 256.0  # standard deviations (times √½) from which a mean costs digits when it is scaled before it is subtracted
+_LINE = 64  # bytes of a cache line
 _LANES = 8  # doubles in the widest register that any level uses
 
 
@@ -113,26 +115,18 @@ def _dense_moments(
         return None
     rows, kind, stride = found
     n, d = rows.shape
+    cells = 64 // rows.itemsize  # in the widest register
+    width = -(-d // cells) * cells
     count, center, first = np.zeros(k), np.zeros((k, d)), np.zeros((k, d))
-    second = np.zeros((k, d, d) if grouped else (d, d))
-    size = max(_BLOCK_BYTES * (2 if grouped else 1) // (rows.itemsize * d), 64)
-    z = np.empty((min(size, n), d), dtype=rows.dtype)
-    for start in range(0, n, size):
-        part, labels = rows[start : start + size], codes[start : start + size]
-        weights = None if weight is None else weight[start : start + size]
-        ends = np.bincount(labels, minlength=k).cumsum() if grouped else None
-        place = None if ends is None else np.concatenate([[0], ends[:-1]])
-        library("centred_rows", kind, part, stride, len(part), d, labels, weights, count, center, first, place, z)
-        if ends is None:
-            block = z[: len(part)]
-            second += block.T @ block
-            continue
-        begin = 0
-        for c, end in enumerate(ends.tolist()):
-            if end > begin:
-                second[c] += z[begin:end].T @ z[begin:end]
-            begin = end
-    return count, center, first, second
+    second = np.zeros((k if grouped else 1, width, width))
+    block = _BLOCK_BYTES * (min(k, 6) if grouped else 1)
+    size = min(max(block // (rows.itemsize * width), 64), max(n, 1))
+    z = _aligned(size, width, rows.dtype)
+    place = np.empty(k + 1, dtype=np.int64) if grouped else None
+    sums = (count, center, first, second)
+    library("dense_moments", kind, rows, stride, n, d, codes, weight, k, place, width, size, z, *sums)
+    second = np.ascontiguousarray(second[:, :d, :d])
+    return count, center, first, second if grouped else second[0]
 
 
 def diagonal_scores(x: Array, means: FloatArray, variance: FloatArray, constant: FloatArray) -> FloatArray | None:
@@ -143,10 +137,14 @@ def diagonal_scores(x: Array, means: FloatArray, variance: FloatArray, constant:
     rows, kind, stride = found
     n, d = rows.shape
     k = len(means)
-    halves = np.ascontiguousarray(np.broadcast_to(-0.5 / variance, means.shape))
+    origin = np.ascontiguousarray(0.5 * (means.min(axis=0) + means.max(axis=0)))
+    factor = np.ascontiguousarray(np.broadcast_to(np.sqrt(0.5 / variance), means.shape))
+    centred = (means - origin) * factor
+    scaled = bool((np.abs(centred) < _NEAR).all())
+    if not scaled:
+        origin, centred, factor = np.zeros(d), np.ascontiguousarray(means), -(factor**2)
     out, block = np.empty((k, n)), np.empty(2 * _LANES * d)
-    means, origin = np.ascontiguousarray(means), np.zeros(d)
-    library("diagonal_scores", kind, rows, stride, n, d, k, origin, means, halves, constant, block, out)
+    library("diagonal_scores", kind, rows, stride, n, d, k, scaled, origin, centred, factor, constant, block, out)
     return out.T
 
 
@@ -168,15 +166,28 @@ def quadratic_scores(
     return out.T
 
 
-def posterior(scores: Array, log_prior: FloatArray) -> FloatArray | None:
-    """Return softmax(scores + log_prior) over the classes, n×k; None where some row has no finite maximum."""
+def posterior(scores: Array, log_prior: FloatArray, out: NDArray[Any] | None = None) -> FloatArray | None:
+    """Return softmax(scores + log_prior) over the classes, n×k; None where some row has no finite maximum.
+
+    The answer is written to `out` where that is an array of its shape and type.
+    """
+    return _of_scores("posterior", scores, log_prior, scores.shape, np.float64, out)
+
+
+def most_probable(scores: Array, log_prior: FloatArray, out: NDArray[Any] | None = None) -> IntArray | None:
+    """Return the class with the largest scores + log_prior, (n,); `out` and None as in `posterior`."""
+    return _of_scores("most_probable", scores, log_prior, scores.shape[:1], np.int64, out)
+
+
+def _of_scores(name: str, scores: Array, log_prior: FloatArray, shape: Any, dtype: Any, out: Any) -> Any:
     if library is None or not isinstance(scores, np.ndarray) or scores.dtype != np.float64:
         return None
     n, k = scores.shape
-    out, block = np.empty((n, k)), np.empty(_LANES * k)
+    if out is None or out.shape != shape or out.dtype != dtype or not out.flags.c_contiguous:
+        out = np.empty(shape, dtype=dtype)
     steps = (step // 8 for step in scores.strides)
-    flags = library("posterior", "double", scores, *steps, n, k, np.ascontiguousarray(log_prior), block, out)
-    return None if flags else out
+    prior, block = np.ascontiguousarray(log_prior), np.empty(_LANES * k)
+    return None if library(name, "double", scores, *steps, n, k, prior, block, out) else out
 
 
 def count_codes(
@@ -194,17 +205,36 @@ def count_codes(
     return total
 
 
-def score_codes(codes: Array, tables: list[FloatArray]) -> FloatArray | None:
-    """Return Σ_j table_j[code], n×k; each table has a row a value, one for unseen and one for missing values."""
+def whole_registers(table: FloatArray) -> FloatArray:
+    """Return a copy whose rows are filled up with zeros to whole registers, each row on cache lines of its own."""
+    rows, k = table.shape
+    filled = _aligned(rows, -(-k // _LANES) * _LANES, np.float64)
+    filled[:, :k] = table
+    filled[:, k:] = 0.0
+    return filled
+
+
+def _aligned(rows: int, columns: int, dtype: Any) -> NDArray[Any]:
+    """Return an empty array that begins with a cache line."""
+    memory = np.empty(rows * columns * np.dtype(dtype).itemsize + _LINE, dtype=np.uint8)
+    begin = -memory.ctypes.data % _LINE
+    return memory[begin : len(memory) - _LINE + begin].view(dtype).reshape(rows, columns)
+
+
+def score_codes(codes: Array, sizes: IntArray, tables: FloatArray, k: int) -> FloatArray | None:
+    """Return Σ_j table_j[code], n×k.
+
+    Each column's table has a row a value, one for unseen and one for missing values; they lie one below the other, in
+    whole registers.
+    """
     if library is None or not isinstance(codes, np.ndarray) or codes.dtype not in _CODES:
         return None
     n, d = codes.shape
-    k = tables[0].shape[1]
-    sizes = np.array([len(table) - 2 for table in tables], dtype=np.int64)
-    joined = np.ascontiguousarray(np.concatenate(tables))
-    out = np.empty((n, k))
+    width = tables.shape[1]
+    out, sums = np.empty((n, k)), np.empty(width)
     steps = (step // codes.itemsize for step in codes.strides)
-    library("score_codes", _CODES[codes.dtype], codes, *steps, n, d, k, sizes, joined, out)
+    sizes = np.ascontiguousarray(sizes, dtype=np.int64)
+    library("score_codes", _CODES[codes.dtype], codes, *steps, n, d, k, width, sizes, tables, sums, out)
     return out
 
 
@@ -234,15 +264,14 @@ def sparse_sums(x: Array, codes: IntArray, weight: FloatArray | None, k: int) ->
     return total
 
 
-def sparse_scores(x: Array, parameters: FloatArray, constant: FloatArray | None = None) -> FloatArray | None:
-    """Return x · parametersᵀ + constant of a CSR chunk, n×k."""
+def sparse_scores(x: Array, table: FloatArray, k: int, constant: FloatArray | None = None) -> FloatArray | None:
+    """Return x · table + constant of a CSR chunk, n×k; the table is d×k in whole registers."""
     found = _sparse(x)
     if found is None or library is None:
         return None
     indptr, indices, data, kind = found
-    k = len(parameters)
-    out = np.empty((x.shape[0], k))
-    table = np.ascontiguousarray(parameters.T)
+    n, width = x.shape[0], table.shape[1]
+    out, sums = np.empty((n, k)), np.empty(width)
     constant = np.zeros(k) if constant is None else np.ascontiguousarray(constant)
-    library("sparse_scores", kind, indptr, indices, data, x.shape[0], k, table, constant, out)
+    library("sparse_scores", kind, indptr, indices, data, n, k, width, table, constant, sums, out)
     return out

@@ -16,9 +16,12 @@
 
 #if defined(__GNUC__)
 #define INLINE static inline __attribute__((always_inline))
+#define prefetch(address) __builtin_prefetch(address)
 #else
 #define INLINE static inline
+#define prefetch(address) ((void)0)
 #endif
+#define AHEAD 8 /* cells of a sparse row whose parameters are asked for in time */
 
 enum { NOT_FINITE = 1, NEGATIVE = 2, NOT_BINARY = 4, OUT_OF_RANGE = 8 };
 

@@ -35,6 +35,7 @@
 #undef load
 #undef store
 #undef multiply_add
+#undef add
 #undef subtract
 #undef multiply
 #undef larger
@@ -46,3 +47,7 @@
 #undef LOG2_HIGH
 #undef LOG2_LOW
 #undef exponential
+#undef divide
+#undef multiply_subtract
+#undef subtract_square
+#undef transpose

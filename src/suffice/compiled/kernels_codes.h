@@ -4,34 +4,53 @@
 EXPORT int NAME(count_codes)(const CODE *x, int64_t row_stride, int64_t column_stride, int64_t n, int64_t d,
                              const int64_t *sizes, const int64_t *codes, const double *weight, int64_t width,
                              double *total) {
-    int64_t offset = 0;
-    for (int64_t j = 0; j < d; j++) {
-        const CODE *restrict column = x + j * column_stride;
-        for (int64_t i = 0; i < n; i++) {
-            const int64_t v = column[i * row_stride];
-            if (v < 0) continue;
-            if (v >= sizes[j]) return OUT_OF_RANGE;
-            total[codes[i] * width + offset + v] += weight ? weight[i] : 1.0;
+    const int64_t tile = 256; /* rows that stay in the cache while one column after the other is counted */
+    for (int64_t begin = 0; begin < n; begin += tile) {
+        const int64_t end = begin + tile < n ? begin + tile : n;
+        int64_t offset = 0;
+        for (int64_t j = 0; j < d; j++) {
+            const CODE *restrict column = x + j * column_stride;
+            for (int64_t i = begin; i < end; i++) {
+                const int64_t v = column[i * row_stride];
+                if (v < 0) continue;
+                if (v >= sizes[j]) return OUT_OF_RANGE;
+                total[codes[i] * width + offset + v] += weight ? weight[i] : 1.0;
+            }
+            offset += sizes[j];
         }
-        offset += sizes[j];
     }
     return 0;
 }
 
-/* out[i] = Σ_j table_j[code], n×k; each column's table has its values, then UNSEEN (-2) and MISSING (-1) */
-EXPORT void NAME(score_codes)(const CODE *x, int64_t row_stride, int64_t column_stride, int64_t n, int64_t d,
-                                     int64_t k, const int64_t *sizes, const double *tables, double *out) {
+/* sums of G registers of classes: Σ_j table_j[code] of one row; tables have K columns, whole registers */
+INLINE void NAME(codes_row)(const CODE *x, int64_t column_stride, int64_t d, const int64_t *sizes, const double *table,
+                            int64_t K, double *out, const int G) {
+    lanes sums[4];
+    for (int g = 0; g < G; g++) sums[g] = all(0.0);
+    for (int64_t j = 0; j < d; j++) {
+        const int64_t size = sizes[j];
+        int64_t v = x[j * column_stride];
+        v = v >= size ? size : (v < 0 ? size + 2 + v : v);
+        for (int g = 0; g < G; g++) sums[g] = add(sums[g], load(table + v * K + g * LANES));
+        table += (size + 2) * K;
+    }
+    for (int g = 0; g < G; g++) store(out + g * LANES, sums[g]);
+}
+
+/* out[i] = Σ_j table_j[code], n×k; each column's table has its values, then UNSEEN (-2) and MISSING (-1), and K columns:
+ * k filled up to whole registers; `sums` is scratch of K */
+EXPORT void NAME(score_codes)(const CODE *x, int64_t row_stride, int64_t column_stride, int64_t n, int64_t d, int64_t k,
+                              int64_t K, const int64_t *sizes, const double *tables, double *sums, double *out) {
     for (int64_t i = 0; i < n; i++) {
-        double *restrict row = out + i * k;
-        const double *table = tables;
-        for (int64_t c = 0; c < k; c++) row[c] = 0.0;
-        for (int64_t j = 0; j < d; j++) {
-            const int64_t size = sizes[j];
-            int64_t v = x[i * row_stride + j * column_stride];
-            v = v >= size ? size : (v < 0 ? size + 2 + v : v);
-            const double *restrict entry = table + v * k;
-            for (int64_t c = 0; c < k; c++) row[c] += entry[c];
-            table += (size + 2) * k;
+        const CODE *row = x + i * row_stride;
+        for (int64_t c = 0; c < K; c += 4 * LANES) {
+            switch ((K - c) / LANES) {
+                case 1: NAME(codes_row)(row, column_stride, d, sizes, tables + c, K, sums + c, 1); break;
+                case 2: NAME(codes_row)(row, column_stride, d, sizes, tables + c, K, sums + c, 2); break;
+                case 3: NAME(codes_row)(row, column_stride, d, sizes, tables + c, K, sums + c, 3); break;
+                default: NAME(codes_row)(row, column_stride, d, sizes, tables + c, K, sums + c, 4);
+            }
         }
+        for (int64_t c = 0; c < k; c++) out[i * k + c] = sums[c];
     }
 }

@@ -5,19 +5,28 @@
 #define load JOIN(vector, load_, LEVEL)
 #define store JOIN(vector, store_, LEVEL)
 #define multiply_add JOIN(vector, multiply_add_, LEVEL)
+#define add JOIN(vector, add_, LEVEL)
 #define subtract JOIN(vector, subtract_, LEVEL)
 #define whole_lanes JOIN(vector, of_whole_rows, LEVEL)
 #define where JOIN(vector, where_, LEVEL)
 #define larger JOIN(vector, larger_, LEVEL)
 #define exponential JOIN(vector, exponential_, LEVEL)
 #define multiply JOIN(vector, multiply_, LEVEL)
+#define multiply_subtract JOIN(vector, multiply_subtract_, LEVEL)
+#define subtract_square JOIN(vector, subtract_square_, LEVEL)
+#define divide JOIN(vector, divide_, LEVEL)
+#define transpose JOIN(vector, transpose_, LEVEL)
 
 #if defined(__GNUC__)
 typedef double lanes __attribute__((vector_size(8 * LANES)));
 INLINE lanes all(double v) { return v - (lanes){0}; }
 INLINE lanes multiply_add(lanes a, lanes b, lanes sum) { return a * b + sum; }
+INLINE lanes add(lanes a, lanes b) { return a + b; }
 INLINE lanes subtract(lanes a, lanes b) { return a - b; }
 INLINE lanes multiply(lanes a, lanes b) { return a * b; }
+INLINE lanes divide(lanes a, lanes b) { return a / b; }
+INLINE lanes multiply_subtract(lanes a, lanes b, lanes c) { return a * b - c; }
+INLINE lanes subtract_square(lanes sum, lanes a) { return sum - a * a; }
 #else
 typedef struct {
     double v[LANES];
@@ -31,12 +40,22 @@ INLINE lanes multiply_add(lanes a, lanes b, lanes sum) {
     for (int i = 0; i < LANES; i++) sum.v[i] += a.v[i] * b.v[i];
     return sum;
 }
+INLINE lanes add(lanes a, lanes b) {
+    for (int i = 0; i < LANES; i++) a.v[i] += b.v[i];
+    return a;
+}
 INLINE lanes subtract(lanes a, lanes b) {
     for (int i = 0; i < LANES; i++) a.v[i] -= b.v[i];
     return a;
 }
 INLINE lanes multiply(lanes a, lanes b) {
     for (int i = 0; i < LANES; i++) a.v[i] *= b.v[i];
+    return a;
+}
+INLINE lanes multiply_subtract(lanes a, lanes b, lanes c) { return subtract(multiply(a, b), c); }
+INLINE lanes subtract_square(lanes sum, lanes a) { return subtract(sum, multiply(a, a)); }
+INLINE lanes divide(lanes a, lanes b) {
+    for (int i = 0; i < LANES; i++) a.v[i] /= b.v[i];
     return a;
 }
 #endif
@@ -84,3 +103,46 @@ INLINE lanes load(const double *p) {
     return r;
 }
 INLINE void store(double *p, lanes a) { memcpy(p, &a, sizeof a); }
+
+/* Turn LANES rows of LANES into columns: halves change places, then quarters, then neighbours. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define KEEP_LOW(lane, step) ((lane) & (step) ? LANES + (lane) - (step) : (lane))
+#define KEEP_HIGH(lane, step) ((lane) & (step) ? LANES + (lane) : (lane) + (step))
+#if LANES == 8
+#define EACH(F, s) {F(0, s), F(1, s), F(2, s), F(3, s), F(4, s), F(5, s), F(6, s), F(7, s)}
+#elif LANES == 4
+#define EACH(F, s) {F(0, s), F(1, s), F(2, s), F(3, s)}
+#else
+#define EACH(F, s) {F(0, s), F(1, s)}
+#endif
+#define SWAP(step)                                                                                                     \
+    for (int i = 0; i < LANES; i++)                                                                                    \
+        if (!(i & (step))) {                                                                                           \
+            const lanes a = r[i], b = r[i + (step)];                                                                   \
+            r[i] = __builtin_shuffle(a, b, (whole_lanes)EACH(KEEP_LOW, step));                                         \
+            r[i + (step)] = __builtin_shuffle(a, b, (whole_lanes)EACH(KEEP_HIGH, step));                               \
+        }
+INLINE void transpose(lanes *r) {
+#if LANES == 8
+    SWAP(4)
+#endif
+#if LANES >= 4
+    SWAP(2)
+#endif
+    SWAP(1)
+}
+#undef KEEP_LOW
+#undef KEEP_HIGH
+#undef EACH
+#undef SWAP
+#else
+INLINE void transpose(lanes *r) {
+    double *v = (double *)r;
+    for (int i = 0; i < LANES; i++)
+        for (int j = 0; j < i; j++) {
+            const double swapped = v[i * LANES + j];
+            v[i * LANES + j] = v[j * LANES + i];
+            v[j * LANES + i] = swapped;
+        }
+}
+#endif

@@ -1,28 +1,81 @@
-/* From scores to probabilities. */
+/* From scores to probabilities, and to the most probable class. */
+
+/* block[c] = scores[i … i + LANES][c] + prior[c]; rows that are not there repeat the first; returns their maximum */
+INLINE lanes NAME(load_scores)(const double *scores, int64_t row_stride, int64_t class_stride, int64_t rows, int64_t k,
+                               const double *prior, double *block) {
+    lanes most = all(-INFINITY);
+    int64_t c = 0;
+    for (; rows == LANES && row_stride == 1 && c < k; c++) store(block + c * LANES, load(scores + c * class_stride));
+    for (; rows == LANES && class_stride == 1 && c + LANES <= k; c += LANES) {
+        lanes square[LANES];
+        for (int r = 0; r < LANES; r++) square[r] = load(scores + r * row_stride + c);
+        transpose(square);
+        for (int r = 0; r < LANES; r++) store(block + (c + r) * LANES, square[r]);
+    }
+    for (; c < k; c++)
+        for (int64_t r = 0; r < LANES; r++)
+            block[c * LANES + r] = scores[(r < rows ? r : 0) * row_stride + c * class_stride];
+    for (c = 0; c < k; c++) {
+        const lanes joint = add(load(block + c * LANES), all(prior[c]));
+        store(block + c * LANES, joint);
+        most = larger(joint, most);
+    }
+    return most;
+}
+
+INLINE int NAME(all_finite)(lanes v) {
+    double each[LANES];
+    int finite = 1;
+    store(each, subtract(v, v));
+    for (int r = 0; r < LANES; r++) finite &= each[r] == 0.0;
+    return finite;
+}
 
 /* out[i] = softmax over c of scores[i][c] + prior[c], n×k; returns NOT_FINITE if some row has no finite maximum, whose
  * answer is then left to the caller. `block` is scratch of k·LANES. */
 EXPORT int NAME(posterior)(const double *scores, int64_t row_stride, int64_t class_stride, int64_t n, int64_t k,
                            const double *prior, double *block, double *out) {
-    int flags = 0;
+    int finite = 1;
     for (int64_t i = 0; i < n; i += LANES) {
         const int64_t rows = n - i < LANES ? n - i : LANES;
-        for (int64_t c = 0; c < k; c++)
-            for (int64_t r = 0; r < LANES; r++)
-                block[c * LANES + r] = scores[(i + (r < rows ? r : 0)) * row_stride + c * class_stride] + prior[c];
-        lanes most = load(block), sum = all(0.0);
-        for (int64_t c = 1; c < k; c++) most = larger(load(block + c * LANES), most);
-        for (int64_t r = 0; r < LANES; r++) flags |= !(((const double *)&most)[r] - ((const double *)&most)[r] == 0.0);
+        const lanes most = NAME(load_scores)(scores + i * row_stride, row_stride, class_stride, rows, k, prior, block);
+        lanes sum = all(0.0);
         for (int64_t c = 0; c < k; c++) {
             const lanes e = exponential(subtract(load(block + c * LANES), most));
             store(block + c * LANES, e);
-            sum = multiply_add(e, all(1.0), sum);
+            sum = add(sum, e);
         }
-        for (int64_t r = 0; r < LANES; r++) flags |= !(((const double *)&sum)[r] - ((const double *)&sum)[r] == 0.0);
-        for (int64_t r = 0; r < rows; r++) {
-            const double total = ((const double *)&sum)[r];
-            for (int64_t c = 0; c < k; c++) out[(i + r) * k + c] = block[c * LANES + r] / total;
+        finite &= NAME(all_finite)(most) & NAME(all_finite)(sum);
+        const lanes share = divide(all(1.0), sum);
+        int64_t c = 0;
+        for (; rows == LANES && c + LANES <= k; c += LANES) {
+            lanes square[LANES];
+            for (int r = 0; r < LANES; r++) square[r] = multiply(load(block + (c + r) * LANES), share);
+            transpose(square);
+            for (int r = 0; r < LANES; r++) store(out + (i + r) * k + c, square[r]);
+        }
+        for (; c < k; c++) {
+            store(block + c * LANES, multiply(load(block + c * LANES), share));
+            for (int64_t r = 0; r < rows; r++) out[(i + r) * k + c] = block[c * LANES + r];
         }
     }
-    return flags ? NOT_FINITE : 0;
+    return finite ? 0 : NOT_FINITE;
+}
+
+/* out[i] = the first c with the largest scores[i][c] + prior[c], (n,); returns NOT_FINITE like `posterior` */
+EXPORT int NAME(most_probable)(const double *scores, int64_t row_stride, int64_t class_stride, int64_t n, int64_t k,
+                               const double *prior, double *block, int64_t *out) {
+    int finite = 1;
+    for (int64_t i = 0; i < n; i += LANES) {
+        const int64_t rows = n - i < LANES ? n - i : LANES;
+        const lanes most = NAME(load_scores)(scores + i * row_stride, row_stride, class_stride, rows, k, prior, block);
+        int64_t best[LANES] = {0};
+        double largest[LANES];
+        store(largest, most);
+        for (int64_t c = k - 1; c >= 0; c--)
+            for (int64_t r = 0; r < LANES; r++) best[r] = block[c * LANES + r] == largest[r] ? c : best[r];
+        finite &= NAME(all_finite)(most);
+        for (int64_t r = 0; r < rows; r++) out[i + r] = best[r];
+    }
+    return finite ? 0 : NOT_FINITE;
 }

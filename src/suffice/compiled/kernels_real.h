@@ -1,5 +1,12 @@
 /* Kernels over rows of REAL, which is double or float. */
 
+/* LANES cells side by side, as doubles */
+INLINE lanes NAME(widen)(const REAL *p) {
+    double wide[LANES];
+    for (int r = 0; r < LANES; r++) wide[r] = p[r];
+    return load(wide);
+}
+
 /* Moments of each class about a centre, the first row of the class: count[c], center, first and second are k×d. */
 EXPORT void NAME(diagonal_moments)(const REAL *x, int64_t stride, int64_t n, int64_t d, const int64_t *codes,
                                           const double *weight, double *count, double *center, double *first,
@@ -29,17 +36,18 @@ EXPORT void NAME(diagonal_moments)(const REAL *x, int64_t stride, int64_t n, int
     }
 }
 
-/* Rows about the centre of their class, times the root of their weight, sorted by class where `place` (k) says where
- * each class begins; else in order. Their weighted sums go to `first`. */
-EXPORT void NAME(centred_rows)(const REAL *x, int64_t stride, int64_t n, int64_t d, const int64_t *codes,
-                                      const double *weight, double *count, double *center, double *first,
-                                      int64_t *place, REAL *z) {
+/* Rows about the centre of their class, times the root of their weight, filled up with zeros to D cells; sorted by
+ * class where `place` (k) says where each class begins; else in order. Their weighted sums go to `first`. */
+INLINE void NAME(centre_rows)(const REAL *x, int64_t stride, int64_t n, int64_t d, const int64_t *codes,
+                              const double *weight, double *count, double *center, double *first, int64_t *place,
+                              int64_t D, REAL *z) {
     for (int64_t i = 0; i < n; i++) {
         const int64_t c = codes[i];
         const double w = weight ? weight[i] : 1.0;
         const REAL *restrict row = x + i * stride;
         double *restrict m = center + c * d, *restrict f = first + c * d;
-        REAL *restrict out = z + (place ? place[c]++ : i) * d;
+        REAL *restrict out = z + (place ? place[c]++ : i) * D;
+        for (int64_t j = d; j < D; j++) out[j] = 0;
         if (w == 0.0) {
             memset(out, 0, sizeof(REAL) * (size_t)d);
             continue;
@@ -64,19 +72,150 @@ EXPORT void NAME(centred_rows)(const REAL *x, int64_t stride, int64_t n, int64_t
     }
 }
 
+/* second[i][j] += Σ_rows z_i z_j for a tile of HIGH × G registers; products of REAL, added up in double */
+#define WIDE (8 * LANES / (int64_t)sizeof(REAL)) /* cells in a register */
+#define HIGH (MOST == 10 ? 8 : 4)
+#if defined(__GNUC__)
+typedef REAL NAME(cells) __attribute__((vector_size(8 * LANES)));
+INLINE void NAME(scatter_tile)(const REAL *z, int64_t n, int64_t D, int64_t i, int64_t j, double *second, const int G) {
+    NAME(cells) sums[HIGH][2];
+    for (int h = 0; h < HIGH; h++)
+        for (int g = 0; g < G; g++) sums[h][g] = (NAME(cells)){0};
+    for (int64_t r = 0; r < n; r++, z += D) {
+        NAME(cells) right[2];
+        for (int g = 0; g < G; g++) memcpy(&right[g], z + j + g * WIDE, sizeof right[g]);
+        for (int h = 0; h < HIGH; h++)
+            for (int g = 0; g < G; g++) sums[h][g] = z[i + h] * right[g] + sums[h][g];
+    }
+    for (int h = 0; h < HIGH; h++) {
+        REAL row[2 * WIDE];
+        memcpy(row, sums[h], sizeof row);
+        double *restrict out = second + (i + h) * D + j;
+        for (int64_t c = 0; c < G * WIDE; c++) out[c] += row[c];
+    }
+}
+#else
+INLINE void NAME(scatter_tile)(const REAL *z, int64_t n, int64_t D, int64_t i, int64_t j, double *second, const int G) {
+    for (int64_t r = 0; r < n; r++, z += D)
+        for (int64_t h = i; h < i + HIGH; h++)
+            for (int64_t c = j; c < j + G * WIDE; c++) second[h * D + c] += (double)z[h] * z[c];
+}
+#endif
+
+/* second (D×D, on and above its diagonal) += zᵀ z for rows of D cells that stay in the cache */
+INLINE void NAME(scatter)(const REAL *z, int64_t n, int64_t D, double *second) {
+    for (int64_t i = 0; i < D; i += HIGH)
+        for (int64_t j = i / WIDE * WIDE; j < D; j += 2 * WIDE)
+            if (j + WIDE < D)
+                NAME(scatter_tile)(z, n, D, i, j, second, 2);
+            else
+                NAME(scatter_tile)(z, n, D, i, j, second, 1);
+}
+#undef WIDE
+#undef HIGH
+
+/* Moments about a centre, the first row of its class: count (k), center and first (k×d), and second: D×D for all classes
+ * together, or k×D×D where `place` (k + 1) is given as scratch to sort rows by class. D is d filled up to whole registers, z is scratch of `size` rows of D. */
+EXPORT void NAME(dense_moments)(const REAL *x, int64_t stride, int64_t n, int64_t d, const int64_t *codes,
+                                const double *weight, int64_t k, int64_t *place, int64_t D, int64_t size, REAL *z,
+                                double *count, double *center, double *first, double *second) {
+    for (int64_t begin = 0; begin < n; begin += size) {
+        const int64_t rows = n - begin < size ? n - begin : size;
+        const double *w = weight ? weight + begin : 0;
+        const REAL *from = x + begin * stride;
+        if (place) {
+            memset(place, 0, sizeof(int64_t) * (size_t)(k + 1));
+            for (int64_t i = 0; i < rows; i++) place[codes[begin + i] + 1]++;
+            for (int64_t c = 0; c < k; c++) place[c + 1] += place[c];
+        }
+        NAME(centre_rows)(from, stride, rows, d, codes + begin, w, count, center, first, place, D, z);
+        if (!place) NAME(scatter)(z, rows, D, second);
+        for (int64_t c = 0; place && c < k; c++) { /* place[c] is now where class c ends */
+            const int64_t start = c ? place[c - 1] : 0;
+            NAME(scatter)(z + start * D, place[c] - start, D, second + c * D * D);
+        }
+    }
+    for (int64_t c = 0; c < (place ? k : 1); c++, second += D * D)
+        for (int64_t i = 0; i < d; i++)
+            for (int64_t j = 0; j < i; j++) second[i * D + j] = second[j * D + i];
+}
+
 /* Transpose up to 2·LANES rows, taken about `origin`, into block[d][2·LANES]; rows that are not there repeat the first. */
 INLINE void NAME(load_block)(const REAL *x, int64_t stride, int64_t rows, int64_t d, const double *origin,
                              double *restrict block) {
-    for (int64_t r = 0; r < 2 * LANES; r++) {
-        const REAL *row = x + (r < rows ? r : 0) * stride;
-        for (int64_t j = 0; j < d; j++) block[j * 2 * LANES + r] = row[j] - origin[j];
+    const REAL *row[2 * LANES];
+    for (int64_t r = 0; r < 2 * LANES; r++) row[r] = x + (r < rows ? r : 0) * stride;
+    int64_t j = 0;
+    for (; j + LANES <= d; j += LANES) {
+        const lanes middle = load(origin + j);
+        for (int half = 0; half < 2; half++) {
+            lanes square[LANES];
+            for (int r = 0; r < LANES; r++) square[r] = subtract(NAME(widen)(row[half * LANES + r] + j), middle);
+            transpose(square);
+            for (int r = 0; r < LANES; r++) store(block + ((j + r) * 2 + half) * LANES, square[r]);
+        }
     }
+    for (; j < d; j++)
+        for (int64_t r = 0; r < 2 * LANES; r++) block[j * 2 * LANES + r] = row[r][j] - origin[j];
 }
 
 /* How many of the classes that are left to take together: what fits the registers, in even parts. */
 INLINE int64_t NAME(group_size)(int64_t left) { return left <= MOST ? left : (left < 2 * MOST ? (left + 1) / 2 : MOST); }
 
-/* log-densities of independent columns, classes [first, first + G): out is k×n */
+/* Run a group of classes with their number known to the compiler. */
+#if MOST == 10
+#define BY_SIZE(size, RUN)                                                                                             \
+    switch (size) {                                                                                                    \
+        case 10: RUN(10); break;                                                                                       \
+        case 9: RUN(9); break;                                                                                         \
+        case 8: RUN(8); break;                                                                                         \
+        case 7: RUN(7); break;                                                                                         \
+        case 6: RUN(6); break;                                                                                         \
+        case 5: RUN(5); break;                                                                                         \
+        case 4: RUN(4); break;                                                                                         \
+        case 3: RUN(3); break;                                                                                         \
+        case 2: RUN(2); break;                                                                                         \
+        default: RUN(1);                                                                                               \
+    }
+#else
+#define BY_SIZE(size, RUN)                                                                                             \
+    switch (size) {                                                                                                    \
+        case 5: RUN(5); break;                                                                                         \
+        case 4: RUN(4); break;                                                                                         \
+        case 3: RUN(3); break;                                                                                         \
+        case 2: RUN(2); break;                                                                                         \
+        default: RUN(1);                                                                                               \
+    }
+#endif
+
+/* out[c][i …] = constant_c + sums_c for the classes of a group; out is k×n */
+INLINE void NAME(store_group)(const double *sums, int64_t group, int64_t rows, const double *constant, int64_t n,
+                              double *out) {
+    for (int64_t g = 0; g < group; g++)
+        for (int64_t r = 0; r < rows; r++) out[g * n + r] = constant[g] + sums[g * 2 * LANES + r];
+}
+
+/* −Σ_j (scale_cj z_j − mean_cj)² for G classes; the means are scaled already */
+INLINE void NAME(scaled_group)(const double *block, int64_t d, const double *means, const double *scales, double *sums,
+                               const int G) {
+    lanes low[MOST], high[MOST];
+    for (int g = 0; g < G; g++) low[g] = high[g] = all(0.0);
+    for (int64_t j = 0; j < d; j++) {
+        const lanes z = load(block + j * 2 * LANES), y = load(block + j * 2 * LANES + LANES);
+        for (int g = 0; g < G; g++) {
+            const lanes mean = all(means[g * d + j]), scale = all(scales[g * d + j]);
+            const lanes t = multiply_subtract(z, scale, mean), s = multiply_subtract(y, scale, mean);
+            low[g] = subtract_square(low[g], t);
+            high[g] = subtract_square(high[g], s);
+        }
+    }
+    for (int g = 0; g < G; g++) {
+        store(sums + g * 2 * LANES, low[g]);
+        store(sums + g * 2 * LANES + LANES, high[g]);
+    }
+}
+
+/* Σ_j half_cj (z_j − mean_cj)² for G classes */
 INLINE void NAME(diagonal_group)(const double *block, int64_t d, const double *means, const double *halves, double *sums,
                                  const int G) {
     lanes low[MOST], high[MOST];
@@ -96,35 +235,49 @@ INLINE void NAME(diagonal_group)(const double *block, int64_t d, const double *m
     }
 }
 
-/* constant_c + Σ_j half_cj (x_j − origin_j − mean_cj)², with half = −1/(2σ²); block is scratch of d·2·LANES */
-EXPORT void NAME(diagonal_scores)(const REAL *x, int64_t stride, int64_t n, int64_t d, int64_t k,
-                                         const double *origin, const double *means, const double *halves,
-                                         const double *constant, double *block, double *out) {
+/* constant_c + Σ_j half_cj (z_j − mean_cj)² with z = x − origin and half = −1/(2σ²); where `scaled`, constant_c −
+ * Σ_j (half_cj z_j − mean_cj)² with half = 1/(σ√2) and the means in units of it: one operation less, for means that are
+ * near the origin in these units. block is scratch of d·2·LANES. */
+EXPORT void NAME(diagonal_scores)(const REAL *x, int64_t stride, int64_t n, int64_t d, int64_t k, int64_t scaled,
+                                  const double *origin, const double *means, const double *halves,
+                                  const double *constant, double *block, double *out) {
     double sums[MOST * 2 * LANES];
     for (int64_t i = 0; i < n; i += 2 * LANES) {
         const int64_t rows = n - i < 2 * LANES ? n - i : 2 * LANES;
         NAME(load_block)(x + i * stride, stride, rows, d, origin, block);
         for (int64_t c = 0; c < k;) {
             const int64_t group = NAME(group_size)(k - c);
-            const double *m = means + c * d, *h = halves + c * d;
-            switch (group) {
-#if MOST == 10
-                case 10: NAME(diagonal_group)(block, d, m, h, sums, 10); break;
-                case 9: NAME(diagonal_group)(block, d, m, h, sums, 9); break;
-                case 8: NAME(diagonal_group)(block, d, m, h, sums, 8); break;
-                case 7: NAME(diagonal_group)(block, d, m, h, sums, 7); break;
-                case 6: NAME(diagonal_group)(block, d, m, h, sums, 6); break;
-#endif
-                case 5: NAME(diagonal_group)(block, d, m, h, sums, 5); break;
-                case 4: NAME(diagonal_group)(block, d, m, h, sums, 4); break;
-                case 3: NAME(diagonal_group)(block, d, m, h, sums, 3); break;
-                case 2: NAME(diagonal_group)(block, d, m, h, sums, 2); break;
-                default: NAME(diagonal_group)(block, d, m, h, sums, 1);
+            if (scaled) {
+#define RUN(G) NAME(scaled_group)(block, d, means + c * d, halves + c * d, sums, G)
+                BY_SIZE(group, RUN)
+#undef RUN
+            } else {
+#define RUN(G) NAME(diagonal_group)(block, d, means + c * d, halves + c * d, sums, G)
+                BY_SIZE(group, RUN)
+#undef RUN
             }
-            for (int64_t g = 0; g < group; g++)
-                for (int64_t r = 0; r < rows; r++) out[(c + g) * n + i + r] = constant[c + g] + sums[g * 2 * LANES + r];
+            NAME(store_group)(sums, group, rows, constant + c, n, out + c * n + i);
             c += group;
         }
+    }
+}
+
+/* z·linear for G classes; linear is d×K with K classes side by side */
+INLINE void NAME(linear_group)(const double *block, int64_t d, const double *linear, int64_t K, double *sums,
+                               const int G) {
+    lanes low[MOST], high[MOST];
+    for (int g = 0; g < G; g++) low[g] = high[g] = all(0.0);
+    for (int64_t j = 0; j < d; j++) {
+        const lanes z = load(block + j * 2 * LANES), y = load(block + j * 2 * LANES + LANES);
+        for (int g = 0; g < G; g++) {
+            const lanes coefficient = all(linear[j * K + g]);
+            low[g] = multiply_add(z, coefficient, low[g]);
+            high[g] = multiply_add(y, coefficient, high[g]);
+        }
+    }
+    for (int g = 0; g < G; g++) {
+        store(sums + g * 2 * LANES, low[g]);
+        store(sums + g * 2 * LANES + LANES, high[g]);
     }
 }
 
@@ -135,15 +288,14 @@ INLINE void NAME(quadratic_group)(const double *block, int64_t d, const double *
     for (int64_t i = 0; i < d; i++) {
         lanes low[MOST], high[MOST]; /* Σ_j pairs_ij z_j, from which z_i is factored out */
         for (int g = 0; g < G; g++) low[g] = high[g] = all(linear[i * K + g]);
-        if (pairs)
-            for (int64_t j = i; j < d; j++, pairs += K) {
-                const lanes z = load(block + j * 2 * LANES), y = load(block + j * 2 * LANES + LANES);
-                for (int g = 0; g < G; g++) {
-                    const lanes coefficient = all(pairs[g]);
-                    low[g] = multiply_add(z, coefficient, low[g]);
-                    high[g] = multiply_add(y, coefficient, high[g]);
-                }
+        for (int64_t j = i; j < d; j++, pairs += K) {
+            const lanes z = load(block + j * 2 * LANES), y = load(block + j * 2 * LANES + LANES);
+            for (int g = 0; g < G; g++) {
+                const lanes coefficient = all(pairs[g]);
+                low[g] = multiply_add(z, coefficient, low[g]);
+                high[g] = multiply_add(y, coefficient, high[g]);
             }
+        }
         const lanes z = load(block + i * 2 * LANES), y = load(block + i * 2 * LANES + LANES);
         for (int g = 0; g < G; g++) {
             double *s = sums + g * 2 * LANES;
@@ -163,27 +315,21 @@ EXPORT void NAME(quadratic_scores)(const REAL *x, int64_t stride, int64_t n, int
         NAME(load_block)(x + i * stride, stride, rows, d, origin, block);
         for (int64_t c = 0; c < k;) {
             const int64_t group = NAME(group_size)(k - c);
-            const double *l = linear + c, *p = pairs ? pairs + c : 0;
-            switch (group) {
-#if MOST == 10
-                case 10: NAME(quadratic_group)(block, d, l, p, k, sums, 10); break;
-                case 9: NAME(quadratic_group)(block, d, l, p, k, sums, 9); break;
-                case 8: NAME(quadratic_group)(block, d, l, p, k, sums, 8); break;
-                case 7: NAME(quadratic_group)(block, d, l, p, k, sums, 7); break;
-                case 6: NAME(quadratic_group)(block, d, l, p, k, sums, 6); break;
-#endif
-                case 5: NAME(quadratic_group)(block, d, l, p, k, sums, 5); break;
-                case 4: NAME(quadratic_group)(block, d, l, p, k, sums, 4); break;
-                case 3: NAME(quadratic_group)(block, d, l, p, k, sums, 3); break;
-                case 2: NAME(quadratic_group)(block, d, l, p, k, sums, 2); break;
-                default: NAME(quadratic_group)(block, d, l, p, k, sums, 1);
+            if (pairs) {
+#define RUN(G) NAME(quadratic_group)(block, d, linear + c, pairs + c, k, sums, G)
+                BY_SIZE(group, RUN)
+#undef RUN
+            } else {
+#define RUN(G) NAME(linear_group)(block, d, linear + c, k, sums, G)
+                BY_SIZE(group, RUN)
+#undef RUN
             }
-            for (int64_t g = 0; g < group; g++)
-                for (int64_t r = 0; r < rows; r++) out[(c + g) * n + i + r] = constant[c + g] + sums[g * 2 * LANES + r];
+            NAME(store_group)(sums, group, rows, constant + c, n, out + c * n + i);
             c += group;
         }
     }
 }
+#undef BY_SIZE
 
 /* What is wrong with the cells of a sparse chunk, if anything. */
 EXPORT int NAME(inspect)(const REAL *data, int64_t size) {
@@ -207,16 +353,39 @@ EXPORT void NAME(sparse_sums)(const int32_t *indptr, const int32_t *indices, con
     }
 }
 
-/* out[i] = constant + Σ data · table[index], n×k, for the rows of a CSR chunk; table is d×k */
-EXPORT void NAME(sparse_scores)(const int32_t *indptr, const int32_t *indices, const REAL *data, int64_t n,
-                                       int64_t k, const double *table, const double *constant, double *out) {
-    for (int64_t i = 0; i < n; i++) {
-        double *restrict row = out + i * k;
-        for (int64_t c = 0; c < k; c++) row[c] = constant[c];
-        for (int32_t at = indptr[i]; at < indptr[i + 1]; at++) {
-            const double v = data[at];
-            const double *restrict entry = table + (int64_t)indices[at] * k;
-            for (int64_t c = 0; c < k; c++) row[c] += v * entry[c];
+/* sums of G registers of classes: Σ data · table[index] over the cells of one row; table is d×K, K whole registers */
+INLINE void NAME(sparse_row)(const int32_t *indices, const REAL *data, int64_t size, const double *table, int64_t K,
+                             double *out, const int G) {
+    lanes sums[4];
+    for (int g = 0; g < G; g++) sums[g] = all(0.0);
+    for (int64_t at = 0; at < size; at++) {
+        const double *entry = table + (int64_t)indices[at] * K;
+        const double *soon = table + (int64_t)indices[at + AHEAD < size ? at + AHEAD : size - 1] * K;
+        const lanes v = all((double)data[at]);
+        for (int g = 0; g < G; g++) {
+            prefetch(soon + g * LANES);
+            sums[g] = multiply_add(v, load(entry + g * LANES), sums[g]);
         }
+    }
+    for (int g = 0; g < G; g++) store(out + g * LANES, sums[g]);
+}
+
+/* out[i] = constant + Σ data · table[index], n×k, for the rows of a CSR chunk; table is d×K, k filled up to whole
+ * registers; `sums` is scratch of K */
+EXPORT void NAME(sparse_scores)(const int32_t *indptr, const int32_t *indices, const REAL *data, int64_t n, int64_t k,
+                                int64_t K, const double *table, const double *constant, double *sums, double *out) {
+    for (int64_t i = 0; i < n; i++) {
+        const int32_t *where_to = indices + indptr[i];
+        const REAL *cells = data + indptr[i];
+        const int64_t size = indptr[i + 1] - indptr[i];
+        for (int64_t c = 0; c < K; c += 4 * LANES) {
+            switch ((K - c) / LANES) {
+                case 1: NAME(sparse_row)(where_to, cells, size, table + c, K, sums + c, 1); break;
+                case 2: NAME(sparse_row)(where_to, cells, size, table + c, K, sums + c, 2); break;
+                case 3: NAME(sparse_row)(where_to, cells, size, table + c, K, sums + c, 3); break;
+                default: NAME(sparse_row)(where_to, cells, size, table + c, K, sums + c, 4);
+            }
+        }
+        for (int64_t c = 0; c < k; c++) out[i * k + c] = constant[c] + sums[c];
     }
 }

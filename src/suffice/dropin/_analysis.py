@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from suffice import compiled
-from suffice._arrays import Array, FloatArray, IntArray
+from suffice._arrays import Array, FloatArray
 from suffice.dropin._common import DensityMixin, in_their_words
 from suffice.dropin._within import Labelled, class_moments, numbers_of, validated, validated_rows
 from suffice.engines import MemoryEngine, Rows
@@ -85,19 +85,6 @@ def quadratic_scores(chunk: Chunk, model: JointModel) -> FloatArray:
         scores = distributions.score(chunk.blocks[0], True)
     scores = scores + (model.log_prior + 0.5 * model.schema.n_columns * _LOG_2PI)
     return np.asarray(scores[:, 1] - scores[:, 0] if len(model.log_prior) == 2 else scores)
-
-
-def best_class(chunk: Chunk, model: JointModel) -> IntArray:
-    """Kernel: the number of the most probable class of each row."""
-    with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is looked into there
-        scores = np.asarray(model.distributions[0].score(chunk.blocks[0], False), dtype=np.float64).T
-    # a class at a time: NumPy's argmax over few classes of many rows takes longer than the scores
-    best, highest = np.zeros(scores.shape[1], dtype=np.intp), scores[0] + model.log_prior[0]
-    for c in range(1, len(scores)):
-        score = scores[c] + model.log_prior[c]
-        best[score > highest] = c
-        np.maximum(highest, score, out=highest)
-    return best
 
 
 def narrowed(chunk: Chunk, params: tuple[Any, Any]) -> NDArray[Any]:
@@ -251,11 +238,6 @@ class Discriminant(DensityMixin):
     def _densities(self) -> JointModel:
         """Return the model for log p(x)."""
         return self._joint()
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the most probable class of each row."""
-        numbers = self._score(best_class, X)
-        return np.asarray(self.classes_[numbers])
 
     def score_samples(self, X: Any) -> FloatArray:
         """Return log p(x) of each row, (n,): small for outliers."""

@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from suffice import learning
-from suffice._arrays import FloatArray, IntArray, as_like, beside, to_numpy
+from suffice._arrays import FloatArray, as_like, beside, to_numpy
 from suffice.engines.base import Chunk
 from suffice.errors import InvalidCellError
 from suffice.explanations import Explanation, compared_classes
@@ -22,6 +22,7 @@ from suffice.joint import (
     log_joint_scores,
     log_odds_terms,
     log_posterior,
+    most_probable,
     posterior,
 )
 from suffice.labels import LabelCoder
@@ -51,14 +52,6 @@ class ListedClasses(LabelCoder):
 def class_scores(chunk: Chunk, model: JointModel) -> FloatArray:
     """Kernel: log p(c) + log p(x | c) less what all classes share, n×k; scikit-learn's joint log-likelihood."""
     return log_joint_scores(chunk, model, common=False)
-
-
-def most_probable(chunk: Chunk, model: JointModel) -> IntArray:
-    """Kernel: the number of the most probable class, (n,); by the prior where every class says x is impossible."""
-    scores = class_scores(chunk, model)
-    best = scores.argmax(axis=1)
-    impossible = np.isneginf(scores[np.arange(len(best)), best])
-    return np.where(impossible, np.argmax(model.log_prior), best) if impossible.any() else best
 
 
 def number_table(X: Any) -> Table | Source:

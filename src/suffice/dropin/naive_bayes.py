@@ -28,7 +28,7 @@ from suffice.dropin._common import (
 )
 from suffice.errors import InvalidCellError
 from suffice.families import Bernoulli, Categorical, Gaussian, Multinomial
-from suffice.families.base import LogParameters, invalid_cell, log_of, observed_cells, without_holes
+from suffice.families.base import Factor, LogParameters, invalid_cell, log_of, observed_cells, without_holes
 from suffice.families.bernoulli import BernoulliDistributions
 from suffice.families.categorical import MISSING, CategoricalDistributions
 from suffice.families.gaussian import GaussianDistributions
@@ -294,7 +294,7 @@ class ComplementDistributions(MultinomialDistributions):
 
     @cached_property
     def _logs(self) -> LogParameters:
-        return LogParameters(np.asfortranarray(self.weights), None)
+        return LogParameters(Factor(self.weights), None)
 
     def log_ratio(self, x: Array, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return x_j (w_aj − w_bj)."""

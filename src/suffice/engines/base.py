@@ -7,7 +7,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeVar
 
@@ -29,11 +29,16 @@ MOST_ROWS = 32_768
 
 @dataclass(frozen=True)
 class Chunk:
-    """A few rows as the kernels see them: one array a block, who belongs to which class, how many came before."""
+    """A few rows as the kernels see them: one array a block, who belongs to which class, how many came before.
+
+    Where `out` is given, it is where the answer will be copied to; a kernel that can writes there at once and returns
+    `out` itself.
+    """
 
     blocks: tuple[Any, ...]
     responsibilities: Responsibilities | None = None
     start: int = 0
+    out: NDArray[Any] | None = None
 
     def __len__(self) -> int:
         return int(self.blocks[0].shape[0])
@@ -50,12 +55,13 @@ class Rows:
     def __len__(self) -> int:
         return int(self.blocks[0].shape[0])
 
-    def chunk(self, start: int, stop: int) -> Chunk:
+    def chunk(self, start: int, stop: int, out: NDArray[Any] | None = None) -> Chunk:
         """Return rows `start` to `stop`."""
         return Chunk(
             tuple(block[start:stop] for block in self.blocks),
             None if self.responsibilities is None else self.responsibilities[start:stop],
             self.start + start,
+            out,
         )
 
     def chunk_rows(self) -> int:
@@ -147,7 +153,8 @@ class Engine(ABC):
         if second is None:  # too little for a pool to be worth its start
             yield self._done(first, work(first, kernel, params))
             return
-        with _ONE_BLAS_THREAD, ThreadPoolExecutor(self.n_threads) as pool:
+        pool = _pool(self.n_threads)
+        with _ONE_BLAS_THREAD:
             waiting: deque[tuple[Task, Future[Any]]] = deque()
             try:
                 for task in _chain(first, second, tasks):
@@ -158,8 +165,8 @@ class Engine(ABC):
                 while waiting:
                     task, future = waiting.popleft()
                     yield self._done(task, future.result())
-            finally:  # an error or an interrupt: what has not begun never will
-                pool.shutdown(wait=True, cancel_futures=True)
+            finally:  # an error or an interrupt: what has not begun never will, what has is waited for
+                wait([future for _, future in waiting if not future.cancel()])
 
     def _done(self, task: Task, result: Any) -> Any:
         if self.progress is not None:
@@ -182,10 +189,11 @@ class Task:
     rows: Rows
     bounds: list[tuple[int, int]]
 
-    def run(self, kernel: Any, params: Any) -> Iterator[Any]:
+    def run(self, kernel: Any, params: Any, out: _Output | None = None) -> Iterator[Any]:
         """Yield what the kernel returns for each chunk; errors say which row of the table."""
         for start, stop in self.bounds:
-            chunk = self.rows.chunk(start, stop)
+            place = None if out is None else out.place(self.rows.start + start, stop - start)
+            chunk = self.rows.chunk(start, stop, place)
             try:
                 yield kernel(chunk, params)
             except InvalidCellError as error:
@@ -207,8 +215,14 @@ class _Output:
         self._lock = threading.Lock()
         self.rows: NDArray[Any] = np.empty(0)
 
+    def place(self, start: int, n_rows: int) -> NDArray[Any] | None:
+        """Return where some rows belong; None before the first are known."""
+        return self.rows[start : start + n_rows] if len(self.rows) else None
+
     def write(self, start: int, part: NDArray[Any]) -> None:
-        """Put `part` where its rows belong."""
+        """Put `part` where its rows belong, unless it is there."""
+        if part.base is self.rows:
+            return
         if len(part) == self._n_rows:
             self.rows = np.ascontiguousarray(part)
             return
@@ -221,7 +235,7 @@ class _Output:
 def _write_chunks(task: Task, kernel: tuple[Any, _Output], params: Any) -> None:
     compute, out = kernel
     starts = (task.rows.start + start for start, _ in task.bounds)
-    for start, part in zip(starts, task.run(compute, params), strict=True):
+    for start, part in zip(starts, task.run(compute, params, out), strict=True):
         out.write(start, part)
 
 
@@ -252,6 +266,19 @@ def threads(n_jobs: int | None) -> int:
     if not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
         raise ValueError(f"n_jobs must be None, a positive number of threads, or negative as in joblib, not {n_jobs!r}")
     return max(1, cores + 1 + int(n_jobs)) if n_jobs < 0 else int(n_jobs)
+
+
+_POOLS: dict[int, ThreadPoolExecutor] = {}
+if hasattr(os, "register_at_fork"):  # threads do not survive a fork
+    os.register_at_fork(after_in_child=_POOLS.clear)
+
+
+def _pool(n_threads: int) -> ThreadPoolExecutor:
+    """Return that many threads, kept from one pass to the next: starting them can take longer than a small pass."""
+    pool = _POOLS.get(n_threads)
+    if pool is None:
+        pool = _POOLS.setdefault(n_threads, ThreadPoolExecutor(n_threads, thread_name_prefix="suffice"))
+    return pool
 
 
 class _OneBlasThread:

@@ -20,7 +20,16 @@ from suffice.estimators.warn import warn_of_incomplete_rows, warn_of_light_rows
 from suffice.explanations import Explanation, compared_classes
 from suffice.families import Categorical, Distributions, Family, Gaussian
 from suffice.families.gaussian import GaussianDistributions
-from suffice.joint import Comparison, JointModel, log_evidence, log_joint, log_odds_terms, log_posterior, posterior
+from suffice.joint import (
+    Comparison,
+    JointModel,
+    log_evidence,
+    log_joint,
+    log_odds_terms,
+    log_posterior,
+    most_probable,
+    posterior,
+)
 from suffice.labels import LabelCoder, as_objects_if_mixed, class_list, sorted_order
 from suffice.linear import boundary_point, linear_form
 from suffice.model_statistics import ModelStatistics
@@ -300,6 +309,9 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of each row: the most probable one, unless a threshold or a cost matrix decides."""
+        if self.threshold is None and self.cost is None:
+            numbers = self._score(most_probable, X)
+            return np.asarray(self.classes_[numbers])
         probabilities = self.predict_proba(X)
         return np.asarray(self.classes_[decide(probabilities, self.classes_, self.threshold, self.cost)])
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -298,10 +299,10 @@ def log_product(x: Array, logs: LogParameters) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class LogParameters:
-    """Logarithms of parameters, k×d, ready for products: −∞ set apart, the classes of a column side by side."""
+    """Logarithms of parameters, k×d, ready for products: −∞ set apart."""
 
-    finite: FloatArray
-    impossible: FloatArray | None
+    finite: Factor
+    impossible: Factor | None
 
     @classmethod
     def of(cls, parameters: FloatArray) -> LogParameters:
@@ -309,17 +310,29 @@ class LogParameters:
         logs = log_of(parameters)
         impossible = np.isneginf(logs)
         if not impossible.any():
-            return cls(np.asfortranarray(logs), None)
-        return cls(np.asfortranarray(np.where(impossible, 0.0, logs)), np.asfortranarray(impossible.astype(np.float64)))
+            return cls(Factor(logs), None)
+        return cls(Factor(np.where(impossible, 0.0, logs)), Factor(impossible.astype(np.float64)))
 
 
-def product(x: Array, parameters: FloatArray, constant: FloatArray | None = None) -> Array:
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """The parameters of a product x @ parametersᵀ, k×d; for sparse rows also with a column's classes side by side."""
+
+    parameters: FloatArray
+
+    @cached_property
+    def side_by_side(self) -> FloatArray:
+        """The transpose as the compiled kernel reads it, d×k and some columns of zeros."""
+        return compiled.whole_registers(self.parameters.T)
+
+
+def product(x: Array, factor: Factor, constant: FloatArray | None = None) -> Array:
     """Return x @ parametersᵀ + constant, n×k, for dense and sparse rows."""
-    if issparse(x):
-        scores = compiled.sparse_scores(x, parameters, constant)
+    if issparse(x) and compiled.library is not None:
+        scores = compiled.sparse_scores(x, factor.side_by_side, len(factor.parameters), constant)
         if scores is not None:
             return scores
-    scores = x @ as_like(parameters, x).T
+    scores = x @ as_like(factor.parameters, x).T
     return scores if constant is None else scores + as_like(constant, scores)
 
 

@@ -14,6 +14,7 @@ from suffice import compiled
 from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, namespace, to_float64
 from suffice.families.base import (
     Distributions,
+    Factor,
     Family,
     LogParameters,
     in_double,
@@ -131,11 +132,11 @@ class BernoulliDistributions(Distributions):
         return log_of(self.probability), log_of(1.0 - self.probability)
 
     @cached_property
-    def _linear(self) -> tuple[FloatArray, FloatArray] | None:
-        """The log-odds (classes of a column side by side) and the normaliser; None where some are infinite."""
+    def _linear(self) -> tuple[Factor, FloatArray] | None:
+        """The log-odds and the normaliser; None where some are infinite."""
         log_yes, log_no = self._logs
         finite = np.isfinite(log_yes).all() and np.isfinite(log_no).all()
-        return (np.asfortranarray(log_yes - log_no), log_no.sum(1)) if finite else None
+        return (Factor(log_yes - log_no), log_no.sum(1)) if finite else None
 
     def score(self, x: Array, common: bool = True) -> Array:
         """Return x·η − A(η), with the normaliser of the observed columns only."""

@@ -245,6 +245,11 @@ class CategoricalDistributions(Distributions):
             tables.append(np.vstack([known, log_unseen, np.zeros(self.n_classes)]))
         return tables
 
+    @cached_property
+    def _joined_tables(self) -> FloatArray:
+        """The tables one below the other, as the compiled kernel reads them."""
+        return compiled.whole_registers(np.concatenate(self._tables))
+
     def _known(self, x: Codes) -> Array:
         """Return the codes, with those beyond the values that were learned as unseen."""
         if (x.sizes <= self.sizes).all():
@@ -256,11 +261,12 @@ class CategoricalDistributions(Distributions):
         """Return Σ_j log p of the cell's value."""
         codes = self._known(x)
         xp = namespace(codes)
-        tables = self._tables
-        scores: Array = compiled.score_codes(codes, tables)
+        scores: Array = None
+        if compiled.library is not None:
+            scores = compiled.score_codes(codes, self.sizes, self._joined_tables, self.n_classes)
         if scores is not None:
             return scores
-        for j, table in enumerate(tables):
+        for j, table in enumerate(self._tables):
             if xp is np:
                 terms = table.take(codes[:, j], axis=0, mode="wrap")
             else:
