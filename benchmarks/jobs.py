@@ -31,7 +31,15 @@ def _posteriors_agree(theirs: Any, ours: Any) -> bool:
 
 
 def _pair(
-    name: str, theirs: Any, ours: Any, X: Any, y: Any, *, fit_flops: float, predict_flops: float
+    name: str,
+    theirs: Any,
+    ours: Any,
+    X: Any,
+    y: Any,
+    *,
+    fit_flops: float,
+    predict_flops: float,
+    predict: str = "predict_proba",
 ) -> Iterator[Job]:
     """Yield the fit and the prediction of two models of the same kind."""
     size = X.data.nbytes if sparse.issparse(X) else X.nbytes
@@ -42,9 +50,9 @@ def _pair(
 
     yield Job(f"{name} fit", lambda: theirs.fit(X, y), lambda: ours.fit(X, y), fitted_alike, size, fit_flops)
     yield Job(
-        f"{name} predict_proba",
-        lambda: theirs.predict_proba(X),
-        lambda: ours.predict_proba(X),
+        f"{name} {predict}",
+        lambda: getattr(theirs, predict)(X),
+        lambda: getattr(ours, predict)(X),
         _posteriors_agree,
         size,
         predict_flops,
@@ -100,6 +108,7 @@ def jobs(scale: float) -> Iterator[Job]:
         y,
         fit_flops=1.0 * n * columns,
         predict_flops=1.0 * n * columns * k,
+        predict="predict",
     )
     del codes
     rows, words, cells, k = int(200_000 * scale), 50_000, int(9_000_000 * scale), 20

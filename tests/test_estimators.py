@@ -306,3 +306,15 @@ def test_a_shared_variance_means_something_for_the_columns_it_is_shared_by():
     variances = [distributions.variance for distributions in together.distributions_]
     assert (variances[0][:, 0] == variances[0][:, 1]).all()
     assert (variances[0][:, 0] != variances[1][:, 0]).all()
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.uint8, ">i8"])
+def test_labels_may_lie_anywhere_in_memory(dtype):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 2)), rng.integers(0, 3, 400)
+    X[:, 0] += y
+    spread = np.zeros((400, 3), dtype=dtype)
+    spread[:, 1] = y
+    expected = NaiveBayes().fit(X, y).predict_proba(X)
+    np.testing.assert_array_equal(NaiveBayes().fit(X, spread[:, 1]).predict_proba(X), expected)
+    np.testing.assert_array_equal(NaiveBayes().fit(X, spread[::-1, 1][::-1]).predict_proba(X), expected)

@@ -42,7 +42,7 @@ def factorize(values: NDArray[Any]) -> Factorized:
     if kind in "biu" and len(values):
         low, high = int(values.min()), int(values.max())
         if high - low < max(1024, 2 * len(values)):
-            offsets = values.astype(np.intp, copy=False)
+            offsets = np.ascontiguousarray(values, dtype=np.intp)
             offsets = offsets - low if low else offsets
             present = np.bincount(offsets, minlength=high - low + 1) > 0
             distinct = (np.flatnonzero(present) + low).astype(values.dtype)

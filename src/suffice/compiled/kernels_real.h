@@ -102,20 +102,25 @@ INLINE void NAME(scatter_tile)(const REAL *z, int64_t n, int64_t D, int64_t i, i
 }
 #endif
 
-/* second (D×D, on and above its diagonal) += zᵀ z for rows of D cells that stay in the cache */
+/* second (D×D, on and above its diagonal) += zᵀ z for rows of D cells that stay in the cache; sums of float are short */
 INLINE void NAME(scatter)(const REAL *z, int64_t n, int64_t D, double *second) {
-    for (int64_t i = 0; i < D; i += HIGH)
-        for (int64_t j = i / WIDE * WIDE; j < D; j += 2 * WIDE)
-            if (j + WIDE < D)
-                NAME(scatter_tile)(z, n, D, i, j, second, 2);
-            else
-                NAME(scatter_tile)(z, n, D, i, j, second, 1);
+    const int64_t most = sizeof(REAL) == sizeof(float) ? 256 : n;
+    for (int64_t r = 0; r < n; r += most) {
+        const int64_t rows = n - r < most ? n - r : most;
+        for (int64_t i = 0; i < D; i += HIGH)
+            for (int64_t j = i / WIDE * WIDE; j < D; j += 2 * WIDE)
+                if (j + WIDE < D)
+                    NAME(scatter_tile)(z + r * D, rows, D, i, j, second, 2);
+                else
+                    NAME(scatter_tile)(z + r * D, rows, D, i, j, second, 1);
+    }
 }
 #undef WIDE
 #undef HIGH
 
 /* Moments about a centre, the first row of its class: count (k), center and first (k×d), and second: D×D for all classes
- * together, or k×D×D where `place` (k + 1) is given as scratch to sort rows by class. D is d filled up to whole registers, z is scratch of `size` rows of D. */
+ * together, or k×D×D where `place` (k + 1) is given as scratch to sort rows by class. D is d filled up to whole
+ * registers, z is scratch of `size` rows of D. */
 EXPORT void NAME(dense_moments)(const REAL *x, int64_t stride, int64_t n, int64_t d, const int64_t *codes,
                                 const double *weight, int64_t k, int64_t *place, int64_t D, int64_t size, REAL *z,
                                 double *count, double *center, double *first, double *second) {

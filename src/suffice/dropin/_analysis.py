@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Self
@@ -12,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from suffice import compiled
 from suffice._arrays import Array, FloatArray
-from suffice.dropin._common import DensityMixin, in_their_words
+from suffice.dropin._common import DensityMixin, in_their_words, narrowed
 from suffice.dropin._within import Labelled, class_moments, numbers_of, validated, validated_rows
 from suffice.engines import MemoryEngine, Rows
 from suffice.engines.base import Chunk
@@ -87,12 +88,6 @@ def quadratic_scores(chunk: Chunk, model: JointModel) -> FloatArray:
     return np.asarray(scores[:, 1] - scores[:, 0] if len(model.log_prior) == 2 else scores)
 
 
-def narrowed(chunk: Chunk, params: tuple[Any, Any]) -> NDArray[Any]:
-    """Kernel: what another kernel returns, in float32."""
-    kernel, inner = params
-    return np.asarray(kernel(chunk, inner).astype(np.float32))
-
-
 # -- what both have ---------------------------------------------------------------------------------------------
 
 
@@ -113,14 +108,17 @@ class Discriminant(DensityMixin):
 
     # what an analysis must give
 
+    @abstractmethod
     def _family(self) -> Gaussian:
-        raise NotImplementedError
+        """Return the family whose statistics the analysis needs."""
 
+    @abstractmethod
     def _require_options(self) -> None:
-        raise NotImplementedError
+        """Raise where the parameters do not go together."""
 
+    @abstractmethod
     def _model_of(self, statistics: ModelStatistics, rows: Labelled | None) -> JointModel:
-        raise NotImplementedError
+        """Return the model of these statistics, and set the attributes that scikit-learn has."""
 
     # learning
 

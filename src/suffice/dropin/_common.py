@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,12 @@ def class_scores(chunk: Chunk, model: JointModel) -> FloatArray:
     return log_joint_scores(chunk, model, common=False)
 
 
+def narrowed(chunk: Chunk, params: tuple[Any, Any]) -> NDArray[Any]:
+    """Kernel: what another kernel returns, in float32."""
+    kernel, inner = params
+    return np.asarray(kernel(chunk, inner).astype(np.float32))
+
+
 def number_table(X: Any) -> Table | Source:
     """Return rows of numbers; objects are converted at once, so that what is no number raises NumPy's error."""
     if isinstance(X, Source):
@@ -94,16 +101,16 @@ def log_shares(prior: Any) -> FloatArray:
         return np.asarray(np.log(np.asarray(prior, dtype=np.float64)))
 
 
-class GenerativeMixin:
+class GenerativeMixin(ABC):
     """Prediction and explanation by a joint model p(x, y), which `_estimate` makes of what was learned."""
 
     classes_: NDArray[Any]
     #: what is estimated; None where the last estimate failed
     _model: JointModel | None
 
+    @abstractmethod
     def _estimate(self) -> JointModel:
         """Return the model of what was learned, and set the attributes that scikit-learn has."""
-        raise NotImplementedError
 
     def _table(self, X: Any) -> Table | Source:
         """Return X as rows that the model's families read."""
@@ -181,9 +188,9 @@ class StatisticsMixin(GenerativeMixin):
     statistics_: ModelStatistics
     n_features_in_: int
 
+    @abstractmethod
     def _schema(self, table: Table) -> Schema:
         """Return which family reads which columns."""
-        raise NotImplementedError
 
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Take the statistics of the rows, and nothing else."""

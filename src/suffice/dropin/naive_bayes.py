@@ -23,6 +23,7 @@ from suffice.dropin._common import (
     class_scores,
     in_kind,
     log_shares,
+    narrowed,
     number_table,
     one_block,
 )
@@ -33,7 +34,7 @@ from suffice.families.bernoulli import BernoulliDistributions
 from suffice.families.categorical import MISSING, CategoricalDistributions
 from suffice.families.gaussian import GaussianDistributions
 from suffice.families.multinomial import MultinomialDistributions
-from suffice.joint import JointModel, log_joint, log_posterior
+from suffice.joint import JointModel, log_joint, log_posterior, posterior
 from suffice.labels import LabelCoder
 from suffice.model_statistics import ModelStatistics
 from suffice.responsibilities import Responsibilities
@@ -164,6 +165,12 @@ class GaussianNB(_NaiveBayes, DensityMixin, theirs.GaussianNB):  # type: ignore[
     def predict_joint_log_proba(self, X: Any) -> Any:
         """Return log p(x, c), n×k."""
         return self._answer(self._score(log_joint, X), X)
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return p(c | x), n×k, columns in the order of `classes_`, in the float type of X."""
+        if isinstance(X, np.ndarray) and X.dtype == np.float32:
+            return self._score(narrowed, X, (posterior, self._joint()))
+        return super().predict_proba(X)
 
     def predict_log_proba(self, X: Any) -> Any:
         """Return log p(c | x), n×k, in the float type of X."""
