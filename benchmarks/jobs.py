@@ -72,7 +72,7 @@ def jobs(scale: float) -> Iterator[Job]:
         dropin.GaussianNB(),
         X,
         y,
-        fit_flops=6.0 * n * d * k,
+        fit_flops=4.0 * n * d,
         predict_flops=4.0 * n * d * k,
     )
     half = n // 2
@@ -84,7 +84,7 @@ def jobs(scale: float) -> Iterator[Job]:
         dropin.LinearDiscriminantAnalysis(),
         X,
         y,
-        fit_flops=2.0 * half * d * (d + 2 * k),
+        fit_flops=1.0 * half * d * (d + 3),
         predict_flops=2.0 * half * d * k,
     )
     yield from _pair(
@@ -93,7 +93,7 @@ def jobs(scale: float) -> Iterator[Job]:
         dropin.QuadraticDiscriminantAnalysis(),
         X,
         y,
-        fit_flops=2.0 * half * d * (d + 2 * k),
+        fit_flops=1.0 * half * d * (d + 3),
         predict_flops=1.0 * half * d * (d + 1) * k,
     )
     del X

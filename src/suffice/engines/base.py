@@ -25,6 +25,8 @@ CHUNK_BYTES = 2_000_000 if compiled.library is None else 8_000_000
 CHUNKS_PER_TASK = 2
 #: rows of a chunk, however narrow they are
 MOST_ROWS = 32_768
+#: chunks that all threads should have to share, unless they would have fewer rows than are worth it
+FEW_CHUNKS, FEWEST_ROWS = 8, 4096
 
 
 @dataclass(frozen=True)
@@ -65,12 +67,13 @@ class Rows:
         )
 
     def chunk_rows(self) -> int:
-        """Return how many rows of these make a chunk that fits the cache.
+        """Return how many rows of these make a chunk that fits the cache; rather more chunks than threads.
 
         Few rows of many classes would cost more to merge than to sum, so a chunk is at least as heavy as its sums.
         """
         width = sum(_bytes_a_row(block) for block in self.blocks)
-        rows = int(np.clip(CHUNK_BYTES // max(width, 1), 256, MOST_ROWS))
+        share = max(len(self) // FEW_CHUNKS, FEWEST_ROWS)
+        rows = int(np.clip(min(CHUNK_BYTES // max(width, 1), share), 256, MOST_ROWS))
         n_classes = 1 if self.responsibilities is None else self.responsibilities.n_classes
         heavy = [
             4 * n_classes * 8.0 * block.shape[1] / _bytes_a_row(block) for block in self.blocks if _is_sparse(block)
