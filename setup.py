@@ -4,6 +4,7 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 FOLDER = "src/suffice/compiled"
+PARTS = ("all", "lanes", "real", "codes", "posterior", "mixture")
 
 
 class BuildKernels(build_ext):
@@ -23,7 +24,7 @@ setup(
         Extension(
             "suffice.compiled.kernels",
             [f"{FOLDER}/kernels.c"],
-            depends=[f"{FOLDER}/kernels_{part}.h" for part in ("all", "lanes", "real", "codes", "posterior")],
+            depends=[f"{FOLDER}/kernels_{part}.h" for part in PARTS],
             optional=True,
         )
     ],

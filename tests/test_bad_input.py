@@ -33,6 +33,10 @@ def says(*parts):
     return re.compile(".*".join(re.escape(part) for part in parts), re.DOTALL)
 
 
+def batch(table=FRAME, labels=Y):
+    return NaiveBayes().partial_fit(table, labels)
+
+
 def fits(data=X, labels=Y, weight=None, **params):
     return NaiveBayes(**params).fit(data, labels, weight)
 
@@ -44,9 +48,10 @@ def fits(data=X, labels=Y, weight=None, **params):
         (lambda: fits(FRAME[:0], []), says("needs rows", "0 sample(s)")),
         (lambda: fits(np.empty((6, 0))), says("0 feature(s)", "minimum of 1")),
         (lambda: fits(labels=["a"] * 6), says("two classes or more", "one class only", "'a'")),
-        (lambda: fits(labels=["a", None, "b", "a", None, "b"]), says("missing", "2 of 6 rows", "row 1", "drop")),
-        (lambda: fits(labels=[0, 1, np.nan, 1, 0, 1]), says("missing", "1 of 6 rows", "row 2")),
-        (lambda: fits(labels=pd.Series(["a", None, "b", "a", "b", "b"])), says("missing", "1 of 6", "row 1")),
+        (lambda: batch(labels=["a", None, "b", "a", None, "b"]), says("missing", "2 of 6 rows", "row 1", "drop")),
+        (lambda: batch(labels=[0, 1, np.nan, 1, 0, 1]), says("missing", "1 of 6 rows", "row 2")),
+        (lambda: batch(labels=pd.Series(["a", None, "b", "a", "b", "b"])), says("missing", "1 of 6", "row 1")),
+        (lambda: fits(labels=[None] * 6), says("every label is missing", "classes=3")),
         (lambda: fits(labels=None), says("requires y to be passed")),
         (lambda: fits(labels=Y[:5]), says("6 rows", "5 labels")),
         (lambda: fits(labels=[0.5, 1.5, 2.5, 0.5, 1, 1]), says("continuous", "0.5", "bin it")),

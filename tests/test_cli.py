@@ -208,7 +208,7 @@ def test_a_failed_prediction_leaves_the_old_file_as_it_was(tmp_path, votes_model
         ("latin.csv", "x,y\ncaf\xe9,1\n".encode("latin-1"), "column 'x' of .* is not UTF-8 text"),
         ("no_target.csv", b"a,b\n1,2\n", "there is no column 'y' in .*; its columns are 'a', 'b'"),
         ("dates.csv", b"x,y\n2020-01-01,a\n2020-01-02,b\n", "column 'x' holds Date, which no family reads"),
-        ("holes.csv", b"x,y\n1,a\n2,\n3,b\n", "every row needs a label"),
+        ("holes.csv", b"x,y\n1,\n2,\n3,\n", "every label is missing"),
         ("header.csv", b"x,y\n", "0 sample"),
         ("only.csv", b"y\na\nb\n", "has no columns left to learn from"),
     ],

@@ -93,7 +93,8 @@ def test_nan_is_missing_in_every_library(library):
     assert model.schema_.categories[0].values == (0.0, 1.0)
     labels = library({"y": [float("nan"), 1.0, 0.0, 1.0] * 10})["y"]
     with pytest.raises(ValueError, match="missing"):
-        NaiveBayes().fit(X, labels)
+        NaiveBayes().partial_fit(X, labels)
+    assert NaiveBayes().fit(X, labels).classes_.tolist() == [0.0, 1.0]
 
 
 def test_labels_are_not_changed():

@@ -183,12 +183,12 @@ def test_prediction_with_holes_uses_the_marginal_gaussian(covariance):
 
 
 @pytest.mark.parametrize("covariance", ["full", "tied"])
-def test_learning_covariances_leaves_incomplete_rows_out_and_says_so(covariance):
+def test_batches_leave_incomplete_rows_out_of_covariances_and_say_so(covariance):
     X, y = load_iris(return_X_y=True)
     holes = X.copy()
     holes[::10, 1] = np.nan
     with pytest.warns(UserWarning, match=r"left out of the covariances of 4 columns: 15 of 150"):
-        model = GenerativeClassifier(covariance=covariance, class_prior="uniform").fit(holes, y)
+        model = GenerativeClassifier(covariance=covariance, class_prior="uniform").partial_fit(holes, y)
     complete = np.arange(150) % 10 != 0
     expected = GenerativeClassifier(covariance=covariance, class_prior="uniform").fit(X[complete], y[complete])
     np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), rtol=1e-9)

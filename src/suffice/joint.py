@@ -14,6 +14,7 @@ from suffice._arrays import Array, FloatArray, IntArray, as_like, to_float64
 from suffice.engines.base import Chunk
 from suffice.errors import InvalidCellError
 from suffice.families import Distributions
+from suffice.responsibilities import PartialLabels, Responsibilities
 from suffice.schema import Block, Schema
 from suffice.statistics import JointStatistics
 
@@ -33,7 +34,7 @@ class JointModel:
 
 def learn(chunk: Chunk, schema: Schema) -> JointStatistics:
     """Kernel: S = Rᵀ φ(x) of one chunk."""
-    assert chunk.responsibilities is not None
+    assert isinstance(chunk.responsibilities, Responsibilities)
     blocks = []
     for block, rows in zip(schema.blocks, chunk.blocks, strict=True):
         try:
@@ -42,6 +43,37 @@ def learn(chunk: Chunk, schema: Schema) -> JointStatistics:
         except InvalidCellError as error:
             raise error.named(block.columns, schema.labels) from None
     return JointStatistics(chunk.responsibilities.totals(), tuple(blocks))
+
+
+@dataclass(frozen=True, eq=False)
+class Expectation:
+    """What one pass of EM gives: the expected statistics, and the log-likelihood of the model that they are under."""
+
+    statistics: JointStatistics
+    log_likelihood: float
+
+    def __add__(self, other: Expectation) -> Expectation:
+        return Expectation(self.statistics + other.statistics, self.log_likelihood + other.log_likelihood)
+
+
+def expect(chunk: Chunk, model: JointModel) -> Expectation:
+    """Kernel: the posterior of the classes of each row, and S = Rᵀ φ(x) under it."""
+    known = chunk.responsibilities
+    assert isinstance(known, PartialLabels)
+    if known.unknown and len(model.distributions) == 1:
+        found = model.distributions[0].mixture_pass(chunk.blocks[0], known.weight, model.log_prior)
+        if found is not None:
+            count, statistics, log_likelihood = found
+            return Expectation(JointStatistics(count, (statistics,)), log_likelihood)
+    posterior, log_likelihood = known.expect(log_joint(chunk, model))
+    blocks = []
+    for block, distributions, rows in model.parts(chunk):
+        try:
+            with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is looked into there
+                blocks.append(distributions.expected_statistics(rows, posterior))
+        except InvalidCellError as error:
+            raise error.named(block.columns, model.schema.labels) from None
+    return Expectation(JointStatistics(posterior.totals(), tuple(blocks)), log_likelihood)
 
 
 def log_joint(chunk: Chunk, model: JointModel) -> FloatArray:

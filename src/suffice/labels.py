@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,9 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice._arrays import FloatArray
-from suffice.factorize import factorize, factorize_series
-from suffice.responsibilities import Labels, Responsibilities, SoftLabels
+from suffice.factorize import Factorized, factorize, factorize_series
+from suffice.responsibilities import Labels, PartialLabels, Responsibilities, SoftLabels
 from suffice.tables import FrameTable, as_table
+
+#: missing labels are an error
+REFUSED = object()
 
 
 class LabelCoder:
@@ -23,23 +27,61 @@ class LabelCoder:
         The classes known so far, in the order of their numbers.
     declared : bool
         Whether they are all there may be, as when the user listed them.
+    missing_label : label, None or "auto"
+        What marks a row without a label, beside None and NaN: a label, nothing else, or −1 among whole numbers of which
+        there are two others at least. By default missing labels are an error.
     """
 
-    def __init__(self, classes: Sequence[Any] | NDArray[Any] | None = None, *, declared: bool = False) -> None:
+    #: whether rows without labels are an error
+    needs_labels = True
+
+    def __init__(
+        self,
+        classes: Sequence[Any] | NDArray[Any] | None = None,
+        *,
+        declared: bool = False,
+        missing_label: Any = REFUSED,
+    ) -> None:
         known = () if classes is None else class_list(as_objects_if_mixed(classes))
         self._numbers: dict[Any, int] = {value: number for number, value in enumerate(known)}
         self._declared = declared
-        #: rows seen so far
+        self._missing_label = missing_label
+        #: rows seen so far, and how many of them had no label
         self.n_rows = 0
+        self.n_missing = 0
         self._dtype: np.dtype[Any] | None = None if classes is None else as_objects_if_mixed(classes).dtype
 
     def encode(self, y: Any, sample_weight: Any, n_rows: int, start: int = 0) -> Responsibilities:
-        """Return who belongs to which class; every complaint names the row."""
+        """Return who belongs to which class; every complaint names the row. Rows without a label weigh nothing."""
         weight = check_weight(sample_weight, n_rows, start)
         self.n_rows += n_rows
         soft = _soft_labels(y)
         if soft is not None:
-            return self._encode_soft(*soft, weight, n_rows, start)
+            matrix = np.nan_to_num(self._soft(*soft, n_rows, start))
+            return SoftLabels(matrix if weight is None else matrix * weight[:, None])
+        codes = self._codes(y, n_rows, start)
+        missing = codes < 0 if n_rows and codes.min() < 0 else None
+        if missing is not None:
+            self.n_missing += int(missing.sum())
+            codes = np.where(missing, 0, codes)
+            weight = np.where(missing, 0.0, 1.0 if weight is None else weight)
+        return Labels(codes, weight, max(len(self._numbers), 1))
+
+    def partial(
+        self, y: Any, sample_weight: Any, n_rows: int, start: int = 0, *, unlabeled_weight: float = 1.0
+    ) -> PartialLabels:
+        """Return what is known of the class of each row; rows without a label count `unlabeled_weight` times."""
+        weight = check_weight(sample_weight, n_rows, start)
+        soft = _soft_labels(y)
+        given = None if soft is None else self._soft(*soft, n_rows, start)
+        codes = None if given is not None else self._codes(y, n_rows, start)
+        if unlabeled_weight != 1.0:
+            missing = np.isnan(given[:, 0]) if given is not None else codes < 0  # type: ignore[operator]
+            weight = np.where(missing, unlabeled_weight, 1.0) * (1.0 if weight is None else weight)
+        return PartialLabels(codes, weight, len(self._numbers), n_rows, given)
+
+    def _codes(self, y: Any, n_rows: int, start: int) -> NDArray[np.intp]:
+        """Return the number of each row's class, −1 where it is missing."""
         series = _as_series(y)
         if series is not None:
             found, n_labels = factorize_series(series), len(series)
@@ -51,19 +93,42 @@ class LabelCoder:
         _require_classes(found.values)
         if n_labels != n_rows:
             raise ValueError(f"there must be one label a row, but X has {n_rows} rows and y has {n_labels} labels")
-        if n_rows and found.codes.min() < 0:
+        if self._missing_label is REFUSED and n_rows and found.codes.min() < 0:
             holes = np.flatnonzero(found.codes < 0)
             raise ValueError(
                 f"every row needs a label, but y is missing (NaN or None) in {len(holes)} of {n_rows} rows (first: row "
                 f"{start + int(holes[0])}); drop these rows"
             )
         counts = np.bincount(found.codes, minlength=len(found.values)) if found.declared else np.ones(len(found.values))
+        absent = self._missing_value(found, start)
         numbers = [
-            self._number(value, found.codes, i, start) if counts[i] else -1 for i, value in enumerate(found.values)
+            self._number(value, found.codes, i, start) if counts[i] and i != absent else -1
+            for i, value in enumerate(found.values)
         ]
-        in_order = numbers == list(range(len(numbers)))
-        codes = found.codes if in_order else np.array(numbers, dtype=np.intp)[found.codes]
-        return Labels(codes, weight, len(self._numbers))
+        if numbers == list(range(len(numbers))):
+            return found.codes
+        return np.array([*numbers, -1], dtype=np.intp)[found.codes]  # the last is what −1 picks
+
+    def _missing_value(self, found: Factorized, start: int) -> int | None:
+        """Return the place of the value that marks a missing label, if there is one."""
+        label = self._missing_label
+        if label is REFUSED or label is None:
+            return None
+        if not (isinstance(label, str) and label == "auto"):
+            return found.values.index(label) if label in found.values else None
+        others = {value for value in (*found.values, *self._numbers) if value != -1}
+        whole = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in found.values)
+        if not whole or -1 not in found.values or -1 in self._numbers or len(others) < 2:
+            return None
+        place = found.values.index(-1)
+        if start == 0:
+            warnings.warn(
+                f"the label -1 in {int((found.codes == place).sum())} rows was read as a missing label; say "
+                f"missing_label=-1 if it is, or missing_label=None if -1 is a class",
+                UserWarning,
+                stacklevel=2,
+            )
+        return place
 
     def _number(self, value: Any, codes: NDArray[np.intp], place: int, start: int) -> int:
         number = self._numbers.get(value)
@@ -77,18 +142,16 @@ class LabelCoder:
             number = self._numbers.setdefault(value, len(self._numbers))
         return number
 
-    def _encode_soft(
-        self,
-        matrix: FloatArray,
-        names: Sequence[Any] | None,
-        weight: FloatArray | None,
-        n_rows: int,
-        start: int,
-    ) -> SoftLabels:
+    def _soft(self, matrix: FloatArray, names: Sequence[Any] | None, n_rows: int, start: int) -> FloatArray:
+        """Return class probabilities in the order of the classes; a row of NaN is a missing label."""
         if len(matrix) != n_rows:
             raise ValueError(f"there must be one label a row, but X has {n_rows} rows and y has {len(matrix)} rows")
-        bad = ~(np.isfinite(matrix) & (matrix >= 0)).all(1)
-        bad |= ~np.isclose(matrix.sum(1), 1.0, atol=1e-6)
+        missing = np.isnan(matrix).all(1) & (self._missing_label is not REFUSED)
+        self.n_missing += int(missing.sum())
+        with np.errstate(invalid="ignore"):
+            bad = ~(np.isfinite(matrix) & (matrix >= 0)).all(1)
+            bad |= ~np.isclose(matrix.sum(1), 1.0, atol=1e-6)
+        bad &= ~missing
         if bad.any():
             row = int(np.flatnonzero(bad)[0])
             raise ValueError(
@@ -107,7 +170,7 @@ class LabelCoder:
             )
         ordered = np.empty_like(matrix)
         ordered[:, [self._numbers[value] for value in columns]] = matrix
-        return SoftLabels(ordered if weight is None else ordered * weight[:, None])
+        return ordered
 
     def _remember(self, dtype: np.dtype[Any] | None) -> None:
         if dtype is not None and (self._dtype is None or self._dtype.kind == dtype.kind):
@@ -121,6 +184,20 @@ class LabelCoder:
     def classes(self) -> NDArray[Any]:
         """Return the classes in the order of their numbers."""
         return as_class_array(list(self._numbers), self._dtype)
+
+
+class NoLabels(LabelCoder):
+    """For models that are told nothing about classes: all rows are of one."""
+
+    needs_labels = False
+
+    def __init__(self) -> None:
+        super().__init__(np.zeros(1, dtype=np.intp), declared=True)
+
+    def encode(self, y: Any, sample_weight: Any, n_rows: int, start: int = 0) -> Labels:
+        """Return the weights of the rows."""
+        self.n_rows += n_rows
+        return Labels(np.zeros(n_rows, dtype=np.intp), check_weight(sample_weight, n_rows, start), 1)
 
 
 def as_class_array(values: Sequence[Any], dtype: np.dtype[Any] | None = None) -> NDArray[Any]:
@@ -201,8 +278,6 @@ def _one_dimensional(y: Any) -> NDArray[Any]:
         raise ValueError("a classifier requires y to be passed, but the target y is None; pass one label a row")
     labels = as_objects_if_mixed(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
-        import warnings
-
         from sklearn.exceptions import DataConversionWarning
 
         warnings.warn(

@@ -12,9 +12,15 @@ from suffice.engines import Engine, MemoryEngine, Rows, StreamEngine
 from suffice.joint import learn
 from suffice.labels import LabelCoder
 from suffice.model_statistics import ModelStatistics, collect
+from suffice.responsibilities import PartialLabels
 from suffice.schema import Encoder, Schema
 from suffice.sources import BATCH_ROWS, Batch, MemorySource, ParquetScan, Source
-from suffice.tables import Table
+from suffice.tables import Table, as_table
+
+
+class NoLabelsError(ValueError):
+    """No row has a label."""
+
 
 Progress = Callable[[int], None] | None
 
@@ -38,7 +44,7 @@ def gather(
     coder : LabelCoder
         Numbers the classes; it learns new ones.
     """
-    source, schema, batches = _open(X, y, sample_weight, schema_of)
+    source, schema, batches = _open(X, y, sample_weight, schema_of, needs_labels=coder.needs_labels)
     encoder = Encoder(schema, grow=True)
 
     def encoded() -> Iterator[Rows]:
@@ -56,13 +62,19 @@ def gather(
     else:
         engine = StreamEngine(encoded, n_jobs, progress)
     joint = engine.reduce(learn, schema)
+    if coder.n_missing == coder.n_rows > 0:
+        raise NoLabelsError(
+            "every label is missing; say how many classes there are (classes=3), or name them, to find them as the "
+            "components of a mixture"
+        )
     if joint.class_count.sum() == 0:
         raise ValueError("at least one row must have a positive weight, but all weights are zero")
-    return collect(coder.classes(), encoder.learned_schema(), joint, declared=coder.declared)
+    keep = coder.n_missing > 0
+    return collect(coder.classes(), encoder.learned_schema(), joint, declared=coder.declared, keep_values=keep)
 
 
 def _open(
-    X: Any, y: Any, sample_weight: Any, schema_of: Callable[[Table], Schema]
+    X: Any, y: Any, sample_weight: Any, schema_of: Callable[[Table], Schema], *, needs_labels: bool
 ) -> tuple[Source, Schema, Iterator[Batch]]:
     """Return where the rows are, their schema, and an iterator over them with their labels and weights."""
     if not isinstance(X, Source):
@@ -77,7 +89,7 @@ def _open(
             "a stream or a scan brings its own labels and weights; pass y and sample_weight inside it "
             "(suffice.scan(..., target=..., weight=...)) and not beside it"
         )
-    if isinstance(X, ParquetScan) and X.target is None:
+    if needs_labels and isinstance(X, ParquetScan) and X.target is None:
         raise ValueError("a classifier needs labels: name their column in suffice.scan(..., target=...)")
     batches = (batch for batch in X.batches() if len(batch[0]))
     first = next(batches, None)
@@ -92,6 +104,39 @@ def _whole(source: Source, schema: Schema) -> bool:
     if not isinstance(source, MemorySource):
         return False
     return len(source.table) <= BATCH_ROWS or (source.is_array and not schema.categories)
+
+
+def passes(
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    schema: Schema,
+    known: Callable[[Any, Any, int, int], PartialLabels],
+    *,
+    n_jobs: int | None = None,
+) -> Engine:
+    """Return an engine for many passes over the rows, under a schema that an earlier pass has learned.
+
+    Tables in memory are encoded once; streams and files are read again in every pass.
+
+    Parameters
+    ----------
+    known : callable
+        Gives what is known of the classes, of labels, weights, the number of rows and that of the rows before.
+    """
+    encoder = Encoder(schema, grow=False)
+    if not isinstance(X, Source):
+        table = as_table(X)
+        return MemoryEngine(Rows(encoder.encode(table), known(y, sample_weight, len(table), 0)), n_jobs)
+
+    def encoded() -> Iterator[Rows]:
+        start = 0
+        for table, labels, weight in X.batches():
+            table.offset = start
+            yield Rows(encoder.encode(table), known(labels, weight, len(table), start), start)
+            start += len(table)
+
+    return StreamEngine(encoded, n_jobs)
 
 
 def _require_rows(n_rows: int, n_columns: int) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice._arrays import FloatArray, IntArray
+from suffice._arrays import FloatArray
 from suffice.families import Categorical, Family, Gaussian
 from suffice.labels import as_class_array, class_list, sorted_order
 from suffice.schema import Block, Categories, Schema
@@ -119,8 +119,13 @@ class ModelStatistics:
         )
 
 
-def collect(classes: NDArray[Any], schema: Schema, joint: JointStatistics, *, declared: bool) -> ModelStatistics:
-    """Return the sums of a pass over the rows with their names, in the order of the classes."""
+def collect(
+    classes: NDArray[Any], schema: Schema, joint: JointStatistics, *, declared: bool, keep_values: bool = False
+) -> ModelStatistics:
+    """Return the sums of a pass over the rows with their names, in the order of the classes.
+
+    Values that only rows without weight have are forgotten unless `keep_values`.
+    """
     k = len(classes)
     joint = joint.with_classes(np.arange(len(joint.class_count)), k)
     blocks = []
@@ -128,6 +133,8 @@ def collect(classes: NDArray[Any], schema: Schema, joint: JointStatistics, *, de
         if isinstance(sums, CategoryCounts):  # values met later than the last chunk was encoded
             sums = sums.with_values([np.arange(size) for size in sums.sizes], schema.sizes(block))
         blocks.append(sums)
+    if keep_values:
+        schema = schema.with_categories({c: replace(known, declared=True) for c, known in schema.categories.items()})
     return _tidy(classes, schema, JointStatistics(joint.class_count, tuple(blocks)), declared)
 
 
@@ -136,7 +143,7 @@ def _tidy(classes: NDArray[Any], schema: Schema, joint: JointStatistics, declare
     weight = joint.class_count
     kept = np.arange(len(classes)) if declared else np.flatnonzero(weight > 0)
     if len(kept) < len(classes):
-        classes, joint = classes[kept], _only(joint, kept)
+        classes, joint = classes[kept], joint.only(kept)
     order = np.array(sorted_order(class_list(classes)), dtype=np.intp)
     positions = np.empty_like(order)
     positions[order] = np.arange(len(order))
@@ -147,16 +154,6 @@ def _tidy(classes: NDArray[Any], schema: Schema, joint: JointStatistics, declare
         blocks.append(_tidy_categories(block, sums, categories) if isinstance(sums, CategoryCounts) else sums)
     schema = schema.with_categories(categories)
     return ModelStatistics(classes, schema, JointStatistics(joint.class_count, tuple(blocks)), declared)
-
-
-def _only(joint: JointStatistics, kept: IntArray) -> JointStatistics:
-    blocks = []
-    for block in joint.blocks:
-        arrays = block.arrays()
-        for name in block.class_fields:
-            arrays[name] = arrays[name][kept]
-        blocks.append(type(block)(**arrays))
-    return JointStatistics(joint.class_count[kept], tuple(blocks))
 
 
 def _tidy_categories(block: Block, sums: CategoryCounts, categories: dict[int, Categories]) -> CategoryCounts:

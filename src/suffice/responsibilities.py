@@ -146,3 +146,69 @@ class SoftLabels(Responsibilities):
         matrix = self.matrix(x)
         for c in range(self.n_classes):
             yield c, x, matrix[:, c]
+
+
+@dataclass
+class PartialLabels:
+    """What is known of the classes of some rows: ``codes[i]`` is the class of row i, −1 where it is missing.
+
+    Given the scores of a model it becomes R: the posterior where the class is missing, the class itself where it is
+    known.
+
+    Parameters
+    ----------
+    codes : array of shape (n,), or None where no class is known
+    weight : array of shape (n,), or None where every row counts once
+    n_classes, n_rows : int
+    given : array of shape (n, k), optional
+        Class probabilities in place of `codes`; a row of NaN is missing.
+    """
+
+    codes: IntArray | None
+    weight: FloatArray | None
+    n_classes: int
+    n_rows: int
+    given: FloatArray | None = None
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def __getitem__(self, rows: slice | IntArray) -> PartialLabels:
+        codes = None if self.codes is None else self.codes[rows]
+        weight = None if self.weight is None else self.weight[rows]
+        n_rows = len(range(self.n_rows)[rows]) if isinstance(rows, slice) else len(rows)
+        return PartialLabels(codes, weight, self.n_classes, n_rows, None if self.given is None else self.given[rows])
+
+    @property
+    def unknown(self) -> bool:
+        """Whether nothing is known of any class."""
+        return self.codes is None and self.given is None
+
+    def expect(self, log_joint: FloatArray) -> tuple[SoftLabels, float]:
+        """Return R given log p(x, c), n×k, and the log-likelihood: Σ log p(x), or log p(x, y) where y is known."""
+        joint = np.array(log_joint.T, order="C")
+        known = np.flatnonzero(self.codes >= 0) if self.codes is not None else np.zeros(0, dtype=np.intp)
+        classes = known if self.codes is None else self.codes[known]
+        own = joint[classes, known]
+        joint[:, known] = -np.inf
+        joint[classes, known] = own
+        largest = joint.max(axis=0)
+        lost = np.isneginf(largest)
+        joint -= np.where(lost, 0.0, largest)
+        np.exp(joint, out=joint)
+        if lost.any():  # impossible under every class: it says nothing about them
+            joint[:, lost] = 1.0
+            joint[:, known[lost[known]]] = 0.0
+            joint[classes, known] = 1.0
+        total = joint.sum(axis=0)
+        evidence = np.where(lost, -np.inf, largest + np.log(total))
+        joint /= total
+        if self.given is not None:
+            known = np.flatnonzero(~np.isnan(self.given[:, 0]))
+            joint[:, known] = self.given[known].T
+            terms = np.where(self.given[known] > 0, self.given[known] * log_joint[known], 0.0)
+            evidence[known] = terms.sum(1)
+        if self.weight is not None:
+            joint *= self.weight
+            evidence = np.where(self.weight > 0, evidence * self.weight, 0.0)
+        return SoftLabels(joint.T), float(evidence.sum())

@@ -79,7 +79,7 @@ class Stream(Source):
     def batches(self) -> Iterator[Batch]:
         """Yield the chunks as tables."""
         chunks = self._chunks() if callable(self._chunks) else self._chunks
-        if self._read and iter(chunks) is chunks:
+        if self._read and not callable(self._chunks) and iter(chunks) is chunks:
             raise ValueError(
                 "this stream was read already, and a generator can be read only once; pass suffice.stream a function "
                 "that returns a fresh generator, or a list"

@@ -31,6 +31,8 @@ class Statistics(ABC):
     kind: ClassVar[str]
     #: the fields whose first axis is the class
     class_fields: ClassVar[tuple[str, ...]]
+    #: the fields that are no sums, but say what the others are sums of
+    fixed_fields: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -69,6 +71,19 @@ class Statistics(ABC):
             moved[name] = np.zeros((n_classes, *values.shape[1:]))
             moved[name][positions] = values
         return type(self)(**moved)
+
+    def only(self, kept: IntArray) -> Self:
+        """Return the sums of some of the classes."""
+        arrays = self.arrays()
+        return type(self)(
+            **{name: arrays[name][kept] if name in self.class_fields else arrays[name] for name in arrays}
+        )
+
+    def times(self, factor: float) -> Self:
+        """Return the sums of the same rows with `factor` times their weight."""
+        arrays = self.arrays()
+        arrays.update({name: arrays[name] * factor for name in arrays if name not in self.fixed_fields})
+        return type(self)(**arrays)
 
     def __add__(self, other: Self) -> Self:
         if type(self) is not type(other):
@@ -142,6 +157,7 @@ class CategoryCounts(Statistics):
     sizes: IntArray
     kind: ClassVar[str] = "categories"
     class_fields: ClassVar[tuple[str, ...]] = ("total",)
+    fixed_fields: ClassVar[tuple[str, ...]] = ("sizes",)
 
     @classmethod
     def empty(cls, n_classes: int, sizes: IntArray) -> CategoryCounts:
@@ -194,6 +210,7 @@ class Moments(Statistics):
     first: FloatArray
     second: FloatArray
     class_fields: ClassVar[tuple[str, ...]] = ("count", "center", "first", "second")
+    fixed_fields: ClassVar[tuple[str, ...]] = ("center",)
     description: ClassVar[str]
 
     @classmethod
@@ -236,6 +253,14 @@ class Moments(Statistics):
         within = np.diagonal(within) if within.ndim == 2 else within
         between = (self.count * (self.mean - self.total_mean()) ** 2).sum(0)
         return _over(within + between, self.count.sum(0))
+
+    def cancels(self) -> bool:
+        """Whether the centre is so far from some class that its variance has lost half its digits."""
+        return bool((self._squares(self.scatter) < 1e-7 * self._squares(self.second)).any())
+
+    def _squares(self, second: FloatArray) -> FloatArray:
+        """Return the sums of squares among second moments."""
+        return np.diagonal(second, axis1=-2, axis2=-1)
 
     def to_layout(self, layout: type[Moments]) -> Moments:
         """Return what `layout` keeps of these moments, or say that it was never kept."""
@@ -296,6 +321,19 @@ class DiagonalMoments(Moments):
         """Return the identity of ``+``: no rows at all."""
         nothing = np.zeros((n_classes, n_columns))
         return cls(nothing, nothing, nothing, nothing)
+
+    def _squares(self, second: FloatArray) -> FloatArray:
+        return second
+
+    def lifted(self, count: FloatArray, layout: type[Moments]) -> Moments:
+        """Return moments in a layout of pairs of columns, as if all were uncorrelated and `count` rows complete.
+
+        It is where to begin when rows have holes.
+        """
+        variance = _over(self.scatter, self.count)
+        second = np.eye(self.n_columns) * (variance * count[:, None])[:, None, :]
+        full = FullMoments(count[:, None], self.mean, np.zeros_like(self.center), second)
+        return full.to_layout(layout)
 
     @property
     def scatter(self) -> FloatArray:
@@ -403,3 +441,11 @@ class JointStatistics:
         class_count = np.zeros(n_classes)
         class_count[positions] = self.class_count
         return JointStatistics(class_count, tuple(block.with_classes(positions, n_classes) for block in self.blocks))
+
+    def only(self, kept: IntArray) -> JointStatistics:
+        """Return the sums of some of the classes."""
+        return JointStatistics(self.class_count[kept], tuple(block.only(kept) for block in self.blocks))
+
+    def times(self, factor: float) -> JointStatistics:
+        """Return the sums of the same rows with `factor` times their weight."""
+        return JointStatistics(self.class_count * factor, tuple(block.times(factor) for block in self.blocks))

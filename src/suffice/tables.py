@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice._arrays import Array, FloatArray, issparse, namespace, to_numpy
+from suffice._arrays import Array, FloatArray, IntArray, issparse, namespace, to_numpy
 from suffice.factorize import Factorized, factorize, factorize_series, is_missing
 
 #: whole numbers below this are used as numbers of values as they are
@@ -226,7 +226,7 @@ class LazyColumns:
         width = self._array.shape[1] if self._columns is None else len(self._columns)
         return (int(self._array.shape[0]), int(width))
 
-    def __getitem__(self, rows: slice) -> Array:
+    def __getitem__(self, rows: slice | IntArray) -> Array:
         part = self._array[rows]
         if self._columns is not None:
             part = part[:, self._columns]

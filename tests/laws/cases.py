@@ -15,6 +15,7 @@ from scipy import stats
 
 from suffice import Bernoulli, Categorical, Family, Gaussian, GenerativeClassifier, Multinomial, Poisson
 from suffice.covariance import STRUCTURES
+from suffice.covariance.posterior_means import PosteriorMean
 from suffice.families.bernoulli import BernoulliDistributions
 from suffice.families.categorical import CategoricalDistributions, Codes
 from suffice.families.gaussian import GaussianDistributions
@@ -245,10 +246,17 @@ class PoissonCase(Case):
         return PoissonDistributions(distributions.rate * np.exp(size * rng.normal(size=distributions.rate.shape)))
 
 
-GAUSSIANS: list[GaussianCase] = [
+#: the structures that average scatters, and of those that iterate one with each layout of moments;
+#: tests/test_covariance.py has what is true of all fourteen
+AVERAGES: list[GaussianCase] = [
     GaussianCase(f"gaussian-{name}", Gaussian(name), learns_holes=structure.diagonal)
     for name, structure in STRUCTURES.items()
+    if isinstance(structure, PosteriorMean)
 ]
+ITERATED: list[GaussianCase] = [
+    GaussianCase(f"gaussian-{name}", Gaussian(name), learns_holes=STRUCTURES[name].diagonal) for name in ("VEI", "VVE")
+]
+GAUSSIANS: list[GaussianCase] = [*AVERAGES, *ITERATED]
 BERNOULLI = BernoulliCase("bernoulli", Bernoulli())
 CATEGORICAL = CategoricalCase("categorical", Categorical())
 MULTINOMIAL = MultinomialCase("multinomial", Multinomial(), learns_holes=False, scores_holes=False)

@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 
 from suffice import NormalInverseWishart
 
-from .cases import GAUSSIANS, each, law, shapes
+from .cases import AVERAGES, GAUSSIANS, each, law, shapes
 
 PRIORS = {"maximum-likelihood": None, "auto": "auto", "unbiased": NormalInverseWishart(0)}
 every_prior = pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
 
 
 def _common_scale_only(case):
-    return "spherical" in case.family.structure.name
+    return "spherical" in case.family.structure.name or case.family.structure.name == "VVE"
 
 
 @each(GAUSSIANS)
@@ -59,7 +59,7 @@ def test_posteriors_of_tables_with_holes_stay(case, shape):
     np.testing.assert_allclose(other.predict_proba(1e-4 * x + 3.0), model.predict_proba(x), rtol=0, atol=1e-7)
 
 
-@each([case for case in GAUSSIANS if not case.learns_holes])
+@each([case for case in AVERAGES if not case.learns_holes])
 @law
 @given(shape=shapes(max_d=3))
 def test_full_and_tied_covariances_do_not_mind_a_change_of_basis(case, shape):

@@ -61,7 +61,8 @@ def fit(
         str,
         typer.Option(
             metavar="STRUCTURE",
-            help="How numbers vary together: diagonal, tied, full, tied-diagonal, spherical or tied-spherical.",
+            help="How numbers vary together: diagonal, tied, full, tied-diagonal, spherical, tied-spherical, or a code "
+            "like VVE.",
         ),
     ] = "diagonal",
     family: Annotated[

@@ -51,19 +51,23 @@ def meter(*, show: bool = True) -> Iterator[Meter]:
 
 
 class Watched(Source):
-    """A source whose rows and missing cells are counted as they go by."""
+    """A source whose rows and missing cells are counted as they go by for the first time."""
 
     def __init__(self, source: Source, meter: Meter) -> None:
         self._source = source
         self._meter = meter
         self.missing_cells = 0
+        self._counted = False
 
     def batches(self) -> Iterator[Batch]:
         """Yield the batches of the source."""
+        first, self._counted = not self._counted, True
         for table, labels, weight in self._source.batches():
-            self.missing_cells += count_missing(native(table))
+            if first:
+                self.missing_cells += count_missing(native(table))
             yield table, labels, weight
-            self._meter.advance(len(table))
+            if first:
+                self._meter.advance(len(table))
 
 
 def native(table: Any) -> Any:

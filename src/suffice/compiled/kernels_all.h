@@ -18,6 +18,28 @@
 #undef REAL
 #undef NAME
 
+#if defined(__GNUC__)
+#define REAL double
+#define EXPONENTIAL(x) exponential(x, -300.0)
+#define FOLD fold
+#define NAME(function) JOIN(function, double, LEVEL)
+#include "kernels_mixture.h"
+#undef REAL
+#undef EXPONENTIAL
+#undef FOLD
+#undef NAME
+
+#define REAL float
+#define EXPONENTIAL(x) short_exponential(x, -40.0f)
+#define FOLD short_fold
+#define NAME(function) JOIN(function, float, LEVEL)
+#include "kernels_mixture.h"
+#undef REAL
+#undef EXPONENTIAL
+#undef FOLD
+#undef NAME
+#endif
+
 #define CODE int64_t
 #define NAME(function) JOIN(function, int64, LEVEL)
 #include "kernels_codes.h"
@@ -43,7 +65,6 @@
 #undef whole_lanes
 #undef POLYNOMIAL
 #undef ROUNDER
-#undef LEAST
 #undef LOG2_HIGH
 #undef LOG2_LOW
 #undef exponential
@@ -51,3 +72,13 @@
 #undef multiply_subtract
 #undef subtract_square
 #undef transpose
+#undef group_size
+#undef BY_SIZE
+#undef short_lanes
+#undef short_whole_lanes
+#undef short_exponential
+#undef logarithm
+#undef fold
+#undef short_fold
+#undef SHORT_POLYNOMIAL
+#undef SHORT_ROUNDER

@@ -16,6 +16,13 @@
 #define subtract_square JOIN(vector, subtract_square_, LEVEL)
 #define divide JOIN(vector, divide_, LEVEL)
 #define transpose JOIN(vector, transpose_, LEVEL)
+#define group_size JOIN(vector, group_size_, LEVEL)
+#define short_lanes JOIN(vector, of_short_rows, LEVEL)
+#define short_whole_lanes JOIN(vector, of_short_whole_rows, LEVEL)
+#define short_exponential JOIN(vector, short_exponential_, LEVEL)
+#define logarithm JOIN(vector, logarithm_, LEVEL)
+#define fold JOIN(vector, fold_, LEVEL)
+#define short_fold JOIN(vector, short_fold_, LEVEL)
 
 #if defined(__GNUC__)
 typedef double lanes __attribute__((vector_size(8 * LANES)));
@@ -59,15 +66,16 @@ INLINE lanes divide(lanes a, lanes b) {
     return a;
 }
 #endif
-/* e^x for x ≤ 0: x = n·log 2 + r with |r| ≤ ½ log 2, and a Taylor polynomial that is exact to the last place there.
- * 1/k! for k = 13 … 0 */
+/* e^x for least < x ≤ 0, and 0 below (least: −708 or more for double, −87 for float): x = n·log 2 + r with
+ * |r| ≤ ½ log 2, and the polynomial of degree 11 that is nearest to e^r there (to
+ * 3e-18), its highest term first */
 #define POLYNOMIAL                                                                                                     \
-    {1.0 / 6227020800.0, 1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0, 1.0 / 40320.0,          \
-     1.0 / 5040.0,       1.0 / 720.0,       1.0 / 120.0,      1.0 / 24.0,      1.0 / 6.0,      0.5,                    \
-     1.0,                1.0}
-/* adding and taking off 1.5·2^52 rounds to a whole number, and leaves it in the low bits in between */
-#define ROUNDER 6755399441055744.0
-#define LEAST -708.0 /* e^x below is 0, or near enough */
+    {2.5110049204818659793e-8,  2.763265472252779189e-7,   2.7557240887229868596e-6,  2.4801485441561312966e-5,        \
+     1.9841269890076402829e-4,  1.3888888952352862866e-3,  8.3333333333195896163e-3,  4.166666666648795252e-2,         \
+     1.666666666666668082e-1,   5.0000000000000184039e-1,  1.0,                       1.0}
+/* adding and taking off 1.5·2^52 + 1023 rounds to a whole number, and leaves n + 1023, the exponent of 2^n, in the low
+ * bits in between */
+#define ROUNDER 6755399441056767.0
 #define LOG2_HIGH 6.93147180369123816490e-01
 #define LOG2_LOW 1.90821492927058770002e-10
 
@@ -77,22 +85,22 @@ INLINE lanes where(whole_lanes mask, lanes a, lanes b) {
     return (lanes)(((whole_lanes)a & mask) | ((whole_lanes)b & ~mask));
 }
 INLINE lanes larger(lanes a, lanes b) { return where(a > b, a, b); }
-INLINE lanes exponential(lanes x) {
+INLINE lanes exponential(lanes x, double least) {
     static const double terms[] = POLYNOMIAL;
-    const whole_lanes small = x <= LEAST;
-    const lanes v = where(small, all(LEAST), x), shifted = v * 1.4426950408889634 + ROUNDER, n = shifted - ROUNDER;
-    const lanes r = (v - n * LOG2_HIGH) - n * LOG2_LOW, power = (lanes)(((whole_lanes)shifted + 1023) << 52);
+    const whole_lanes small = x <= least;
+    const lanes shifted = x * 1.4426950408889634 + ROUNDER, n = shifted - ROUNDER;
+    const lanes r = (x - n * LOG2_HIGH) - n * LOG2_LOW, power = (lanes)((whole_lanes)shifted << 52);
     lanes sum = all(terms[0]);
-    for (int term = 1; term < 14; term++) sum = sum * r + terms[term];
-    return where(small, all(0.0), sum * power);
+    for (int term = 1; term < 12; term++) sum = sum * r + terms[term];
+    return (lanes)((whole_lanes)(sum * power) & ~small);
 }
 #else
 INLINE lanes larger(lanes a, lanes b) {
     for (int i = 0; i < LANES; i++) a.v[i] = a.v[i] > b.v[i] ? a.v[i] : b.v[i];
     return a;
 }
-INLINE lanes exponential(lanes x) {
-    for (int i = 0; i < LANES; i++) x.v[i] = exp(x.v[i]);
+INLINE lanes exponential(lanes x, double least) {
+    for (int i = 0; i < LANES; i++) x.v[i] = x.v[i] <= least ? 0.0 : exp(x.v[i]);
     return x;
 }
 #endif
@@ -104,16 +112,54 @@ INLINE lanes load(const double *p) {
 }
 INLINE void store(double *p, lanes a) { memcpy(p, &a, sizeof a); }
 
-/* Turn LANES rows of LANES into columns: halves change places, then quarters, then neighbours. */
+#if defined(__GNUC__)
+/* log x for x ≥ 1: x = 2^n·m with m between √½ and √2, and log m = 2 artanh t = 2 Σ t^(2i + 1) / (2i + 1) */
+INLINE lanes logarithm(lanes x) {
+    const whole_lanes bits = (whole_lanes)x;
+    const lanes n = (lanes)((bits >> 52) | (whole_lanes)all(4503599627370496.0)) - (4503599627370496.0 + 1023.0);
+    const lanes m = (lanes)((bits & 0xFFFFFFFFFFFFF) | (whole_lanes)all(1.0));
+    const whole_lanes large = m > 1.4142135623730951;
+    const lanes half = where(large, m * 0.5, m), t = (half - 1.0) / (half + 1.0), square = t * t;
+    lanes sum = all(1.0 / 19.0);
+    for (int i = 8; i >= 0; i--) sum = sum * square + 1.0 / (2 * i + 1);
+    return (n + where(large, all(1.0), all(0.0))) * 0.6931471805599453 + 2.0 * t * sum + (x - x);
+}
+
+/* e^x for twice as many floats, with a polynomial of degree 6 (to 2e-9) */
+#define SHORT_POLYNOMIAL                                                                                               \
+    {1.39411189e-3f, 8.37513477e-3f, 4.16663528e-2f, 1.66664154e-1f, 5.00000005e-1f, 1.00000004f, 1.0f}
+#define SHORT_ROUNDER 12583039.0f /* 1.5·2^23 + 127 */
+typedef float short_lanes __attribute__((vector_size(8 * LANES)));
+typedef int32_t short_whole_lanes __attribute__((vector_size(8 * LANES)));
+INLINE short_lanes short_exponential(short_lanes x, float least) {
+    static const float terms[] = SHORT_POLYNOMIAL;
+    const short_whole_lanes small = x <= least;
+    const short_lanes shifted = x * 1.44269504f + SHORT_ROUNDER, n = shifted - SHORT_ROUNDER;
+    const short_lanes r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
+    const short_lanes power = (short_lanes)((short_whole_lanes)shifted << 23);
+    short_lanes sum = terms[0] - (short_lanes){0};
+    for (int term = 1; term < 7; term++) sum = sum * r + terms[term];
+    return (short_lanes)((short_whole_lanes)(sum * power) & ~small);
+}
+#endif
+
+/* Turn LANES rows of LANES into columns: halves change places, then quarters, then neighbours. `fold` adds while it
+ * does so: lane i of the answer is the sum of the lanes of r[i]; of twice as many floats, the sums of either half. */
 #if defined(__GNUC__) && !defined(__clang__)
-#define KEEP_LOW(lane, step) ((lane) & (step) ? LANES + (lane) - (step) : (lane))
-#define KEEP_HIGH(lane, step) ((lane) & (step) ? LANES + (lane) : (lane) + (step))
+#define KEEP_LOW(lane, step, size) ((lane) & (step) ? (size) + (lane) - (step) : (lane))
+#define KEEP_HIGH(lane, step, size) ((lane) & (step) ? (size) + (lane) : (lane) + (step))
+#define TWO(F, i, s, size) F(i, s, size), F(i + 1, s, size)
+#define FOUR(F, i, s, size) TWO(F, i, s, size), TWO(F, i + 2, s, size)
+#define EIGHT(F, i, s, size) FOUR(F, i, s, size), FOUR(F, i + 4, s, size)
 #if LANES == 8
-#define EACH(F, s) {F(0, s), F(1, s), F(2, s), F(3, s), F(4, s), F(5, s), F(6, s), F(7, s)}
+#define EACH(F, s) {EIGHT(F, 0, s, 8)}
+#define SHORT_EACH(F, s) {EIGHT(F, 0, s, 16), EIGHT(F, 8, s, 16)}
 #elif LANES == 4
-#define EACH(F, s) {F(0, s), F(1, s), F(2, s), F(3, s)}
+#define EACH(F, s) {FOUR(F, 0, s, 4)}
+#define SHORT_EACH(F, s) {EIGHT(F, 0, s, 8)}
 #else
-#define EACH(F, s) {F(0, s), F(1, s)}
+#define EACH(F, s) {TWO(F, 0, s, 2)}
+#define SHORT_EACH(F, s) {FOUR(F, 0, s, 4)}
 #endif
 #define SWAP(step)                                                                                                     \
     for (int i = 0; i < LANES; i++)                                                                                    \
@@ -131,10 +177,44 @@ INLINE void transpose(lanes *r) {
 #endif
     SWAP(1)
 }
+#define ADD(whole, EACH, step)                                                                                         \
+    for (int i = 0; i < (step); i++)                                                                                   \
+        r[i] = __builtin_shuffle(r[i], r[i + (step)], (whole)EACH(KEEP_LOW, step)) +                                   \
+               __builtin_shuffle(r[i], r[i + (step)], (whole)EACH(KEEP_HIGH, step));
+INLINE lanes fold(lanes *r) {
+#if LANES == 8
+    ADD(whole_lanes, EACH, 4)
+#endif
+#if LANES >= 4
+    ADD(whole_lanes, EACH, 2)
+#endif
+    ADD(whole_lanes, EACH, 1)
+    return r[0];
+}
+INLINE lanes short_fold(short_lanes *r) {
+#if LANES == 8
+    ADD(short_whole_lanes, SHORT_EACH, 4)
+#endif
+#if LANES >= 4
+    ADD(short_whole_lanes, SHORT_EACH, 2)
+#endif
+    ADD(short_whole_lanes, SHORT_EACH, 1)
+    float halves[2 * LANES];
+    double low[LANES], high[LANES];
+    memcpy(halves, r, sizeof halves);
+    for (int i = 0; i < LANES; i++) low[i] = halves[i];
+    for (int i = 0; i < LANES; i++) high[i] = halves[LANES + i];
+    return load(low) + load(high);
+}
 #undef KEEP_LOW
 #undef KEEP_HIGH
+#undef TWO
+#undef FOUR
+#undef EIGHT
 #undef EACH
+#undef SHORT_EACH
 #undef SWAP
+#undef ADD
 #else
 INLINE void transpose(lanes *r) {
     double *v = (double *)r;
@@ -145,4 +225,47 @@ INLINE void transpose(lanes *r) {
             v[j * LANES + i] = swapped;
         }
 }
+#if defined(__GNUC__)
+INLINE lanes fold(lanes *r) {
+    transpose(r);
+    lanes sum = r[0];
+    for (int i = 1; i < LANES; i++) sum += r[i];
+    return sum;
+}
+INLINE lanes short_fold(short_lanes *r) {
+    double sums[LANES] = {0};
+    for (int i = 0; i < LANES; i++)
+        for (int lane = 0; lane < 2 * LANES; lane++) sums[i] += r[i][lane];
+    return load(sums);
+}
+#endif
+#endif
+
+/* How many of the classes that are left to take together: what fits the registers, in even parts. */
+INLINE int64_t group_size(int64_t left) { return left <= MOST ? left : (left < 2 * MOST ? (left + 1) / 2 : MOST); }
+
+/* Run a group of classes with their number known to the compiler. */
+#if MOST > 5
+#define BY_SIZE(size, RUN)                                                                                             \
+    switch (size) {                                                                                                    \
+        case 10: RUN(10); break;                                                                                       \
+        case 9: RUN(9); break;                                                                                         \
+        case 8: RUN(8); break;                                                                                         \
+        case 7: RUN(7); break;                                                                                         \
+        case 6: RUN(6); break;                                                                                         \
+        case 5: RUN(5); break;                                                                                         \
+        case 4: RUN(4); break;                                                                                         \
+        case 3: RUN(3); break;                                                                                         \
+        case 2: RUN(2); break;                                                                                         \
+        default: RUN(1);                                                                                               \
+    }
+#else
+#define BY_SIZE(size, RUN)                                                                                             \
+    switch (size) {                                                                                                    \
+        case 5: RUN(5); break;                                                                                         \
+        case 4: RUN(4); break;                                                                                         \
+        case 3: RUN(3); break;                                                                                         \
+        case 2: RUN(2); break;                                                                                         \
+        default: RUN(1);                                                                                               \
+    }
 #endif

@@ -41,7 +41,7 @@ EXPORT int NAME(posterior)(const double *scores, int64_t row_stride, int64_t cla
         const lanes most = NAME(load_scores)(scores + i * row_stride, row_stride, class_stride, rows, k, prior, block);
         lanes sum = all(0.0);
         for (int64_t c = 0; c < k; c++) {
-            const lanes e = exponential(subtract(load(block + c * LANES), most));
+            const lanes e = exponential(subtract(load(block + c * LANES), most), -708.0);
             store(block + c * LANES, e);
             sum = add(sum, e);
         }

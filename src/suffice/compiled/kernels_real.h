@@ -145,8 +145,9 @@ EXPORT void NAME(dense_moments)(const REAL *x, int64_t stride, int64_t n, int64_
             for (int64_t j = 0; j < i; j++) second[i * D + j] = second[j * D + i];
 }
 
-/* Transpose up to 2·LANES rows, taken about `origin`, into block[d][2·LANES]; rows that are not there repeat the first. */
-INLINE void NAME(load_block)(const REAL *x, int64_t stride, int64_t rows, int64_t d, const double *origin,
+/* Transpose up to 2·LANES rows, taken about `origin`, into 2·LANES cells of block[d][step]; rows that are not there
+ * repeat the first. */
+INLINE void NAME(load_block)(const REAL *x, int64_t stride, int64_t rows, int64_t d, const double *origin, int64_t step,
                              double *restrict block) {
     const REAL *row[2 * LANES];
     for (int64_t r = 0; r < 2 * LANES; r++) row[r] = x + (r < rows ? r : 0) * stride;
@@ -157,41 +158,12 @@ INLINE void NAME(load_block)(const REAL *x, int64_t stride, int64_t rows, int64_
             lanes square[LANES];
             for (int r = 0; r < LANES; r++) square[r] = subtract(NAME(widen)(row[half * LANES + r] + j), middle);
             transpose(square);
-            for (int r = 0; r < LANES; r++) store(block + ((j + r) * 2 + half) * LANES, square[r]);
+            for (int r = 0; r < LANES; r++) store(block + (j + r) * step + half * LANES, square[r]);
         }
     }
     for (; j < d; j++)
-        for (int64_t r = 0; r < 2 * LANES; r++) block[j * 2 * LANES + r] = row[r][j] - origin[j];
+        for (int64_t r = 0; r < 2 * LANES; r++) block[j * step + r] = row[r][j] - origin[j];
 }
-
-/* How many of the classes that are left to take together: what fits the registers, in even parts. */
-INLINE int64_t NAME(group_size)(int64_t left) { return left <= MOST ? left : (left < 2 * MOST ? (left + 1) / 2 : MOST); }
-
-/* Run a group of classes with their number known to the compiler. */
-#if MOST == 10
-#define BY_SIZE(size, RUN)                                                                                             \
-    switch (size) {                                                                                                    \
-        case 10: RUN(10); break;                                                                                       \
-        case 9: RUN(9); break;                                                                                         \
-        case 8: RUN(8); break;                                                                                         \
-        case 7: RUN(7); break;                                                                                         \
-        case 6: RUN(6); break;                                                                                         \
-        case 5: RUN(5); break;                                                                                         \
-        case 4: RUN(4); break;                                                                                         \
-        case 3: RUN(3); break;                                                                                         \
-        case 2: RUN(2); break;                                                                                         \
-        default: RUN(1);                                                                                               \
-    }
-#else
-#define BY_SIZE(size, RUN)                                                                                             \
-    switch (size) {                                                                                                    \
-        case 5: RUN(5); break;                                                                                         \
-        case 4: RUN(4); break;                                                                                         \
-        case 3: RUN(3); break;                                                                                         \
-        case 2: RUN(2); break;                                                                                         \
-        default: RUN(1);                                                                                               \
-    }
-#endif
 
 /* out[c][i …] = constant_c + sums_c for the classes of a group; out is k×n */
 INLINE void NAME(store_group)(const double *sums, int64_t group, int64_t rows, const double *constant, int64_t n,
@@ -249,9 +221,9 @@ EXPORT void NAME(diagonal_scores)(const REAL *x, int64_t stride, int64_t n, int6
     double sums[MOST * 2 * LANES];
     for (int64_t i = 0; i < n; i += 2 * LANES) {
         const int64_t rows = n - i < 2 * LANES ? n - i : 2 * LANES;
-        NAME(load_block)(x + i * stride, stride, rows, d, origin, block);
+        NAME(load_block)(x + i * stride, stride, rows, d, origin, 2 * LANES, block);
         for (int64_t c = 0; c < k;) {
-            const int64_t group = NAME(group_size)(k - c);
+            const int64_t group = group_size(k - c);
             if (scaled) {
 #define RUN(G) NAME(scaled_group)(block, d, means + c * d, halves + c * d, sums, G)
                 BY_SIZE(group, RUN)
@@ -317,9 +289,9 @@ EXPORT void NAME(quadratic_scores)(const REAL *x, int64_t stride, int64_t n, int
     double sums[MOST * 2 * LANES];
     for (int64_t i = 0; i < n; i += 2 * LANES) {
         const int64_t rows = n - i < 2 * LANES ? n - i : 2 * LANES;
-        NAME(load_block)(x + i * stride, stride, rows, d, origin, block);
+        NAME(load_block)(x + i * stride, stride, rows, d, origin, 2 * LANES, block);
         for (int64_t c = 0; c < k;) {
-            const int64_t group = NAME(group_size)(k - c);
+            const int64_t group = group_size(k - c);
             if (pairs) {
 #define RUN(G) NAME(quadratic_group)(block, d, linear + c, pairs + c, k, sums, G)
                 BY_SIZE(group, RUN)
@@ -334,7 +306,6 @@ EXPORT void NAME(quadratic_scores)(const REAL *x, int64_t stride, int64_t n, int
         }
     }
 }
-#undef BY_SIZE
 
 /* What is wrong with the cells of a sparse chunk, if anything. */
 EXPORT int NAME(inspect)(const REAL *data, int64_t size) {

@@ -17,7 +17,7 @@ from suffice.engines.base import Chunk
 from suffice.errors import InvalidCellError
 from suffice.families import Gaussian
 from suffice.joint import learn
-from suffice.responsibilities import Labels
+from suffice.responsibilities import Labels, Responsibilities
 from suffice.schema import Block, Schema
 from suffice.statistics import FullMoments, JointStatistics, Moments
 from suffice.tables import ArrayTable
@@ -114,7 +114,7 @@ def _delicate(moments: Moments) -> bool:
 def _fourth_moments(chunk: Chunk, scales: tuple[FloatArray, FloatArray, FloatArray, FloatArray]) -> FloatArray:
     """Kernel: Σ r ‖(x − m)/s‖⁴ of each class about its own mean and scale, and last of all rows together, (k + 1,)."""
     means, deviations, mean, deviation = scales
-    assert chunk.responsibilities is not None
+    assert isinstance(chunk.responsibilities, Responsibilities)
     total = np.zeros(len(means) + 1)
     for c, rows, weight in chunk.responsibilities.groups(chunk.blocks[0]):
         for place, center, scale in ((c, means[c], deviations[c]), (-1, mean, deviation)):

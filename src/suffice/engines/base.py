@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from suffice import compiled
 from suffice.errors import InvalidCellError
-from suffice.responsibilities import Responsibilities
+from suffice.responsibilities import PartialLabels, Responsibilities
 
 #: bytes of a chunk: compiled kernels stream through it, so it need only be large enough for what Python does around it
 #: not to count; NumPy's temporaries should stay in a core's cache
@@ -38,7 +38,7 @@ class Chunk:
     """
 
     blocks: tuple[Any, ...]
-    responsibilities: Responsibilities | None = None
+    responsibilities: Responsibilities | PartialLabels | None = None
     start: int = 0
     out: NDArray[Any] | None = None
 
@@ -51,7 +51,7 @@ class Rows:
     """Many rows, to be cut into chunks. `start` counts the rows that came before, for error messages."""
 
     blocks: tuple[Any, ...]
-    responsibilities: Responsibilities | None = None
+    responsibilities: Responsibilities | PartialLabels | None = None
     start: int = 0
 
     def __len__(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -12,9 +12,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from suffice import learning
 from suffice._arrays import FloatArray
+from suffice.components import Components, has_holes
 from suffice.decisions import decide
 from suffice.engines.base import Chunk
 from suffice.errors import EstimateError, NotKeptError
+from suffice.estimators.partly_labelled import (
+    Learned,
+    find_classes,
+    fit_partly_labelled,
+    named_classes,
+    require_classes,
+)
 from suffice.estimators.sampling import sample_table
 from suffice.estimators.warn import warn_of_incomplete_rows, warn_of_light_rows
 from suffice.explanations import Explanation, compared_classes
@@ -51,8 +59,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         Categorical. A mapping overrides columns or groups of columns, by name or place:
         ``{"city": Categorical(), ("height", "weight"): Gaussian("full")}``.
     covariance : str
-        The structure of the automatic Gaussian block: "full", "tied", "diagonal", "tied-diagonal", "spherical" or
-        "tied-spherical".
+        The structure of the automatic Gaussian block: "full", "tied", "diagonal", "tied-diagonal", "spherical",
+        "tied-spherical", or one of the fourteen codes of mclust, like "VVE".
     prior : "auto", None, a number, a Prior or a list of Priors
         "auto" adds a pseudo-count of 1 (Laplace) to discrete families and a weak, data-scaled
         normal–inverse-Wishart to Gaussians, so that no probability is zero and no covariance singular. None is
@@ -67,6 +75,16 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         probability divided by its threshold is predicted.
     cost : array of shape (k, k) or None
         ``cost[i, j]`` is the cost of predicting class j when class i is true; the least expected cost decides.
+    classes : list of labels, a number, or None
+        The classes that there are; a number names them 0, 1, … Needed only where no row has a label: the classes are
+        then the components of a `Mixture`.
+    missing_label : label, None or "auto"
+        What marks a row without a label, beside None and NaN. "auto" is −1, if y holds whole numbers with two others at
+        least. Such rows are learned from by EM.
+    unlabeled_weight : float
+        What a row without a label counts for, against 1 for one with a label.
+    max_iter, tol, random_state, verbose : as in `Mixture`
+        For EM, where labels are missing.
     n_jobs : int or None
         Threads; None is one a core.
 
@@ -81,6 +99,10 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         The estimated distributions, one a block of the schema.
     class_log_prior_, class_prior_ : arrays of shape (k,)
     n_features_in_, feature_names_in_ : as in scikit-learn
+    n_iter_ : int
+        Rounds of EM; 1 where one pass was enough.
+    bound_history_, converged_ : as in `Mixture`
+        Where EM was needed.
 
     Examples
     --------
@@ -96,6 +118,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     schema_: Schema
     classes_: NDArray[Any]
     _estimated: JointModel | None
+    #: the prior of each block, where EM has fixed what it takes from the data
+    _priors: Sequence[PriorSpec] | None = None
 
     def __init__(
         self,
@@ -107,6 +131,13 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         unseen: str = "prior",
         threshold: Any = None,
         cost: Any = None,
+        classes: Any = None,
+        missing_label: Any = "auto",
+        unlabeled_weight: float = 1.0,
+        max_iter: int = 500,
+        tol: float = 1e-6,
+        random_state: Any = None,
+        verbose: bool = False,
         n_jobs: int | None = None,
     ) -> None:
         self.families = families
@@ -116,26 +147,50 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         self.unseen = unseen
         self.threshold = threshold
         self.cost = cost
+        self.classes = classes
+        self.missing_label = missing_label
+        self.unlabeled_weight = unlabeled_weight
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
         self.n_jobs = n_jobs
 
     # -- learning -----------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from labelled rows, in one pass.
+        """Learn from labelled rows in one pass, or by EM where labels are missing, or cells that covariances need.
 
         Parameters
         ----------
         X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
             NaN, None and null mark missing cells.
         y : labels of any type, or an n×k matrix (or data frame) of class probabilities
+            None, NaN and `missing_label` mark rows without a label; so does a row of NaN among probabilities.
         sample_weight : array of shape (n,), optional
         """
         check_prior(self.prior)
-        statistics = self._gather(X, y, sample_weight, LabelCoder(), None)
-        if len(statistics.classes) < 2:
-            (only,) = class_list(statistics.classes)
-            raise ValueError(f"a classifier needs two classes or more, but y holds one class only: {only!r}")
-        return self._adopt(statistics)
+        named = named_classes(self.classes)
+        coder = LabelCoder(named, declared=named is not None, missing_label=self.missing_label)
+        try:
+            statistics = self._gather(X, y, sample_weight, coder, None)
+        except learning.NoLabelsError:
+            if named is None:
+                raise
+            return self._adopt_outcome(find_classes(self, X, sample_weight, named))
+        require_classes(statistics, missing=coder.n_missing > 0)
+        if coder.n_missing == 0 and not has_holes(statistics.joint):
+            return self._adopt(statistics)
+        return self._adopt_outcome(fit_partly_labelled(self, X, y, sample_weight, statistics))
+
+    def _adopt_outcome(self, learned: Learned) -> Self:
+        """Keep what EM found."""
+        self._adopt(learned.statistics, priors=learned.priors)
+        self._estimated = learned.outcome.model
+        self.bound_history_ = learned.outcome.bounds
+        self.n_iter_ = len(learned.outcome.bounds)
+        self.converged_ = learned.outcome.converged
+        return self
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows; any batches give what `fit` gives on all rows together.
@@ -148,14 +203,18 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             if listed is not None:
                 listed = listed[sorted_order(listed.tolist())]
             coder = LabelCoder(listed, declared=classes is not None)
-            return self._adopt(self._gather(X, y, sample_weight, coder, None), later=True)
+            first = self._gather(X, y, sample_weight, coder, None)
+            warn_of_incomplete_rows(first)
+            return self._adopt(first, later=True)
         known = self.statistics_
         if classes is not None and set(as_objects_if_mixed(classes).tolist()) != set(class_list(known.classes)):
             raise ValueError(
                 f"`classes={classes!r}` is not the same as on last call to partial_fit, was: {known.classes!r}"
             )
         coder = LabelCoder(known.classes, declared=known.declared)
-        return self._adopt(known + self._gather(X, y, sample_weight, coder, known.schema), later=True)
+        more = self._gather(X, y, sample_weight, coder, known.schema)
+        warn_of_incomplete_rows(more)
+        return self._adopt(known + more, later=True)
 
     def _gather(self, X: Any, y: Any, sample_weight: Any, coder: LabelCoder, schema: Schema | None) -> ModelStatistics:
         known = [] if schema is None else [schema]
@@ -167,9 +226,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             return known[0]
 
         statistics = learning.gather(X, y, sample_weight, schema_of=schema_of, coder=coder, n_jobs=self.n_jobs)
-        warn_of_incomplete_rows(statistics)
         if self.prior is not None:
-            warn_of_light_rows(statistics, coder.n_rows)
+            warn_of_light_rows(statistics, coder.n_rows - coder.n_missing)
         return statistics
 
     @classmethod
@@ -221,19 +279,22 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             families.append(family)
         return families
 
-    def _adopt(self, statistics: ModelStatistics, *, later: bool = False) -> Self:
+    def _adopt(
+        self, statistics: ModelStatistics, *, later: bool = False, priors: Sequence[PriorSpec] | None = None
+    ) -> Self:
         """Estimate all parameters from statistics; nothing changes if that fails.
 
         With `later`, what rows so far do not determine may be determined by more of them: the estimate is then tried
         again when it is needed.
         """
         try:
-            joint = self._estimate(statistics)
+            joint: JointModel | None = self._components(statistics, priors).estimate(statistics.joint)
         except EstimateError:
             if not later:
                 raise
             joint = None
         self.statistics_ = statistics
+        self._priors = priors
         self.schema_ = statistics.schema
         self.classes_ = statistics.classes.copy()
         self.n_features_in_ = statistics.schema.n_columns
@@ -242,23 +303,21 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         self._estimated = joint
+        self.n_iter_ = 1
         return self
 
-    def _estimate(self, statistics: ModelStatistics) -> JointModel:
-        distributions = []
-        for block, sums in zip(statistics.schema.blocks, statistics.joint.blocks, strict=True):
-            try:
-                distributions.append(block.family.estimate(sums, self.prior))
-            except EstimateError as error:
-                raise error.named(class_list(statistics.classes), block.columns, statistics.schema.labels) from None
-        return JointModel(statistics.schema, self._log_prior(statistics), tuple(distributions))
+    def _components(self, statistics: ModelStatistics, priors: Sequence[PriorSpec] | None = None) -> Components:
+        """Return how statistics like these become a model; `priors` are those of EM, one a block, where it ran."""
+        given = [self.prior] * len(statistics.schema.blocks) if priors is None else priors
+        labels = class_list(statistics.classes)
+        return Components(statistics.schema, given, lambda count: self._log_prior(count, labels), labels)
 
     @property
     def _joint(self) -> JointModel:
         """What is estimated; the place where a model that was never fitted says so."""
         check_is_fitted(self, "statistics_")
         if self._estimated is None:
-            self._estimated = self._estimate(self.statistics_)
+            self._estimated = self._components(self.statistics_, self._priors).estimate(self.statistics_.joint)
         return self._estimated
 
     @property
@@ -276,8 +335,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         """The class probabilities, (k,)."""
         return np.exp(self._joint.log_prior)
 
-    def _log_prior(self, statistics: ModelStatistics) -> FloatArray:
-        count, classes = statistics.class_count, class_list(statistics.classes)
+    def _log_prior(self, count: FloatArray, classes: list[Any]) -> FloatArray:
         given = self.class_prior
         if isinstance(given, PseudoCount):
             share = (count + given.amount) / (count + given.amount).sum()

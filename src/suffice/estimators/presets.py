@@ -45,6 +45,13 @@ class NaiveBayes(GenerativeClassifier):
         unseen: str = "prior",
         threshold: Any = None,
         cost: Any = None,
+        classes: Any = None,
+        missing_label: Any = "auto",
+        unlabeled_weight: float = 1.0,
+        max_iter: int = 500,
+        tol: float = 1e-6,
+        random_state: Any = None,
+        verbose: bool = False,
         n_jobs: int | None = None,
     ) -> None:
         self.families = families
@@ -53,6 +60,13 @@ class NaiveBayes(GenerativeClassifier):
         self.unseen = unseen
         self.threshold = threshold
         self.cost = cost
+        self.classes = classes
+        self.missing_label = missing_label
+        self.unlabeled_weight = unlabeled_weight
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
         self.n_jobs = n_jobs
 
 
@@ -65,7 +79,8 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     Parameters
     ----------
     covariance : str
-        "tied" (LDA), "full" (QDA), "diagonal", "tied-diagonal", "spherical" or "tied-spherical".
+        "tied" (LDA), "full" (QDA), "diagonal", "tied-diagonal", "spherical", "tied-spherical", or one of the
+        fourteen codes of mclust, like "VVE".
 
     The others are those of `GenerativeClassifier`.
 
@@ -96,6 +111,13 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         *,
         threshold: Any = None,
         cost: Any = None,
+        classes: Any = None,
+        missing_label: Any = "auto",
+        unlabeled_weight: float = 1.0,
+        max_iter: int = 500,
+        tol: float = 1e-6,
+        random_state: Any = None,
+        verbose: bool = False,
         n_jobs: int | None = None,
     ) -> None:
         self.covariance = covariance
@@ -103,6 +125,13 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         self.class_prior = class_prior
         self.threshold = threshold
         self.cost = cost
+        self.classes = classes
+        self.missing_label = missing_label
+        self.unlabeled_weight = unlabeled_weight
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
         self.n_jobs = n_jobs
 
     @property

@@ -17,10 +17,10 @@ def warn_of_incomplete_rows(statistics: ModelStatistics) -> None:
             if left_out > 1e-9 * weight:
                 warnings.warn(
                     f"rows with missing cells were left out of the covariances of {len(block.columns)} columns: "
-                    f"{left_out:g} of {weight:g} by weight. Learning a full or tied covariance from them comes later; "
-                    f"covariance='diagonal' uses every cell now. Prediction uses the cells that a row has.",
+                    f"{left_out:g} of {weight:g} by weight. fit uses every cell of them, by EM; batches cannot, unless "
+                    f"covariance='diagonal'. Prediction uses the cells that a row has.",
                     UserWarning,
-                    stacklevel=5,
+                    stacklevel=3,
                 )
 
 

@@ -79,6 +79,24 @@ class Family(ABC):
     def estimate(self, statistics: Any, prior: PriorSpec = "auto") -> Distributions:
         """Return the distributions that the sums and the prior give; ``prior=None`` is maximum likelihood."""
 
+    # -- what EM needs beside --------------------------------------------------------------------------------
+
+    def fixed_prior(self, statistics: Any, prior: PriorSpec) -> PriorSpec:
+        """Return the prior with what it takes from the data set to what these statistics say, once and for all."""
+        return prior
+
+    def prior_of_components(self, overall: Any, prior: PriorSpec, k: int) -> PriorSpec:
+        """Return the prior of k components of a mixture, given the statistics of all rows as one class."""
+        return prior
+
+    def improve(self, statistics: Any, prior: PriorSpec, start: Any) -> Distributions:
+        """Return distributions at least as good as `start`; what has a closed form needs no start."""
+        return self.estimate(statistics, prior)
+
+    @abstractmethod
+    def log_prior(self, distributions: Any, statistics: Any, prior: PriorSpec) -> float:
+        """Return the log-density, less constants, of the prior whose mode `estimate` finds; 0 without a prior."""
+
     def fit(self, x: ArrayLike, sample_weight: ArrayLike | None = None, *, prior: PriorSpec = None) -> Distribution:
         """Return the one distribution that fits the rows of `x`, by maximum likelihood unless a prior is given."""
         from suffice.labels import check_weight
@@ -139,9 +157,37 @@ class Distributions(ABC):
     def score(self, x: Array, common: bool = True) -> Array:
         """Return log p(x | c), n×k; ``common=False`` may leave out what is the same for every class."""
 
+    @property
+    @abstractmethod
+    def n_parameters(self) -> int:
+        """How many numbers are free."""
+
+    def expected_statistics(self, x: Array, responsibilities: Responsibilities) -> Any:
+        """Return the statistics of rows, with the expectation under these distributions for what is missing.
+
+        Where columns are independent given the class, a missing cell adds nothing.
+        """
+        return self.family.statistics(x, responsibilities)
+
+    def mixture_pass(
+        self, x: Any, weight: FloatArray | None, log_shares: FloatArray
+    ) -> tuple[FloatArray, Any, float] | None:
+        """Return one round of EM over rows of this block alone, where that is faster than scoring and then learning.
+
+        It is the weight of each class, the statistics, and the log-likelihood; None where there is no such way.
+        """
+        return None
+
     @abstractmethod
     def sample(self, classes: IntArray, rng: np.random.Generator) -> FloatArray:
         """Return one row drawn from each of the given classes."""
+
+    @abstractmethod
+    def standardised(self, x: Any) -> Any:
+        """Return rows in units in which all columns of the first class count alike, n×p, for distances between them.
+
+        A missing cell is at the mean; sparse rows stay sparse.
+        """
 
     @abstractmethod
     def log_ratio(self, x: Array, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -286,6 +332,15 @@ def without_holes(x: Array, observed: Array | None) -> Array:
         return x
     xp = namespace(x)
     return xp.where(observed, x, xp.zeros_like(x))
+
+
+def scaled_rows(x: Array, mean: FloatArray, deviation: FloatArray) -> Array:
+    """Return (x − mean) / deviation with 0 for missing cells; sparse rows are only divided, and stay sparse."""
+    divisor = np.where(deviation > 0, deviation, 1.0)
+    if issparse(x):
+        return x.multiply(1.0 / divisor).tocsr()
+    rows = (to_float64(x) - mean) / divisor
+    return np.where(np.isnan(rows), 0.0, rows)
 
 
 def log_product(x: Array, logs: LogParameters) -> Array:

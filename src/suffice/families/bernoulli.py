@@ -24,6 +24,7 @@ from suffice.families.base import (
     observed_cells,
     product,
     require_rows,
+    scaled_rows,
     weighted_counts,
     without_holes,
 )
@@ -102,6 +103,12 @@ class Bernoulli(Family):
             require_rows(statistics.count)
         return BernoulliDistributions((statistics.total + alpha) / (statistics.count + 2.0 * alpha))
 
+    def log_prior(self, distributions: BernoulliDistributions, statistics: Sums, prior: PriorSpec) -> float:
+        """Return α Σ log p(1 − p): a Beta prior."""
+        pseudo = resolve_prior(prior, PseudoCount, PseudoCount(1.0))
+        p = distributions.probability
+        return 0.0 if pseudo is None else pseudo.amount * float((log_of(p) + log_of(1.0 - p)).sum())
+
 
 @dataclass(frozen=True, eq=False)
 class BernoulliDistributions(Distributions):
@@ -126,6 +133,11 @@ class BernoulliDistributions(Distributions):
     def mean(self) -> FloatArray:
         """Return p, k×d."""
         return self.probability
+
+    @property
+    def n_parameters(self) -> int:
+        """One probability a column and class."""
+        return self.probability.size
 
     @cached_property
     def _logs(self) -> tuple[FloatArray, FloatArray]:
@@ -160,6 +172,11 @@ class BernoulliDistributions(Distributions):
         """Return zeros and ones."""
         p = self.probability[classes]
         return (rng.random(p.shape) < p).astype(np.float64)
+
+    def standardised(self, x: Array) -> Array:
+        """Return (x − p) / √(p(1 − p))."""
+        p = self.probability[:1]
+        return scaled_rows(x, p, np.sqrt(p * (1.0 - p)))
 
     def log_ratio(self, x: Array, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return log p(x_j | a) / p(x_j | b)."""

@@ -167,6 +167,11 @@ class Categorical(Family):
         sizes = np.asarray(statistics.sizes)
         return CategoricalDistributions(probability, sizes, unseen_mass, self.of_sizes(sizes))
 
+    def log_prior(self, distributions: CategoricalDistributions, statistics: CategoryCounts, prior: PriorSpec) -> float:
+        """Return α Σ log p: a Dirichlet prior for each column."""
+        pseudo = resolve_prior(prior, PseudoCount, PseudoCount(1.0))
+        return 0.0 if pseudo is None else pseudo.amount * float(log_of(distributions.probability).sum())
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Categorical) and self.unseen == other.unseen
 
@@ -234,6 +239,11 @@ class CategoricalDistributions(Distributions):
         """Return the indicators' mean, which is p."""
         return self.probability
 
+    @property
+    def n_parameters(self) -> int:
+        """The probabilities of a column and class sum to 1."""
+        return self.n_classes * int(np.maximum(self.sizes - 1, 0).sum())
+
     @cached_property
     def _tables(self) -> list[FloatArray]:
         """Return for each column the log-probabilities, values×k, then a row for UNSEEN (-2) and for MISSING (-1)."""
@@ -285,6 +295,18 @@ class CategoricalDistributions(Distributions):
             cumulated = np.cumsum(self.probability[:, column], axis=1)
             drawn = rng.random(len(classes))[:, None] * cumulated[classes, -1:]
             rows[:, j] = (drawn >= cumulated[classes]).sum(1)
+        return rows
+
+    def standardised(self, x: Codes) -> FloatArray:
+        """Return the indicators of the values, with a variance of 1 in all a column."""
+        codes = to_numpy(self._known(x))
+        rows = np.zeros((len(codes), int(self.sizes.sum())))
+        for j, column in enumerate(self._columns()):
+            p = self.probability[0, column]
+            there = np.flatnonzero(codes[:, j] >= 0)
+            rows[:, column] = np.where((codes[:, j] >= 0)[:, None], -p, 0.0)
+            rows[there, column.start + codes[there, j]] += 1.0
+            rows[:, column] /= np.sqrt(max(float((p * (1.0 - p)).sum()), np.finfo(float).tiny))
         return rows
 
     def log_ratio(self, x: Codes, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:

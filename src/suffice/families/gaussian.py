@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, namespace, to_float64
 from suffice.covariance import Covariance, as_structure, prior_mean
@@ -16,13 +15,15 @@ from suffice.families.base import (
     Family,
     observed_cells,
     require_rows,
+    scaled_rows,
     without_holes,
 )
+from suffice.families.holes import Conditioned, Holes, expected_moments, patterns_of
 from suffice.families.moments import diagonal_moments, full_moments, tied_moments
 from suffice.families.quadratic import DenseForm, DiagonalForm, QuadraticForm, SharedForm
 from suffice.priors import NormalInverseWishart, PriorSpec, resolve_prior
 from suffice.responsibilities import Responsibilities
-from suffice.statistics import DiagonalMoments, Moments, TiedMoments
+from suffice.statistics import DiagonalMoments, FullMoments, Moments, TiedMoments
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
 
@@ -35,7 +36,8 @@ class Gaussian(Family):
     Parameters
     ----------
     covariance : str
-        "full", "tied" (all classes share it), "diagonal", "tied-diagonal", "spherical" or "tied-spherical".
+        "full", "tied" (all classes share it), "diagonal", "tied-diagonal", "spherical", "tied-spherical", or three
+        letters for volume, shape and orientation as in mclust, like "VVE"; see `suffice.covariance`.
 
     Examples
     --------
@@ -134,7 +136,13 @@ class Gaussian(Family):
 
     def estimate(self, statistics: Moments, prior: PriorSpec = "auto") -> GaussianDistributions:
         """Return means and covariances: Σ(x)/n and S/n for ``prior=None``, else the posterior means."""
-        belief = resolve_prior(prior, NormalInverseWishart, NormalInverseWishart())
+        return self.improve(statistics, prior, None)
+
+    def improve(
+        self, statistics: Moments, prior: PriorSpec, start: GaussianDistributions | None
+    ) -> GaussianDistributions:
+        """Return means and covariances; structures without a closed form go on from the covariances of `start`."""
+        belief = self._belief(prior)
         if not np.isfinite(statistics.second).all():
             raise ValueError("the squares of the numbers are too large for float64; rescale the columns")
         mean, count = statistics.mean, statistics.count
@@ -145,7 +153,37 @@ class Gaussian(Family):
             kappa = belief.mean_count
             share = np.divide(kappa, kappa + count, out=np.ones_like(count), where=kappa + count > 0)
             mean = mean + share * (center - mean)
-        return GaussianDistributions(self, mean, self.structure.estimate(statistics, belief))
+        compact = self.structure.estimate(statistics, belief, None if start is None else start.compact)
+        return GaussianDistributions(self, mean, compact)
+
+    def _belief(self, prior: PriorSpec) -> NormalInverseWishart | None:
+        return resolve_prior(prior, NormalInverseWishart, NormalInverseWishart())
+
+    def fixed_prior(self, statistics: Moments, prior: PriorSpec) -> PriorSpec:
+        """Return the prior with its automatic parts as numbers."""
+        belief = self._belief(prior)
+        return None if belief is None else self.structure.resolve(statistics, belief)
+
+    def prior_of_components(self, overall: Moments, prior: PriorSpec, k: int) -> PriorSpec:
+        """Return the prior of k components of which nothing is known but the variances of all rows together.
+
+        Its covariance is diagonal, with these variances over k^(2/d): the volume of all rows shared among k. The mode
+        of the posterior is taken, so that the bound of EM cannot fall.
+        """
+        belief = self._belief(prior)
+        if belief is None:
+            return None
+        fixed = self.structure.resolve(overall, belief)
+        scatter = np.asarray(fixed.scatter)
+        if belief.scatter is None:
+            variance = np.diagonal(scatter) if scatter.ndim == 2 else scatter
+            scatter = variance / k ** (2.0 / len(variance))
+        return replace(fixed, scatter=scatter, freedom=0.0)
+
+    def log_prior(self, distributions: GaussianDistributions, statistics: Moments, prior: PriorSpec) -> float:
+        """Return the log-density of the normal–inverse-Wishart prior."""
+        k, d = distributions.means.shape
+        return self.structure.log_prior(distributions.compact, self._belief(prior), k, d, distributions.means)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,6 +205,11 @@ class GaussianDistributions(Distributions):
     def n_classes(self) -> int:
         """How many classes there are."""
         return len(self.means)
+
+    @property
+    def n_parameters(self) -> int:
+        """The means, and what the structure leaves free of the covariances."""
+        return self.means.size + self.family.structure.n_parameters(*self.means.shape)
 
     @property
     def variance(self) -> FloatArray:
@@ -218,11 +261,69 @@ class GaussianDistributions(Distributions):
 
     def _score_by_pattern(self, x: Array, observed: Array) -> Array:
         """Score rows with holes: each pattern of holes by its marginal Gaussian, never an imputed value."""
-        rows, there = to_float64(x), to_float64(observed) > 0
-        scores = np.zeros((len(rows), self.n_classes))
-        for members, columns in _patterns(there):
-            scores[members] = self.marginal(columns).form.score(rows[np.ix_(members, columns)], True)
-        return as_like(scores, x)
+        holes = Holes(to_float64(x), to_float64(observed) > 0)
+        scores = [holes.log_density(self._conditioned(holes, c)) for c in range(self.n_classes)]
+        return as_like(np.stack(scores, axis=1), x)
+
+    def _conditioned(self, holes: Holes, c: int) -> Conditioned:
+        return holes.condition(self.means[c], self.compact[min(c, len(self.compact) - 1)], self.form.whitener_of(c))
+
+    def expected_statistics(self, x: Array, responsibilities: Responsibilities) -> Moments:
+        """Return the moments of the rows, with the conditional expectation of missing cells and of their squares."""
+        if self.family.columnwise or issparse(x):
+            return self.family.statistics(x, responsibilities)
+        observed = observed_cells(x)
+        if observed is None:
+            return self.family.statistics(x, responsibilities)
+        there = np.asarray(to_float64(observed) > 0)
+        complete = np.asarray(there.all(axis=1))
+        total = self.family.statistics(x[complete], responsibilities[complete])
+        holes = Holes(to_float64(x)[~complete], there[~complete])
+        weights = to_float64(responsibilities[~complete].matrix(np.empty(0)))
+        parts = [
+            expected_moments(self._conditioned(holes, c), weights[:, c], self.means[c]) for c in range(self.n_classes)
+        ]
+        arrays = [part.arrays() for part in parts]
+        expected = FullMoments(**{name: np.concatenate([part[name] for part in arrays]) for name in arrays[0]})
+        return total + expected.to_layout(self.family.structure.layout)
+
+    def mixture_pass(
+        self, x: Array, weight: FloatArray | None, log_shares: FloatArray
+    ) -> tuple[FloatArray, Moments, float] | None:
+        """Return the weights of the classes, their moments and the log-likelihood in one pass over complete rows.
+
+        None where there are holes, where the kernels are not built, or where a class is so far from the others that its
+        covariance about their common origin would lose digits.
+        """
+        found = self.form.mixture_pass(x, weight, log_shares)
+        if found is None:
+            return None
+        k, d = self.means.shape
+        center = np.broadcast_to(found.origin, (k, d))
+        layout = self.family.structure.layout
+        if layout is DiagonalMoments:
+            count = np.broadcast_to(found.count[:, None], (k, d))
+            moments: Moments = DiagonalMoments(count, center, found.first, found.second)
+        elif found.second.ndim == 2:
+            moments = TiedMoments(found.count[:, None], center, found.first, found.second)
+        else:
+            full = FullMoments(found.count[:, None], center, found.first, found.second)
+            moments = full.to_layout(layout)
+        return None if moments.cancels() else (found.count, moments, found.log_likelihood)
+
+    def expected_rows(self, x: Array, shares: FloatArray) -> FloatArray:
+        """Return rows with their missing cells filled in: the mean over the classes, by their shares, n×k."""
+        rows = to_float64(x.toarray() if issparse(x) else x)
+        there = ~np.isnan(rows)
+        if self.family.columnwise:
+            return np.where(there, rows, shares @ self.means)
+        filled, some = rows.copy(), np.flatnonzero(~there.all(1))
+        holes = Holes(rows[some], there[some])
+        expected = np.zeros((len(some), rows.shape[1]))
+        for c in range(self.n_classes):
+            expected += shares[some, c, None] * (self.means[c] + self._conditioned(holes, c).deviation)
+        filled[some] = np.where(there[some], rows[some], expected)
+        return filled
 
     def marginal(self, columns: IntArray) -> GaussianDistributions:
         """Return the distribution of some of the columns: their means and covariances."""
@@ -238,15 +339,20 @@ class GaussianDistributions(Distributions):
         observed = observed_cells(rows)
         if observed is None or self.family.columnwise:
             return self.form.squared_distance(without_holes(rows, observed), observed)
-        squared = np.zeros((len(rows), self.n_classes))
-        for members, columns in _patterns(to_float64(observed) > 0):
-            squared[members] = self.marginal(columns).form.squared_distance(rows[np.ix_(members, columns)], None)
-        return squared
+        holes = Holes(rows, to_float64(observed) > 0)
+        return np.stack([self._conditioned(holes, c).squared for c in range(self.n_classes)], axis=1)
 
     def sample(self, classes: IntArray, rng: np.random.Generator) -> FloatArray:
         """Return μ + L z with L the Cholesky factor and z standard normal."""
         z = rng.standard_normal((len(classes), self.means.shape[1]))
         return self.means[classes] + self.form.colour(z, classes)
+
+    def standardised(self, x: Array) -> Array:
+        """Return L⁻¹(x − μ)."""
+        if issparse(x):
+            return scaled_rows(x, self.means[:1], np.sqrt(self.variance[:1]))
+        rows = to_float64(x) - self.means[0]
+        return np.where(np.isnan(rows), 0.0, rows) @ self.form.whitener_of(0).T
 
     def log_ratio(self, x: Array, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return what each column adds to the log-ratio; see the quadratic form for how it is split."""
@@ -256,15 +362,9 @@ class GaussianDistributions(Distributions):
             terms, left = self.form.log_ratio(without_holes(rows, observed), a, b)
             return (terms if observed is None else np.where(observed, terms, 0.0)), left
         terms, left = np.zeros_like(rows), np.zeros(len(rows))
-        for members, columns in _patterns(to_float64(observed) > 0):
-            part = self.marginal(columns).form.log_ratio(rows[np.ix_(members, columns)], a[members], b[members])
-            terms[np.ix_(members, columns)], left[members] = part
+        for pattern in patterns_of(to_float64(observed) > 0):
+            members, columns = pattern.rows, pattern.there
+            if len(columns):
+                part = self.marginal(columns).form.log_ratio(rows[np.ix_(members, columns)], a[members], b[members])
+                terms[np.ix_(members, columns)], left[members] = part
         return terms, left
-
-
-def _patterns(observed: NDArray[np.bool_]) -> Iterator[tuple[IntArray, IntArray]]:
-    """Yield for each pattern of holes its rows and the columns they have; rows without any cell are left out."""
-    patterns, which = np.unique(observed, axis=0, return_inverse=True)
-    for number, pattern in enumerate(patterns):
-        if pattern.any():
-            yield np.flatnonzero(which.ravel() == number), np.flatnonzero(pattern)

@@ -78,7 +78,7 @@ def diagonal_moments(x: Array, responsibilities: Responsibilities) -> DiagonalMo
     z = without_holes(z, observed)
     first, second = responsibilities.sums(z), responsibilities.sums(z * z)
     moments = DiagonalMoments(count, center, first, second)
-    if responsibilities.rows_of(means, x) is None and _cancels(moments):
+    if responsibilities.rows_of(means, x) is None and moments.cancels():
         return _diagonal_moments_by_class(x, observed, means, count, responsibilities)
     return moments
 
@@ -90,11 +90,6 @@ def _compiled_diagonal_moments(x: Array, labels: Labels) -> DiagonalMoments | No
         return None
     count, center, first, second = found
     return DiagonalMoments(np.repeat(count[:, None], x.shape[1], axis=1), center, first, second)
-
-
-def _cancels(moments: DiagonalMoments) -> bool:
-    """Whether the common centre is so far from a class that its variance has lost half its digits."""
-    return bool((moments.scatter < 1e-7 * moments.second).any())
 
 
 def _diagonal_moments_by_class(

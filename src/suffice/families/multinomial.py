@@ -105,6 +105,11 @@ class Multinomial(Family):
         rows = np.maximum(statistics.count[:, 0], np.finfo(float).tiny)
         return MultinomialDistributions(smoothed / smoothed.sum(1, keepdims=True), total.sum(1) / rows)
 
+    def log_prior(self, distributions: MultinomialDistributions, statistics: Sums, prior: PriorSpec) -> float:
+        """Return α Σ log p: a Dirichlet prior."""
+        pseudo = resolve_prior(prior, PseudoCount, PseudoCount(1.0))
+        return 0.0 if pseudo is None else pseudo.amount * float(log_of(distributions.probability).sum())
+
 
 @dataclass(frozen=True, eq=False)
 class MultinomialDistributions(Distributions):
@@ -118,6 +123,11 @@ class MultinomialDistributions(Distributions):
     def n_classes(self) -> int:
         """How many classes there are."""
         return len(self.probability)
+
+    @property
+    def n_parameters(self) -> int:
+        """The probabilities of a class sum to 1."""
+        return len(self.probability) * (self.probability.shape[1] - 1)
 
     @cached_property
     def _logs(self) -> LogParameters:
@@ -146,6 +156,12 @@ class MultinomialDistributions(Distributions):
         """Return bags whose sizes are Poisson with the mean size of their class."""
         sizes = rng.poisson(self.mean_size[classes])
         return rng.multinomial(sizes, self.probability[classes]).astype(np.float64)
+
+    def standardised(self, x: Array) -> Array:
+        """Return the bags as directions, x / ‖x‖."""
+        squares = x.multiply(x).sum(axis=1) if issparse(x) else (to_float64(x) ** 2).sum(1)
+        length = np.sqrt(np.maximum(np.asarray(squares).ravel(), np.finfo(float).tiny))
+        return x.multiply(1.0 / length[:, None]).tocsr() if issparse(x) else to_float64(x) / length[:, None]
 
     def log_ratio(self, x: Array, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return x_j (log p_aj − log p_bj)."""

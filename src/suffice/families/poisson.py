@@ -21,6 +21,7 @@ from suffice.families.base import (
     observed_cells,
     require_not_negative,
     require_rows,
+    scaled_rows,
     weighted_counts,
     without_holes,
 )
@@ -82,8 +83,18 @@ class Poisson(Family):
         if pseudo is None:
             require_rows(count)
             return PoissonDistributions(total / count)
-        overall = (total.sum(0) + 0.5) / (count.sum(0) + 1.0)
-        return PoissonDistributions((total + pseudo.amount * overall) / (count + pseudo.amount))
+        return PoissonDistributions((total + pseudo.amount * _overall(statistics)) / (count + pseudo.amount))
+
+    def log_prior(self, distributions: PoissonDistributions, statistics: Sums, prior: PriorSpec) -> float:
+        """Return α Σ (m log λ − λ): a Gamma prior."""
+        pseudo = resolve_prior(prior, PseudoCount, PseudoCount(1.0))
+        rate = distributions.rate
+        return 0.0 if pseudo is None else pseudo.amount * float((_overall(statistics) * log_of(rate) - rate).sum())
+
+
+def _overall(statistics: Sums) -> FloatArray:
+    """Return the smoothed mean of each column over all classes."""
+    return (statistics.total.sum(0) + 0.5) / (statistics.count.sum(0) + 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +108,11 @@ class PoissonDistributions(Distributions):
     def n_classes(self) -> int:
         """How many classes there are."""
         return len(self.rate)
+
+    @property
+    def n_parameters(self) -> int:
+        """One rate a column and class."""
+        return self.rate.size
 
     @cached_property
     def _logs(self) -> LogParameters:
@@ -131,6 +147,10 @@ class PoissonDistributions(Distributions):
     def sample(self, classes: IntArray, rng: np.random.Generator) -> FloatArray:
         """Return counts."""
         return rng.poisson(self.rate[classes]).astype(np.float64)
+
+    def standardised(self, x: Array) -> Array:
+        """Return (x − λ) / √λ."""
+        return scaled_rows(x, self.rate[:1], np.sqrt(self.rate[:1]))
 
     def log_ratio(self, x: Array, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return x_j (log λ_aj − log λ_bj) − (λ_aj − λ_bj)."""

@@ -27,8 +27,21 @@ _TOLERATED = {"float64": 1e-10, "float32": 1e-4}
 
 #: with more columns than this, whitening the rows beats multiplying out the pairs of columns
 _MOST_PAIRED = 100
+#: the smallest pivot of a correlation matrix that is not taken to be singular
+_SMALLEST_PIVOT = 1e-7
+_REMEDY = "use prior='auto', or leave out columns that depend on others"
 #: cells of sparse rows that are filled in at a time
 _DENSE_CELLS = 1_000_000
+
+
+def _is_single(x: Array) -> bool:
+    return str(x.dtype).endswith("float32")
+
+
+def _pair_coefficients(precision: FloatArray) -> FloatArray:
+    """Return −½ zᵀ Λ z as coefficients of z_i z_j for i ≤ j, k×p."""
+    i, j = np.triu_indices(precision.shape[1])
+    return np.asarray(precision[:, i, j] * np.where(i == j, -0.5, -1.0))
 
 
 def _cancels(largest: float, x: Array) -> bool:
@@ -40,6 +53,17 @@ def _cancels(largest: float, x: Array) -> bool:
 def _origin(origin: FloatArray, x: Array) -> FloatArray:
     """Return the point about which to take the rows; one that float32 can hold, where that is what they are."""
     return origin.astype(np.float32).astype(np.float64) if str(x.dtype).endswith("float32") else origin
+
+
+@dataclass(frozen=True)
+class MixturePass:
+    """What one round of EM takes from a chunk: the log-likelihood, and moments of each class about a common origin."""
+
+    log_likelihood: float
+    origin: FloatArray
+    count: FloatArray
+    first: FloatArray
+    second: FloatArray
 
 
 class QuadraticForm(ABC):
@@ -69,6 +93,13 @@ class QuadraticForm(ABC):
     @abstractmethod
     def whitener_of(self, c: int) -> FloatArray:
         """Return L⁻¹ with L Lᵀ = Σ_c, d×d."""
+
+    def mixture_pass(self, x: Array, weight: FloatArray | None, log_shares: FloatArray) -> MixturePass | None:
+        """Return one round of EM over the rows of a chunk, by the compiled kernels; None where they do not apply.
+
+        The posteriors never leave the registers, and the moments are taken about the origin of the form.
+        """
+        return None
 
     def score_observed(self, x: Array, observed: Array) -> Array:
         """Return the log-densities of the cells that are there, where columns are independent."""
@@ -132,6 +163,15 @@ class DiagonalForm(QuadraticForm):
             scores = scores + (z * z) @ as_like(-0.5 / self.variance, x).T
         return scores + as_like(constant, x)
 
+    def mixture_pass(self, x: Array, weight: FloatArray | None, log_shares: FloatArray) -> MixturePass | None:
+        """Return one round of EM over the rows of a chunk."""
+        if issparse(x):
+            return None
+        origin, constants = _origin(self.origin, x), self._constants() + log_shares
+        single = _is_single(x) and not _cancels(float(((self.means - origin) ** 2 / self.variance).max()), x)
+        found = compiled.diagonal_pass(x, weight, origin, self.means, self.variance, constants, single=single)
+        return None if found is None else MixturePass(found[0], origin, *found[1:])
+
     def _score_sparse_by_class(self, x: Array) -> Array:
         """Fill in the zeros of a few rows at a time: many columns would make many rows a large array."""
         few = max(1, _DENSE_CELLS // x.shape[1])
@@ -188,31 +228,33 @@ class DiagonalForm(QuadraticForm):
         return own - other, np.zeros(len(rows))
 
 
-def _whitener(covariance: FloatArray, c: int) -> tuple[FloatArray, float]:
-    """Return L⁻¹ and log |Σ| of a covariance L Lᵀ, or say that it is singular."""
-    scale = np.sqrt(np.diagonal(covariance))
-    remedy = "use prior='auto', or leave out columns that depend on others"
+def whiteners(covariances: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return L⁻¹, k×d×d, and log |Σ|, (k,), of covariances L Lᵀ, or say which of them is singular."""
+    scale = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
     if not (scale > 0).all():
-        j = int(np.argmin(scale))
+        c, j = (int(i) for i in np.argwhere(~(scale > 0))[0])
         raise EstimateError(
-            "the covariance of class {of_class} is singular: column {of_column} is constant; " + remedy,
+            "the covariance of class {of_class} is singular: column {of_column} is constant; " + _REMEDY,
             c=c,
             column=j,
         )
-    correlation = covariance / np.outer(scale, scale)
+    correlations = covariances / (scale[:, :, None] * scale[:, None, :])
     try:
-        factor = np.linalg.cholesky(correlation)
-        pivots = np.diagonal(factor)
+        factors = np.linalg.cholesky(correlations)
     except np.linalg.LinAlgError:
-        pivots = np.zeros(1)
-    if pivots.min() < 1e-7:
-        rank = np.linalg.matrix_rank(correlation, tol=1e-12)
-        raise EstimateError(
-            f"the covariance of class {{of_class}} is singular: it has rank {rank} of {len(scale)}; {remedy}",
-            c=c,
-        )
-    whitener = solve_triangular(factor, np.diag(1.0 / scale), lower=True)
-    return whitener, 2.0 * float(np.log(pivots).sum() + np.log(scale).sum())
+        raise _singular(correlations) from None
+    pivots = np.diagonal(factors, axis1=1, axis2=2)
+    if pivots.min() < _SMALLEST_PIVOT:
+        raise _singular(correlations)
+    inverse = np.linalg.solve(factors, np.eye(scale.shape[1]) / scale[:, None, :])
+    return np.tril(inverse), 2.0 * (np.log(pivots) + np.log(scale)).sum(1)
+
+
+def _singular(correlations: FloatArray) -> EstimateError:
+    """Return the error that names the covariance that is most nearly singular."""
+    c = int(np.argmin(np.linalg.eigvalsh(correlations)[:, 0]))
+    rank, d = np.linalg.matrix_rank(correlations[c], tol=1e-12), correlations.shape[1]
+    return EstimateError(f"the covariance of class {{of_class}} is singular: it has rank {rank} of {d}; {_REMEDY}", c=c)
 
 
 def _whitened_squares(x: Array, means: FloatArray, whiteners: FloatArray) -> Array:
@@ -239,8 +281,8 @@ class SharedForm(QuadraticForm):
     @classmethod
     def of(cls, means: FloatArray, compact: FloatArray) -> Self:
         """Return the form, or say that the covariance is singular."""
-        whitener, log_determinant = _whitener(compact[0], 0)
-        return cls(means, compact[0], means.mean(0), whitener, log_determinant)
+        (whitener,), (log_determinant,) = whiteners(compact)
+        return cls(means, compact[0], means.mean(0), whitener, float(log_determinant))
 
     def precision(self) -> FloatArray:
         """Return Σ⁻¹, 1×d×d."""
@@ -278,6 +320,18 @@ class SharedForm(QuadraticForm):
         white = z @ as_like(self.whitener, x).T
         return scores - 0.5 * xp.sum(white * white, axis=1)[:, None]
 
+    def mixture_pass(self, x: Array, weight: FloatArray | None, log_shares: FloatArray) -> MixturePass | None:
+        """Return one round of EM over the rows of a chunk."""
+        origin = _origin(self.origin, x)
+        w = self.directions(origin)
+        halves = 0.5 * ((self.means - origin) * w).sum(1)
+        if issparse(x) or _cancels(float(halves.max()), x):
+            return None
+        pairs = _pair_coefficients(self.precision())[0]
+        constants = self._constant() - halves + log_shares
+        found = compiled.tied_pass(x, weight, origin, w, pairs, constants, single=_is_single(x))
+        return None if found is None else MixturePass(found[0], origin, *found[1:])
+
     def _score_by_class(self, x: Array) -> Array:
         whiteners = np.broadcast_to(self.whitener, (len(self.means), *self.whitener.shape))
         return self._constant() - 0.5 * _whitened_squares(x, self.means, whiteners)
@@ -311,9 +365,7 @@ class DenseForm(QuadraticForm):
     def of(cls, means: FloatArray, compact: FloatArray) -> Self:
         """Return the form, or say which covariance is singular."""
         covariance = np.broadcast_to(compact, (len(means), *compact.shape[1:]))
-        factors = [_whitener(matrix, c) for c, matrix in enumerate(covariance)]
-        whiteners = np.stack([whitener for whitener, _ in factors])
-        return cls(means, covariance, means.mean(0), whiteners, np.array([log for _, log in factors]))
+        return cls(means, covariance, means.mean(0), *whiteners(covariance))
 
     def precision(self) -> FloatArray:
         """Return Σ⁻¹, k×d×d."""
@@ -329,7 +381,7 @@ class DenseForm(QuadraticForm):
     def score(self, x: Array, common: bool) -> Array:
         """Return the log-densities: products with the pairs z_i z_j, or whitened rows where these would cancel."""
         x = x.toarray() if issparse(x) else x
-        form = self._wide_product if str(x.dtype).endswith("float64") else self._narrow_product
+        form = self._product_for(x)
         if x.shape[1] <= _MOST_PAIRED and not _cancels(form.largest, x):
             scores = compiled.quadratic_scores(x, form.origin, form.linear, form.pairs, form.constants)
             if scores is not None:
@@ -337,6 +389,18 @@ class DenseForm(QuadraticForm):
             if x.shape[1] <= 2 * len(self.means):  # the pairs of many columns are a large temporary for NumPy
                 return form.score(x)
         return as_like(self._constants(), x) - 0.5 * _whitened_squares(x, self.means, self.whiteners)
+
+    def mixture_pass(self, x: Array, weight: FloatArray | None, log_shares: FloatArray) -> MixturePass | None:
+        """Return one round of EM over the rows of a chunk."""
+        form = self._product_for(x)
+        if issparse(x) or x.shape[1] > _MOST_PAIRED or _cancels(form.largest, x):
+            return None
+        constants, single = form.constants + log_shares, _is_single(x)
+        found = compiled.full_pass(x, weight, form.origin, form.linear, form.pairs, constants, single=single)
+        return None if found is None else MixturePass(found[0], form.origin, *found[1:])
+
+    def _product_for(self, x: Array) -> _ProductForm:
+        return self._narrow_product if _is_single(x) else self._wide_product
 
     @cached_property
     def _wide_product(self) -> _ProductForm:
@@ -391,8 +455,7 @@ class _ProductForm:
         """Multiply the quadratic forms out about `origin`."""
         m, precision = form.means - origin, form.precision()
         squared = (np.einsum("kij,kj->ki", form.whiteners, m) ** 2).sum(1)
-        i, j = np.triu_indices(m.shape[1])
-        pairs = precision[:, i, j] * np.where(i == j, -0.5, -1.0)
+        pairs = _pair_coefficients(precision)
         linear = np.einsum("kij,kj->ki", precision, m)
         # kernels read all classes of a pair together, so that is how they lie
         by_pair, by_column = np.asfortranarray(pairs), np.asfortranarray(linear)

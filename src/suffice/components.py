@@ -1,0 +1,104 @@
+"""A mixture as EM sees it: rows on an engine, families with priors that are fixed, and the shares of the components."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from suffice import em
+from suffice._arrays import FloatArray
+from suffice.engines import Engine
+from suffice.errors import EstimateError
+from suffice.families import Gaussian
+from suffice.joint import Expectation, JointModel, expect, learn
+from suffice.priors import PriorSpec
+from suffice.schema import Block, Schema
+from suffice.statistics import DiagonalMoments, JointStatistics, Moments, Statistics
+
+
+def shares(count: FloatArray) -> FloatArray:
+    """Return log (n_c / n), −∞ for what is empty."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(count / count.sum()))
+
+
+def has_holes(statistics: JointStatistics) -> bool:
+    """Whether rows with missing cells were left out of some covariance."""
+    weight = statistics.class_count.sum()
+    pairs = [
+        block for block in statistics.blocks if isinstance(block, Moments) and not isinstance(block, DiagonalMoments)
+    ]
+    return any(weight - block.count.sum() > 1e-9 * weight for block in pairs)
+
+
+def uncorrelated(schema: Schema) -> Schema:
+    """Return the schema with independent columns where it has covariances: statistics that every cell adds to."""
+    simple = Gaussian("diagonal")
+    return schema.with_blocks(
+        [
+            block if block.family.columnwise or not isinstance(block.family, Gaussian) else Block(simple, block.columns)
+            for block in schema.blocks
+        ]
+    )
+
+
+def lifted(statistics: JointStatistics, schema: Schema) -> JointStatistics:
+    """Return statistics of uncorrelated columns as those of a schema with covariances."""
+    blocks: list[Statistics] = []
+    for block, sums in zip(schema.blocks, statistics.blocks, strict=True):
+        if isinstance(block.family, Gaussian) and isinstance(sums, DiagonalMoments) and not block.family.columnwise:
+            blocks.append(sums.lifted(statistics.class_count, block.family.structure.layout))
+        else:
+            blocks.append(sums)
+    return JointStatistics(statistics.class_count, tuple(blocks))
+
+
+@dataclass(frozen=True)
+class Components:
+    """How statistics become a model: one prior a block, and the log-shares of the components from their counts."""
+
+    schema: Schema
+    priors: Sequence[PriorSpec]
+    log_shares: Callable[[FloatArray], FloatArray] = shares
+    #: what the user calls the components
+    names: Sequence[Any] | None = None
+    #: whether rows have holes that covariances are to be learned across
+    holes: bool = False
+
+    def begin(self, engine: Engine) -> JointModel:
+        """Return a first model of rows whose responsibilities are given."""
+        if not self.holes:
+            return self.estimate(engine.reduce(learn, self.schema))
+        return self.estimate(lifted(engine.reduce(learn, uncorrelated(self.schema)), self.schema))
+
+    def estimate(self, statistics: JointStatistics, start: JointModel | None = None) -> JointModel:
+        """Return the model that the statistics give; what has no closed form goes on from `start`."""
+        distributions = []
+        for number, (block, sums, prior) in enumerate(
+            zip(self.schema.blocks, statistics.blocks, self.priors, strict=True)
+        ):
+            try:
+                if start is None:
+                    distributions.append(block.family.estimate(sums, prior))
+                else:
+                    distributions.append(block.family.improve(sums, prior, start.distributions[number]))
+            except EstimateError as error:
+                names = range(len(statistics.class_count)) if self.names is None else self.names
+                raise error.named(names, block.columns, self.schema.labels) from None
+        return JointModel(self.schema, self.log_shares(statistics.class_count), tuple(distributions))
+
+    def log_prior(self, model: JointModel, statistics: JointStatistics) -> float:
+        """Return the log-density of the priors at the parameters of a model."""
+        parts = zip(self.schema.blocks, model.distributions, statistics.blocks, self.priors, strict=True)
+        return float(sum(block.family.log_prior(found, sums, prior) for block, found, sums, prior in parts))
+
+    def problem(self, engine: Engine) -> em.Problem[JointModel, JointStatistics]:
+        """Return what EM has to solve over the rows of an engine."""
+
+        def expectation(model: JointModel) -> Expectation:
+            return engine.reduce(expect, model)
+
+        return em.Problem(expectation, self.estimate, self.log_prior)

@@ -1,0 +1,66 @@
+"""Newton's method for the smooth convex functions of a few variables that structures come down to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from suffice._arrays import FloatArray
+
+#: the value of a function at a point, with its gradient and Hessian
+Expansion = tuple[float, FloatArray, FloatArray]
+
+_MOST_ROUNDS = 100
+#: no variable, the logarithm of a volume, moves further in one step
+_LONGEST_STEP = 4.0
+#: what a step may still promise, as a share of `weight`, when it is the last
+_PROMISE = 1e-17
+#: how many steps may promise less than the value can show, in search of a flatter place
+_MOST_BLIND = 3
+_EPSILON = float(np.finfo(np.float64).eps)
+
+
+def minimise(expand: Callable[[FloatArray], Expansion], x: FloatArray, weight: float) -> FloatArray:
+    """Return where a convex function is least; adding one number to all variables must not change its value.
+
+    Parameters
+    ----------
+    expand : callable
+        Returns the value (which may be ∞), gradient and Hessian at a point.
+    x : array of shape (k,)
+        Where to begin.
+    weight : float
+        The size of the function's curvature: the weight of the rows.
+    """
+    value, gradient, hessian = expand(x)
+    blind = 0
+    for _ in range(_MOST_ROUNDS):
+        step = _newton_step(gradient, hessian)
+        promised = -float(gradient @ step)
+        if promised <= 0.0:
+            break
+        share = 1.0
+        while True:
+            tried = x + share * step
+            result = expand(tried)
+            if result[0] <= value - 1e-4 * share * promised + 1e-14 * abs(value):
+                break
+            share *= 0.5
+            if share < 1e-9:
+                return x
+        x, (value, gradient, hessian) = tried, result
+        blind += promised <= _EPSILON * (abs(value) + weight)
+        if promised <= _PROMISE * weight or blind == _MOST_BLIND:
+            break
+    return x
+
+
+def _newton_step(gradient: FloatArray, hessian: FloatArray) -> FloatArray:
+    """Return −H⁻¹g, with the direction in which nothing changes made regular."""
+    k = len(gradient)
+    size = max(float(np.trace(hessian)) / k, np.finfo(float).tiny)
+    regular = hessian + size / k + 1e-13 * size * np.eye(k)
+    step = np.linalg.solve(regular, -gradient)
+    step -= step.mean()
+    return np.asarray(step * min(1.0, _LONGEST_STEP / max(float(np.abs(step).max()), 1e-300)))

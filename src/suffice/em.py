@@ -1,0 +1,110 @@
+"""Expectation–maximisation: a loop that knows neither families nor engines.
+
+A round takes the expected statistics under the model at hand, and with them the bound: Q plus the entropy of the
+posterior, which at the expectation step is the log-likelihood, plus the log-density of the prior. Then it improves the
+model. The bound never falls.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+Model = TypeVar("Model")
+Sums = TypeVar("Sums")
+Taken = TypeVar("Taken", covariant=True)
+
+
+class Expected(Protocol[Taken]):
+    """What the expectation step gives."""
+
+    @property
+    def statistics(self) -> Taken:
+        """The expected sufficient statistics."""
+
+    @property
+    def log_likelihood(self) -> float:
+        """The log-likelihood of the model they were taken under."""
+
+
+@dataclass(frozen=True)
+class Problem(Generic[Model, Sums]):
+    """What EM needs to know of a model."""
+
+    #: the expected statistics under a model, and its log-likelihood
+    expect: Callable[[Model], Expected[Sums]]
+    #: the model that the statistics give, at least as good as the one before
+    improve: Callable[[Sums, Model], Model]
+    #: the log-density of the prior at a model
+    log_prior: Callable[[Model, Sums], float]
+
+
+@dataclass(frozen=True)
+class Round:
+    """How far the loop has come."""
+
+    number: int
+    bound: float
+    change: float
+    seconds: float
+
+
+@dataclass
+class Outcome(Generic[Model, Sums]):
+    """A model, the statistics it was estimated from, and how the bound rose on the way.
+
+    Attributes
+    ----------
+    bounds : list of float
+        The bound of each round; that of `model` itself is at least the last one.
+    converged : bool
+        Whether the bound stopped rising before the rounds were used up.
+    interrupted : bool
+        Whether Ctrl-C ended the loop.
+    """
+
+    model: Model
+    statistics: Sums
+    bounds: list[float] = field(default_factory=list)
+    converged: bool = False
+    interrupted: bool = False
+
+
+def run(
+    problem: Problem[Model, Sums],
+    start: Model,
+    *,
+    max_iter: int,
+    tol: float,
+    watch: Callable[[Round], None] | None = None,
+) -> Outcome[Model, Sums]:
+    """Improve `start` until the bound rises by no more than `tol` of itself; Ctrl-C keeps what there is.
+
+    Parameters
+    ----------
+    watch : callable, optional
+        Is told of every round.
+    """
+    begun = time.perf_counter()
+    outcome: Outcome[Model, Sums] | None = None
+    model, bounds = start, []
+    try:
+        for number in range(1, max_iter + 1):
+            expected = problem.expect(model)
+            statistics = expected.statistics
+            bounds.append(expected.log_likelihood + problem.log_prior(model, statistics))
+            model = problem.improve(statistics, model)
+            change = bounds[-1] - bounds[-2] if number > 1 else float("inf")
+            outcome = Outcome(model, statistics, bounds, change <= tol * (1.0 + abs(bounds[-1])))
+            if watch is not None:
+                watch(Round(number, bounds[-1], change, time.perf_counter() - begun))
+            if outcome.converged:
+                break
+    except KeyboardInterrupt:
+        if outcome is None:
+            raise
+        outcome.interrupted = True
+    assert outcome is not None, "max_iter is at least 1"
+    return outcome

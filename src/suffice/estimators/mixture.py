@@ -1,0 +1,465 @@
+"""Mixtures: clusters, latent classes and densities, by EM over any families."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import DensityMixin as SklearnDensityMixin
+from sklearn.utils.validation import check_is_fitted
+
+from suffice import em, learning
+from suffice._arrays import FloatArray, IntArray
+from suffice.components import Components, has_holes, lifted, shares, uncorrelated
+from suffice.engines import Engine, MemoryEngine, Rows
+from suffice.errors import EstimateError
+from suffice.estimators.partly_labelled import iterate
+from suffice.estimators.sampling import sample_table
+from suffice.families import Distributions, Gaussian
+from suffice.families.gaussian import GaussianDistributions
+from suffice.joint import JointModel, log_evidence, log_joint, log_posterior, most_probable, posterior
+from suffice.labels import NoLabels, check_weight
+from suffice.model_statistics import ModelStatistics
+from suffice.priors import PriorSpec, check_prior
+from suffice.responsibilities import Labels, PartialLabels, Responsibilities, SoftLabels
+from suffice.schema import Schema, make_schema
+from suffice.starts import nearest_of_k_means, random_responsibilities, some_rows
+from suffice.statistics import JointStatistics
+from suffice.tables import Table
+
+#: rows that starts are tried on, and rounds that each of them gets
+START_ROWS = 10_000
+START_ROUNDS = 10
+#: a component with a smaller share than this of all rows is empty
+_EMPTY = 1e-12
+
+
+class Mixture(ClusterMixin, SklearnDensityMixin, BaseEstimator):
+    """A mixture of distributions of any family: p(x) = Σ_c π_c p(x | c), learned by EM.
+
+    Gaussian columns make a Gaussian mixture, words and categories a latent class model, and a table of both a mixture
+    over mixed columns. Missing cells add nothing where columns are independent given the component.
+
+    Parameters
+    ----------
+    n_components : int
+    families, covariance, unseen : as in `GenerativeClassifier`
+        The automatic covariance is "full".
+    prior : "auto", None, a number, a Prior or a list of Priors
+        "auto" adds a pseudo-count of 1 to discrete families, and to each Gaussian component a few rows (1 where columns
+        are independent, else as many as columns) of the variances of all rows over k^(2/d), so that no component can
+        collapse. None is maximum likelihood.
+    init : "k-means++", "random", labels, responsibilities or a fitted Mixture
+        How to begin: k-means on whitened rows, random responsibilities, given ones (n labels or an n×k matrix, or a
+        list of such), or the parameters of another mixture.
+    n_init : int
+        Starts that are tried, on a sample of the rows; only the best goes on.
+    max_iter, tol : int, float
+        EM ends when the bound rises by no more than `tol` of itself.
+    random_state : int, Generator, RandomState or None
+    verbose : bool
+        Show a line that says how far the fit has come.
+    n_jobs : int or None
+        Threads; None is one a core.
+
+    Attributes
+    ----------
+    weights_ : array of shape (k,)
+    distributions_ : tuple of Distributions
+        One a block of the schema.
+    means_, covariances_ : arrays of shape (k, d) and (k, d, d)
+        Of a mixture whose columns are all Gaussian.
+    statistics_ : ModelStatistics
+        The expected statistics of the last round.
+    bound_history_ : list of float
+        The bound of each round: the log-likelihood, and the log-density of the prior.
+    n_iter_, converged_ : int, bool
+    n_parameters_ : int
+        How many numbers are free.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from suffice import Mixture
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(0, 1, (200, 2)), rng.normal(6, 1, (100, 2))])
+    >>> mixture = Mixture(2, random_state=0).fit(X)
+    >>> np.sort(mixture.weights_).round(2).tolist()
+    [0.33, 0.67]
+    """
+
+    _estimated: JointModel
+    schema_: Schema
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        families: Any = "auto",
+        covariance: Any = "full",
+        prior: PriorSpec = "auto",
+        *,
+        init: Any = "k-means++",
+        n_init: int = 5,
+        max_iter: int = 500,
+        tol: float = 1e-6,
+        unseen: str = "prior",
+        random_state: Any = None,
+        verbose: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.families = families
+        self.covariance = covariance
+        self.prior = prior
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.unseen = unseen
+        self.random_state = random_state
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+
+    # -- learning -----------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the components.
+
+        Parameters
+        ----------
+        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
+            NaN, None and null mark missing cells. A stream is read in every round.
+        y : ignored
+        sample_weight : array of shape (n,), optional
+        """
+        components, outcome, n_rows = self._learn(X, sample_weight)
+        return self._adopt(components, outcome, n_rows)
+
+    def _learn(self, X: Any, sample_weight: Any) -> tuple[Components, em.Outcome[JointModel, JointStatistics], int]:
+        """Return how the components are estimated, what EM found, and the number of rows."""
+        self._check_parameters()
+        rng = _generator(self.random_state)
+        overall, n_rows, holes = self._survey(X, sample_weight)
+        schema, k = overall.schema, int(self.n_components)
+        priors = [
+            block.family.prior_of_components(sums, self.prior, k)
+            for block, sums in zip(schema.blocks, overall.joint.blocks, strict=True)
+        ]
+        components = Components(schema, priors, holes=holes)
+
+        def known(_: Any, weight: Any, n: int, start: int) -> PartialLabels:
+            return PartialLabels(None, check_weight(weight, n, start), k, n)
+
+        engine = learning.passes(X, None, sample_weight, schema, known, n_jobs=self.n_jobs)
+        model = self._start(components, engine, overall.joint, n_rows, rng)
+        return components, iterate(self, components, engine, model), n_rows
+
+    def _check_parameters(self) -> None:
+        check_prior(self.prior)
+        for name, least in (("n_components", 1), ("n_init", 1), ("max_iter", 1)):
+            value = getattr(self, name)
+            if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
+                raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}")
+        if not self.tol >= 0:
+            raise ValueError(f"tol must not be negative, but is {self.tol!r}")
+
+    def _survey(self, X: Any, sample_weight: Any) -> tuple[ModelStatistics, int, bool]:
+        """Return the statistics of all rows as one class, their number, and whether covariances meet holes in them."""
+        known: list[Schema] = []
+
+        def schema_of(table: Table) -> Schema:
+            if not known:
+                known.append(make_schema(table, self.families, self.covariance, self.unseen))
+            known[0].check(table, type(self).__name__)
+            return known[0]
+
+        coder = NoLabels()
+        overall = learning.gather(X, None, sample_weight, schema_of=schema_of, coder=coder, n_jobs=self.n_jobs)
+        if not has_holes(overall.joint):
+            return overall, coder.n_rows, False
+        simple = learning.gather(
+            X,
+            None,
+            sample_weight,
+            schema_of=lambda _: uncorrelated(overall.schema),
+            coder=NoLabels(),
+            n_jobs=self.n_jobs,
+        )
+        joint = lifted(simple.joint, overall.schema)
+        return ModelStatistics(overall.classes, overall.schema, joint, declared=True), coder.n_rows, True
+
+    def _start(
+        self,
+        components: Components,
+        engine: Engine,
+        overall: JointStatistics,
+        n_rows: int,
+        rng: np.random.Generator,
+    ) -> JointModel:
+        """Return the best of a few starts, each tried for a few rounds on a sample of the rows."""
+        if isinstance(self.init, Mixture):
+            return _compatible(self.init, components.schema, int(self.n_components))
+        rows = self._rows_to_begin_with(engine, n_rows, rng)
+        sample = MemoryEngine(rows, self.n_jobs)
+        best: em.Outcome[JointModel, JointStatistics] | None = None
+        failed: EstimateError | None = None
+        guesses = self._first_guesses(rows, components, overall, rng)
+        only_one = len(guesses) == 1
+        for guess in guesses:
+            try:
+                first = components.begin(MemoryEngine(Rows(rows.blocks, guess(), rows.start), self.n_jobs))
+                if only_one:
+                    return first
+                outcome = em.run(components.problem(sample), first, max_iter=START_ROUNDS, tol=self.tol)
+            except EstimateError as error:
+                failed = error
+                continue
+            if best is None or outcome.bounds[-1] > best.bounds[-1]:
+                best = outcome
+        if best is None:
+            assert failed is not None
+            raise failed
+        return best.model
+
+    def _rows_to_begin_with(self, engine: Engine, n_rows: int, rng: np.random.Generator) -> Rows:
+        if isinstance(self.init, str):
+            return some_rows(engine, n_rows, max(START_ROWS, 50 * int(self.n_components)), rng)
+        if not isinstance(engine, MemoryEngine):
+            raise ValueError("labels or responsibilities to begin with need rows in memory; give a fitted Mixture")
+        return engine.rows
+
+    def _first_guesses(
+        self, rows: Rows, components: Components, overall: JointStatistics, rng: np.random.Generator
+    ) -> list[Callable[[], Responsibilities]]:
+        """Return functions that say who belongs to which component, one a start."""
+        known, k = rows.responsibilities, int(self.n_components)
+        assert isinstance(known, PartialLabels)
+        weight, n_init = known.weight, self.n_init if k > 1 else 1
+        if not isinstance(self.init, str):
+            several = isinstance(self.init, (list, tuple)) and np.ndim(self.init[0]) > 0 and len(self.init) != len(rows)
+            given = [_members(np.asarray(start), known, k) for start in (self.init if several else [self.init])]
+            return [lambda start=start: start for start in given]  # type: ignore[misc]
+        if self.init == "random":
+            return [lambda: random_responsibilities(len(rows), k, weight, rng)] * n_init
+        if self.init == "k-means++":
+            pairs = zip(components.schema.blocks, overall.blocks, strict=True)
+            all_rows = [block.family.estimate(sums, "auto") for block, sums in pairs]
+            return [lambda: nearest_of_k_means(rows, all_rows, k, weight, rng)] * n_init
+        raise ValueError(
+            f"init must be 'k-means++', 'random', labels, responsibilities or a fitted Mixture, not {self.init!r}"
+        )
+
+    def _adopt(self, components: Components, outcome: em.Outcome[JointModel, JointStatistics], n_rows: int) -> Self:
+        model, statistics = outcome.model, outcome.statistics
+        count = statistics.class_count
+        alive = np.flatnonzero(count > _EMPTY * count.sum())
+        if len(alive) < len(count):
+            warnings.warn(
+                f"{len(count) - len(alive)} of {len(count)} components were left without rows and removed; the data "
+                f"has fewer clusters than n_components={self.n_components}",
+                UserWarning,
+                stacklevel=3,
+            )
+            statistics = statistics.only(alive)
+            model = components.estimate(statistics)
+        self.statistics_ = ModelStatistics(np.arange(len(alive)), components.schema, statistics, declared=True)
+        self.bound_history_ = outcome.bounds
+        self.n_iter_ = len(outcome.bounds)
+        self.converged_ = outcome.converged
+        self.n_rows_ = n_rows
+        return self._know(model)
+
+    def _know(self, model: JointModel) -> Self:
+        self._estimated = model
+        self.schema_ = model.schema
+        self.n_features_in_ = model.schema.n_columns
+        self.__dict__.pop("feature_names_in_", None)
+        if model.schema.names is not None:
+            self.feature_names_in_ = np.array(model.schema.names, dtype=object)
+        return self
+
+    # -- the parameters -----------------------------------------------------------------------------------------
+
+    @property
+    def _joint(self) -> JointModel:
+        check_is_fitted(self, "_estimated")
+        return self._estimated
+
+    @property
+    def weights_(self) -> FloatArray:
+        """The shares of the components, (k,)."""
+        return np.exp(self._joint.log_prior)
+
+    @property
+    def distributions_(self) -> tuple[Distributions, ...]:
+        """The distributions of the components, one a block of the schema."""
+        return self._joint.distributions
+
+    @property
+    def means_(self) -> FloatArray:
+        """The means of the components, k×d, in the order of the columns."""
+        means = np.empty((len(self._joint.log_prior), self.n_features_in_))
+        for block, distributions in zip(self.schema_.blocks, self.distributions_, strict=True):
+            if distributions.mean().shape[1] != len(block.columns):
+                raise AttributeError(f"the columns of {block.family!r} have no means; see distributions_")
+            means[:, list(block.columns)] = distributions.mean()
+        return means
+
+    @property
+    def covariances_(self) -> FloatArray:
+        """The covariances of the components, k×d×d; 0 between blocks."""
+        k, d = len(self._joint.log_prior), self.n_features_in_
+        covariances = np.zeros((k, d, d))
+        for block, distributions in zip(self.schema_.blocks, self.distributions_, strict=True):
+            if not isinstance(distributions, GaussianDistributions):
+                raise AttributeError(f"the columns of {block.family!r} have no covariances; see distributions_")
+            places = np.array(block.columns)
+            covariances[:, places[:, None], places[None, :]] = distributions.covariance
+        return covariances
+
+    @property
+    def n_parameters_(self) -> int:
+        """How many numbers are free: those of the components, and their shares."""
+        return sum(found.n_parameters for found in self.distributions_) + len(self._joint.log_prior) - 1
+
+    @classmethod
+    def from_parameters(cls, weights: Any, means: Any, covariances: Any, **params: Any) -> Self:
+        """Return a Gaussian mixture with given parameters, ready to predict or to begin with.
+
+        Parameters
+        ----------
+        weights : array of shape (k,)
+        means : array of shape (k, d)
+        covariances : array of shape (k, d, d), or (k, d) for independent columns
+        """
+        shares_, centres = np.asarray(weights, dtype=np.float64), np.asarray(means, dtype=np.float64)
+        matrices = np.asarray(covariances, dtype=np.float64)
+        if centres.ndim != 2 or shares_.shape != centres.shape[:1] or len(matrices) not in (1, len(centres)):
+            raise ValueError(
+                f"there must be one weight, one mean and one covariance a component, but the shapes are "
+                f"{shares_.shape}, {centres.shape} and {matrices.shape}"
+            )
+        if not (shares_ >= 0).all() or not np.isclose(shares_.sum(), 1.0):
+            raise ValueError(f"weights must be probabilities that sum to 1, not {shares_.tolist()}")
+        family = Gaussian("full" if matrices.ndim == 3 else "diagonal")
+        from suffice.schema import Block
+
+        schema = Schema(None, centres.shape[1], (Block(family, tuple(range(centres.shape[1]))),))
+        distributions = GaussianDistributions(family, centres, matrices)
+        mixture = cls(len(shares_), covariance=family.structure.name, **params)
+        return mixture._know(JointModel(schema, shares(shares_), (distributions,)))
+
+    # -- use ----------------------------------------------------------------------------------------------------
+
+    def _score(self, kernel: Any, X: Any) -> NDArray[Any]:
+        model = self._joint
+        return learning.score(X, self.schema_, kernel, model, estimator=type(self).__name__, n_jobs=self.n_jobs)
+
+    def predict(self, X: Any) -> IntArray:
+        """Return the most probable component of each row, (n,)."""
+        return self._score(most_probable, X)
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> IntArray:
+        """Learn the components and return the most probable one of each row."""
+        return self.fit(X, y, sample_weight).predict(X)
+
+    @property
+    def labels_(self) -> None:
+        """Not kept: call `predict`."""
+        raise AttributeError("the labels of the training rows are not kept; call predict(X)")
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return p(c | x), n×k."""
+        return self._score(posterior, X)
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Return log p(c | x), n×k."""
+        return self._score(log_posterior, X)
+
+    def predict_joint_log_proba(self, X: Any) -> FloatArray:
+        """Return log p(x, c), n×k."""
+        return self._score(log_joint, X)
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """Return log p(x) of each row, (n,): small for outliers."""
+        return self._score(log_evidence, X)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the mean log-likelihood of a row."""
+        return float(np.average(self.score_samples(X), weights=sample_weight))
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, IntArray]:
+        """Draw rows, as a table of the kind that the mixture was fitted on, and their components."""
+        rng = _generator(random_state)
+        weights = self.weights_
+        numbers = rng.choice(len(weights), size=n_samples, p=weights / weights.sum())
+        return sample_table(self.schema_, self.distributions_, numbers, rng), numbers
+
+    # -- choosing between models --------------------------------------------------------------------------------
+
+    def bic(self, X: Any, sample_weight: Any = None) -> float:
+        """Return −2 log L + p log n: smaller is better."""
+        log_likelihood, n = self._log_likelihood(X, sample_weight)
+        return -2.0 * log_likelihood + self.n_parameters_ * float(np.log(n))
+
+    def aic(self, X: Any, sample_weight: Any = None) -> float:
+        """Return −2 log L + 2p: smaller is better."""
+        log_likelihood, _ = self._log_likelihood(X, sample_weight)
+        return -2.0 * log_likelihood + 2.0 * self.n_parameters_
+
+    def icl(self, X: Any, sample_weight: Any = None) -> float:
+        """Return BIC − 2 Σ log max_c p(c | x): smaller is better, and clusters that overlap cost."""
+        certain = self.predict_log_proba(X).max(axis=1)
+        weight = np.ones(len(certain)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        return self.bic(X, sample_weight) - 2.0 * float(certain @ weight)
+
+    def _log_likelihood(self, X: Any, sample_weight: Any) -> tuple[float, float]:
+        logs = self.score_samples(X)
+        if sample_weight is None:
+            return float(logs.sum()), float(len(logs))
+        weight = check_weight(sample_weight, len(logs))
+        assert weight is not None
+        return float(logs @ weight), float(weight.sum())
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+def _generator(seed: Any) -> np.random.Generator:
+    if isinstance(seed, np.random.RandomState):
+        return np.random.default_rng(seed.randint(2**31))
+    return np.random.default_rng(seed)
+
+
+def _members(given: NDArray[Any], known: PartialLabels, k: int) -> Responsibilities:
+    if len(given) != len(known) or given.ndim not in (1, 2):
+        raise ValueError(f"init must have one label or one row of shares for each of {len(known)} rows")
+    if given.ndim == 2:
+        matrix = np.asarray(given, dtype=np.float64)
+        if matrix.shape[1] != k or not (np.isfinite(matrix) & (matrix >= 0)).all():
+            raise ValueError(f"responsibilities to begin with must be {k} shares a row, finite and not negative")
+        return SoftLabels(matrix if known.weight is None else matrix * known.weight[:, None])
+    values, codes = np.unique(given, return_inverse=True)
+    if len(values) != k:
+        raise ValueError(f"labels to begin with must name {k} components, but name {len(values)}")
+    return Labels(codes.astype(np.intp), known.weight, k)
+
+
+def _compatible(start: Mixture, schema: Schema, k: int) -> JointModel:
+    """Return the parameters of another mixture for rows of this schema, or say why they do not fit."""
+    model = start._joint
+    if len(model.log_prior) != k or model.schema.n_columns != schema.n_columns:
+        raise ValueError(
+            f"the mixture to begin with has {len(model.log_prior)} components of {model.schema.n_columns} columns, but "
+            f"{k} of {schema.n_columns} are asked for"
+        )
+    return JointModel(schema, model.log_prior, model.distributions)

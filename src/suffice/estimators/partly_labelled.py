@@ -1,0 +1,131 @@
+"""Classifiers from rows of which some, or all, have no label."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from suffice import em, learning
+from suffice.components import Components, has_holes, lifted, uncorrelated
+from suffice.estimators.watch import watching
+from suffice.joint import JointModel
+from suffice.labels import LabelCoder, as_class_array, as_objects_if_mixed, class_list, sorted_order
+from suffice.model_statistics import ModelStatistics
+from suffice.priors import PriorSpec
+from suffice.responsibilities import PartialLabels
+from suffice.statistics import JointStatistics
+
+if TYPE_CHECKING:
+    from suffice.estimators.classifier import GenerativeClassifier
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What EM found for a classifier, and the priors that it found it with."""
+
+    statistics: ModelStatistics
+    priors: Sequence[PriorSpec]
+    outcome: em.Outcome[JointModel, JointStatistics]
+
+
+def named_classes(classes: Any) -> NDArray[Any] | None:
+    """Return the classes that the user named, sorted; a number k names 0 … k − 1."""
+    if classes is None:
+        return None
+    if isinstance(classes, (int, np.integer)) and not isinstance(classes, bool):
+        if classes < 2:
+            raise ValueError(f"a classifier needs two classes or more, but classes={classes}")
+        return np.arange(int(classes))
+    listed = as_objects_if_mixed(classes)
+    return listed[sorted_order(class_list(listed))]
+
+
+def require_classes(statistics: ModelStatistics, *, missing: bool) -> None:
+    """Raise unless there are two classes, and, where labels are missing, rows of each to begin with."""
+    classes, count = class_list(statistics.classes), statistics.class_count
+    empty = [label for label, weight in zip(classes, count, strict=True) if weight == 0]
+    if empty and missing:
+        raise ValueError(
+            f"the class {empty[0]!r} was named, but no labelled row has it, so nothing says which of the unlabelled "
+            f"rows it is; label a row of it, or leave it out of classes"
+        )
+    if len(classes) < 2:
+        (only,) = classes
+        raise ValueError(f"a classifier needs two classes or more, but y holds one class only: {only!r}")
+
+
+def fit_partly_labelled(
+    model: GenerativeClassifier, X: Any, y: Any, sample_weight: Any, labelled: ModelStatistics
+) -> Learned:
+    """Begin with the labelled rows, and learn from all rows and cells by EM."""
+    weight = float(model.unlabeled_weight)
+    if not 0 <= weight < np.inf:
+        raise ValueError(f"unlabeled_weight must be a number of at least 0, not {model.unlabeled_weight!r}")
+    schema, holes = labelled.schema, has_holes(labelled.joint)
+    if holes:
+        coder = LabelCoder(labelled.classes, declared=True, missing_label=model.missing_label)
+        simple = model._gather(X, y, sample_weight, coder, uncorrelated(schema))
+        joint = lifted(simple.joint, schema)
+        labelled = ModelStatistics(labelled.classes, schema, joint, labelled.declared)
+    priors = [
+        block.family.fixed_prior(sums, model.prior)
+        for block, sums in zip(schema.blocks, labelled.joint.blocks, strict=True)
+    ]
+    components = model._components(labelled, priors)
+    coder = LabelCoder(labelled.classes, declared=True, missing_label=model.missing_label)
+
+    def known(labels: Any, weights: Any, n_rows: int, start: int) -> PartialLabels:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # said once already
+            return coder.partial(labels, weights, n_rows, start, unlabeled_weight=weight)
+
+    engine = learning.passes(X, y, sample_weight, schema, known, n_jobs=model.n_jobs)
+    outcome = iterate(model, components, engine, components.estimate(labelled.joint))
+    statistics = ModelStatistics(labelled.classes, schema, outcome.statistics, declared=True)
+    return Learned(statistics, priors, outcome)
+
+
+def find_classes(model: GenerativeClassifier, X: Any, sample_weight: Any, classes: NDArray[Any]) -> Learned:
+    """Return the classes as the components of a mixture, where no row has a label."""
+    from suffice.estimators.mixture import Mixture
+
+    mixture = Mixture(
+        len(classes),
+        model.families,
+        model.covariance,
+        model.prior,
+        max_iter=model.max_iter,
+        tol=model.tol,
+        unseen=model.unseen,
+        random_state=model.random_state,
+        verbose=model.verbose,
+        n_jobs=model.n_jobs,
+    )
+    components, outcome, _ = mixture._learn(X, sample_weight)
+    labels = as_class_array(class_list(classes), classes.dtype)
+    return Learned(
+        ModelStatistics(labels, components.schema, outcome.statistics, declared=True), components.priors, outcome
+    )
+
+
+def iterate(
+    model: Any, components: Components, engine: Any, start: JointModel
+) -> em.Outcome[JointModel, JointStatistics]:
+    """Run EM with the settings of an estimator, and say so where it did not come to an end."""
+    with watching(model.verbose, model.max_iter, model.tol) as watch:
+        outcome = em.run(components.problem(engine), start, max_iter=model.max_iter, tol=model.tol, watch=watch)
+    if outcome.interrupted:
+        warnings.warn("EM was interrupted; the model is the best so far", ConvergenceWarning, stacklevel=4)
+    elif not outcome.converged and model.max_iter > 1:
+        warnings.warn(
+            f"EM did not converge in {model.max_iter} rounds (the bound still rises); raise max_iter or tol",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    return outcome
