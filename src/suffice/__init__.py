@@ -5,7 +5,14 @@ Model p(x, y) = p(y) p(x | y), and one model classifies, finds outliers, samples
 
 from suffice._version import __version__
 from suffice.errors import InvalidCellError, ModelFileError, NotKeptError
-from suffice.estimators import GaussianDiscriminant, GenerativeClassifier, Mixture, MixtureSearch, NaiveBayes
+from suffice.estimators import (
+    GaussianDiscriminant,
+    GenerativeClassifier,
+    Mixture,
+    MixtureSearch,
+    NaiveBayes,
+    SoftKMeans,
+)
 from suffice.explanations import Explanation
 from suffice.families import Bernoulli, Categorical, Distribution, Family, Gaussian, Multinomial, Poisson
 from suffice.model_statistics import ModelStatistics
@@ -35,6 +42,7 @@ __all__ = [
     "Poisson",
     "Prior",
     "PseudoCount",
+    "SoftKMeans",
     "Statistics",
     "__version__",
     "load",

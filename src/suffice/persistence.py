@@ -1,7 +1,7 @@
 """Models on disk: plain arrays and JSON in one zip file. Nothing in it is ever executed.
 
-A model is saved as its parameters and its statistics, and estimated again on load, which takes no time and is
-exact: estimates are functions of the statistics alone.
+A model is saved as its settings and its statistics, and estimated again on load, which takes no time and is exact:
+estimates are functions of the statistics alone. Where EM was needed they are not, and the parameters are saved too.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ from suffice._version import __version__
 from suffice.covariance import Covariance
 from suffice.errors import ModelFileError
 from suffice.estimators.classifier import GenerativeClassifier
+from suffice.estimators.mixture import Mixture
 from suffice.estimators.presets import GaussianDiscriminant, NaiveBayes
 from suffice.families import Family, family_from_config
+from suffice.joint import JointModel
 from suffice.labels import as_class_array, class_list
 from suffice.model_statistics import ModelStatistics
 from suffice.priors import NormalInverseWishart, Prior, PseudoCount
@@ -37,14 +39,19 @@ FORMAT = "suffice model"
 FORMAT_VERSION = 1
 _HEADER = "suffice.json"
 
+Model = GenerativeClassifier | Mixture
 #: what a file may hold; a name that is not listed here is refused
-_MODELS: dict[str, type[GenerativeClassifier]] = {
-    model.__name__: model for model in (GenerativeClassifier, NaiveBayes, GaussianDiscriminant)
+_MODELS: dict[str, type[Model]] = {
+    model.__name__: model for model in (GenerativeClassifier, NaiveBayes, GaussianDiscriminant, Mixture)
 }
 _PRIORS: dict[str, type[Prior]] = {prior.__name__: prior for prior in (PseudoCount, NormalInverseWishart)}
 
 
-def save(model: GenerativeClassifier | ModelStatistics, path: str | os.PathLike[str]) -> None:
+#: what a fit by EM leaves beside its parameters
+_FITTED = ("bound_history_", "n_iter_", "converged_", "n_rows_")
+
+
+def save(model: Model | ModelStatistics, path: str | os.PathLike[str]) -> None:
     """Write a fitted model, or its statistics, to a file that `load` reads; the file is whole or not there at all.
 
     Examples
@@ -69,11 +76,24 @@ def save(model: GenerativeClassifier | ModelStatistics, path: str | os.PathLike[
         if not hasattr(model, "statistics_"):
             raise ValueError(f"only a fitted model can be saved; call fit on this {type(model).__name__} first")
         header["model"] = type(model).__name__
-        header["params"] = {name: _pack(value) for name, value in model.get_params(deep=False).items()}
+        header["params"] = {name: _pack(value) for name, value in _settings(model).items()}
         header["statistics"] = _pack_statistics(model.statistics_, arrays)
+        header["fitted"] = {name: _pack(getattr(model, name)) for name in _FITTED if hasattr(model, name)}
+        if isinstance(model, Mixture) or model._priors is not None:
+            _pack_parameters(model._joint, arrays)
     else:
         raise TypeError(f"only Suffice's models and statistics can be saved, not {type(model).__name__}")
     _write_atomically(Path(path), header, arrays)
+
+
+def _settings(model: Model) -> dict[str, Any]:
+    """Return the settings of a model; where it began, and generators, are not kept: they have done their work."""
+    params = model.get_params(deep=False)
+    if not isinstance(params.get("init", ""), str):
+        params["init"] = "k-means++"
+    if not isinstance(params.get("random_state"), (int, np.integer)):
+        params["random_state"] = None
+    return params
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -88,8 +108,20 @@ def load(path: str | os.PathLike[str]) -> Any:
             return statistics
         params = {name: _unpack(value) for name, value in header["params"].items()}
         model = _MODELS[header["model"]](**params)
-        return model._adopt(statistics, later=True)
-    except (KeyError, TypeError, IndexError, ValueError, AttributeError, RecursionError) as error:
+        parameters = _unpack_parameters(statistics, arrays)
+        if isinstance(model, Mixture):
+            assert parameters is not None
+            model.statistics_ = statistics
+            model._know(parameters)
+        else:
+            model._adopt(statistics, later=True)
+            if parameters is not None:
+                model._estimated, model._priors = parameters, ()
+        for name, value in header.get("fitted", {}).items():
+            if name in _FITTED:
+                setattr(model, name, _unpack(value))
+        return model
+    except (KeyError, TypeError, IndexError, ValueError, AttributeError, AssertionError, RecursionError) as error:
         raise ModelFileError(
             f"{os.fspath(path)} is a Suffice model file with contents that do not fit together ({error!r}); train and "
             f"save the model again"
@@ -232,6 +264,32 @@ def _require_whole(schema: Schema, sums: Sequence[Statistics], class_count: Floa
         width = statistics.center if isinstance(statistics, Moments) else getattr(statistics, "total", None)
         if not isinstance(statistics, CategoryCounts) and width is not None and width.shape[1] != len(block.columns):
             raise ValueError(f"{block.family!r} has sums of {width.shape[1]} columns")
+
+
+# -- the parameters, where EM was needed ---------------------------------------------------------------------------
+
+
+def _pack_parameters(model: JointModel, arrays: dict[str, NDArray[Any]]) -> None:
+    arrays["log_prior"] = model.log_prior
+    for number, distributions in enumerate(model.distributions):
+        for name, array in distributions.parameters().items():
+            arrays[f"parameters{number}.{name}"] = array
+
+
+def _unpack_parameters(statistics: ModelStatistics, arrays: Mapping[str, NDArray[Any]]) -> JointModel | None:
+    if "log_prior" not in arrays:
+        return None
+    distributions = []
+    for number, block in enumerate(statistics.schema.blocks):
+        prefix = f"parameters{number}."
+        own = {name.removeprefix(prefix): np.array(a) for name, a in arrays.items() if name.startswith(prefix)}
+        found = block.family.with_parameters(own)
+        if found.n_classes != len(statistics.classes):
+            raise ValueError(
+                f"there are parameters of {found.n_classes} classes, but {len(statistics.classes)} classes"
+            )
+        distributions.append(found)
+    return JointModel(statistics.schema, np.array(arrays["log_prior"]), tuple(distributions))
 
 
 # -- values -------------------------------------------------------------------------------------------------------

@@ -14,8 +14,9 @@ from suffice.families import Distributions
 from suffice.families.categorical import Codes
 from suffice.responsibilities import Labels, PartialLabels, Responsibilities, SoftLabels
 
-#: rounds of Lloyd's algorithm after k-means++ has chosen the centres
-_LLOYD = 10
+#: rounds of Lloyd's algorithm after k-means++ has chosen the centres, for one start after the other: many rounds come
+#: to few and good partitions, one round keeps them different
+LLOYD = (10, 1)
 
 
 def some_rows(engine: Engine, n_rows: int, n_wanted: int, rng: np.random.Generator) -> Rows:
@@ -67,7 +68,12 @@ def random_responsibilities(n_rows: int, k: int, weight: FloatArray | None, rng:
 
 
 def nearest_of_k_means(
-    rows: Rows, overall: Sequence[Distributions], k: int, weight: FloatArray | None, rng: np.random.Generator
+    rows: Rows,
+    overall: Sequence[Distributions],
+    k: int,
+    weight: FloatArray | None,
+    rng: np.random.Generator,
+    rounds: int = LLOYD[0],
 ) -> Responsibilities:
     """Return the clusters of a few rounds of k-means from k-means++ centres, in units of the overall distributions.
 
@@ -83,7 +89,7 @@ def nearest_of_k_means(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters: seen to below
         labels = (
-            KMeans(min(k, n), n_init=1, max_iter=_LLOYD, random_state=seed).fit(points, sample_weight=weight).labels_
+            KMeans(min(k, n), n_init=1, max_iter=rounds, random_state=seed).fit(points, sample_weight=weight).labels_
         )
     codes = labels.astype(np.intp)
     empty = np.setdiff1d(np.arange(k), codes)

@@ -425,3 +425,39 @@ def sparse_scores(x: Array, table: FloatArray, k: int, constant: FloatArray | No
     constant = np.zeros(k) if constant is None else np.ascontiguousarray(constant)
     library("sparse_scores", kind, indptr, indices, data, n, k, width, table, constant, sums, out)
     return out
+
+
+def _padded_precision(precision: FloatArray) -> FloatArray:
+    """Return k×d×d matrices with rows filled up to whole registers, k×d×D."""
+    k, d, _ = precision.shape
+    return whole_registers(precision.reshape(k * d, d)).reshape(k, d, -1)
+
+
+def holes_scores(
+    x: FloatArray, means: FloatArray, precision: FloatArray, log_determinant: FloatArray
+) -> FloatArray | None:
+    """Return −½ (log |Σ_oo| + z_oᵀ Σ_oo⁻¹ z_o) of rows with holes (NaN), over the cells that are there, n×k."""
+    if library is None:
+        return None
+    rows, padded = np.ascontiguousarray(x, dtype=np.float64), _padded_precision(precision)
+    (n, d), k, width = rows.shape, len(means), padded.shape[2]
+    out, work, missing = np.empty((n, k)), np.empty(2 * width + d * d + d), np.empty(d + 1, dtype=np.int64)
+    means, log_determinant = np.ascontiguousarray(means), np.ascontiguousarray(log_determinant)
+    library("holes_scores", "double", rows, n, d, k, width, means, padded, log_determinant, work, missing, out)
+    return out
+
+
+def holes_moments(
+    x: FloatArray, means: FloatArray, precision: FloatArray, weights: FloatArray
+) -> tuple[FloatArray, FloatArray] | None:
+    """Return the expected first and second moments about the means of rows with holes (NaN), k×d and k×d×d."""
+    if library is None:
+        return None
+    rows, padded = np.ascontiguousarray(x, dtype=np.float64), _padded_precision(precision)
+    (n, d), k, width = rows.shape, len(means), padded.shape[2]
+    work, missing = np.empty(2 * width + 2 * d * d + d), np.empty(d + 1, dtype=np.int64)
+    first, second = np.zeros((k, width)), np.zeros((k, d, width))
+    means, weights = np.ascontiguousarray(means), np.ascontiguousarray(weights)
+    sums = (first, second)
+    library("holes_moments", "double", rows, n, d, k, width, means, padded, weights, work, missing, *sums)
+    return first[:, :d], second[:, :, :d]

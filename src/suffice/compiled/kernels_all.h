@@ -4,6 +4,7 @@
 
 #define NAME(function) JOIN(function, double, LEVEL)
 #include "kernels_posterior.h"
+#include "kernels_holes.h"
 #undef NAME
 
 #define REAL double

@@ -4,5 +4,6 @@ from suffice.estimators.classifier import GenerativeClassifier
 from suffice.estimators.mixture import Mixture
 from suffice.estimators.presets import GaussianDiscriminant, NaiveBayes
 from suffice.estimators.search import MixtureSearch
+from suffice.estimators.soft_kmeans import SoftKMeans
 
-__all__ = ["GaussianDiscriminant", "GenerativeClassifier", "Mixture", "MixtureSearch", "NaiveBayes"]
+__all__ = ["GaussianDiscriminant", "GenerativeClassifier", "Mixture", "MixtureSearch", "NaiveBayes", "SoftKMeans"]

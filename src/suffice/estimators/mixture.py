@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.base import DensityMixin as SklearnDensityMixin
+from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
 from suffice import em, learning
@@ -21,24 +21,24 @@ from suffice.estimators.partly_labelled import iterate
 from suffice.estimators.sampling import sample_table
 from suffice.families import Distributions, Gaussian
 from suffice.families.gaussian import GaussianDistributions
-from suffice.joint import JointModel, log_evidence, log_joint, log_posterior, most_probable, posterior
+from suffice.joint import JointModel, expect, log_evidence, log_joint, log_posterior, most_probable, posterior
 from suffice.labels import NoLabels, check_weight
 from suffice.model_statistics import ModelStatistics
 from suffice.priors import PriorSpec, check_prior
 from suffice.responsibilities import Labels, PartialLabels, Responsibilities, SoftLabels
-from suffice.schema import Schema, make_schema
-from suffice.starts import nearest_of_k_means, random_responsibilities, some_rows
+from suffice.schema import Block, Schema, make_schema
+from suffice.starts import LLOYD, nearest_of_k_means, random_responsibilities, some_rows
 from suffice.statistics import JointStatistics
-from suffice.tables import Table
+from suffice.tables import Table, as_table
 
 #: rows that starts are tried on, and rounds that each of them gets
 START_ROWS = 10_000
-START_ROUNDS = 10
+START_ROUNDS = 20
 #: a component with a smaller share than this of all rows is empty
 _EMPTY = 1e-12
 
 
-class Mixture(ClusterMixin, SklearnDensityMixin, BaseEstimator):
+class Mixture(DensityMixin, BaseEstimator):
     """A mixture of distributions of any family: p(x) = Σ_c π_c p(x | c), learned by EM.
 
     Gaussian columns make a Gaussian mixture, words and categories a latent class model, and a table of both a mixture
@@ -92,8 +92,16 @@ class Mixture(ClusterMixin, SklearnDensityMixin, BaseEstimator):
     [0.33, 0.67]
     """
 
+    _size_name = "n_components"
     _estimated: JointModel
+    _fitted_components: Components
+    _batches: int
+    _seen: float
     schema_: Schema
+    statistics_: ModelStatistics
+    bound_history_: list[float]
+    n_iter_: int
+    n_rows_: int
 
     def __init__(
         self,
@@ -144,12 +152,13 @@ class Mixture(ClusterMixin, SklearnDensityMixin, BaseEstimator):
         self._check_parameters()
         rng = _generator(self.random_state)
         overall, n_rows, holes = self._survey(X, sample_weight)
-        schema, k = overall.schema, int(self.n_components)
+        schema, k = overall.schema, self._size
         priors = [
             block.family.prior_of_components(sums, self.prior, k)
             for block, sums in zip(schema.blocks, overall.joint.blocks, strict=True)
         ]
-        components = Components(schema, priors, holes=holes)
+        components = self._components(schema, priors, holes)
+        schema = components.schema
 
         def known(_: Any, weight: Any, n: int, start: int) -> PartialLabels:
             return PartialLabels(None, check_weight(weight, n, start), k, n)
@@ -158,10 +167,54 @@ class Mixture(ClusterMixin, SklearnDensityMixin, BaseEstimator):
         model = self._start(components, engine, overall.joint, n_rows, rng)
         return components, iterate(self, components, engine, model), n_rows
 
+    def _components(self, schema: Schema, priors: Sequence[PriorSpec], holes: bool) -> Components:
+        return Components(schema, priors, holes=holes)
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from a batch of a stream, by stepwise EM; the first batch is fitted as a whole.
+
+        The statistics of each batch, scaled to all rows so far, move the running ones by a step that shrinks with the
+        number of batches, (t + 1)^−0.7, so that early guesses are forgotten.
+
+        Parameters
+        ----------
+        X : array, sparse array or data frame
+        y : ignored
+        sample_weight : array of shape (n,), optional
+        """
+        if not hasattr(self, "_fitted_components"):
+            return self.fit(X, y, sample_weight)
+        schema, k = self.schema_, len(self.weights_)
+        table = as_table(X)
+        schema.check(table, type(self).__name__)
+
+        def known(_: Any, weight: Any, n: int, start: int) -> PartialLabels:
+            return PartialLabels(None, check_weight(weight, n, start), k, n)
+
+        engine = learning.passes(X, None, sample_weight, schema, known, n_jobs=self.n_jobs)
+        found = engine.reduce(expect, self._estimated)
+        batch = float(found.statistics.class_count.sum())
+        self._batches, self._seen = self._batches + 1, self._seen + batch
+        step = (self._batches + 1.0) ** -0.7
+        before = self.statistics_.joint
+        kept = before.times((1.0 - step) * self._seen / float(before.class_count.sum()))
+        statistics = kept + found.statistics.times(step * self._seen / batch)
+        self._estimated = self._fitted_components.estimate(statistics, self._estimated)
+        self.statistics_ = ModelStatistics(self.statistics_.classes, schema, statistics, declared=True)
+        self.n_rows_ += len(table)
+        self.n_iter_ += 1
+        self.bound_history_ = [*self.bound_history_, found.log_likelihood]
+        return self
+
+    @property
+    def _size(self) -> int:
+        """How many components are asked for."""
+        return int(self.n_components)
+
     def _check_parameters(self) -> None:
         check_prior(self.prior)
-        for name, least in (("n_components", 1), ("n_init", 1), ("max_iter", 1)):
-            value = getattr(self, name)
+        for name in (self._size_name, "n_init", "max_iter"):
+            value, least = getattr(self, name), 1
             if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
                 raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}")
         if not self.tol >= 0:
@@ -202,7 +255,7 @@ class Mixture(ClusterMixin, SklearnDensityMixin, BaseEstimator):
     ) -> JointModel:
         """Return the best of a few starts, each tried for a few rounds on a sample of the rows."""
         if isinstance(self.init, Mixture):
-            return _compatible(self.init, components.schema, int(self.n_components))
+            return _compatible(self.init, components.schema, self._size)
         rows = self._rows_to_begin_with(engine, n_rows, rng)
         sample = MemoryEngine(rows, self.n_jobs)
         best: em.Outcome[JointModel, JointStatistics] | None = None
@@ -227,7 +280,7 @@ class Mixture(ClusterMixin, SklearnDensityMixin, BaseEstimator):
 
     def _rows_to_begin_with(self, engine: Engine, n_rows: int, rng: np.random.Generator) -> Rows:
         if isinstance(self.init, str):
-            return some_rows(engine, n_rows, max(START_ROWS, 50 * int(self.n_components)), rng)
+            return some_rows(engine, n_rows, max(START_ROWS, 50 * self._size), rng)
         if not isinstance(engine, MemoryEngine):
             raise ValueError("labels or responsibilities to begin with need rows in memory; give a fitted Mixture")
         return engine.rows
@@ -236,7 +289,7 @@ class Mixture(ClusterMixin, SklearnDensityMixin, BaseEstimator):
         self, rows: Rows, components: Components, overall: JointStatistics, rng: np.random.Generator
     ) -> list[Callable[[], Responsibilities]]:
         """Return functions that say who belongs to which component, one a start."""
-        known, k = rows.responsibilities, int(self.n_components)
+        known, k = rows.responsibilities, self._size
         assert isinstance(known, PartialLabels)
         weight, n_init = known.weight, self.n_init if k > 1 else 1
         if not isinstance(self.init, str):
@@ -244,11 +297,14 @@ class Mixture(ClusterMixin, SklearnDensityMixin, BaseEstimator):
             given = [_members(np.asarray(start), known, k) for start in (self.init if several else [self.init])]
             return [lambda start=start: start for start in given]  # type: ignore[misc]
         if self.init == "random":
-            return [lambda: random_responsibilities(len(rows), k, weight, rng)] * n_init
+            return [partial(random_responsibilities, len(rows), k, weight, rng)] * n_init
         if self.init == "k-means++":
             pairs = zip(components.schema.blocks, overall.blocks, strict=True)
             all_rows = [block.family.estimate(sums, "auto") for block, sums in pairs]
-            return [lambda: nearest_of_k_means(rows, all_rows, k, weight, rng)] * n_init
+            return [
+                partial(nearest_of_k_means, rows, all_rows, k, weight, rng, LLOYD[start % len(LLOYD)])
+                for start in range(n_init)
+            ]
         raise ValueError(
             f"init must be 'k-means++', 'random', labels, responsibilities or a fitted Mixture, not {self.init!r}"
         )
@@ -260,7 +316,7 @@ class Mixture(ClusterMixin, SklearnDensityMixin, BaseEstimator):
         if len(alive) < len(count):
             warnings.warn(
                 f"{len(count) - len(alive)} of {len(count)} components were left without rows and removed; the data "
-                f"has fewer clusters than n_components={self.n_components}",
+                f"has fewer clusters than n_components={self._size}",
                 UserWarning,
                 stacklevel=3,
             )
@@ -271,6 +327,8 @@ class Mixture(ClusterMixin, SklearnDensityMixin, BaseEstimator):
         self.n_iter_ = len(outcome.bounds)
         self.converged_ = outcome.converged
         self.n_rows_ = n_rows
+        self._fitted_components = components
+        self._batches, self._seen = 1, float(count.sum())
         return self._know(model)
 
     def _know(self, model: JointModel) -> Self:
@@ -346,11 +404,11 @@ class Mixture(ClusterMixin, SklearnDensityMixin, BaseEstimator):
         if not (shares_ >= 0).all() or not np.isclose(shares_.sum(), 1.0):
             raise ValueError(f"weights must be probabilities that sum to 1, not {shares_.tolist()}")
         family = Gaussian("full" if matrices.ndim == 3 else "diagonal")
-        from suffice.schema import Block
-
         schema = Schema(None, centres.shape[1], (Block(family, tuple(range(centres.shape[1]))),))
         distributions = GaussianDistributions(family, centres, matrices)
         mixture = cls(len(shares_), covariance=family.structure.name, **params)
+        nothing = JointStatistics(np.zeros(len(shares_)), (family.empty(*centres.shape),))
+        mixture.statistics_ = ModelStatistics(np.arange(len(shares_)), schema, nothing, declared=True)
         return mixture._know(JointModel(schema, shares(shares_), (distributions,)))
 
     # -- use ----------------------------------------------------------------------------------------------------
@@ -366,11 +424,6 @@ class Mixture(ClusterMixin, SklearnDensityMixin, BaseEstimator):
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> IntArray:
         """Learn the components and return the most probable one of each row."""
         return self.fit(X, y, sample_weight).predict(X)
-
-    @property
-    def labels_(self) -> None:
-        """Not kept: call `predict`."""
-        raise AttributeError("the labels of the training rows are not kept; call predict(X)")
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return p(c | x), n×k."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -15,17 +15,35 @@ from sklearn.utils.validation import check_is_fitted
 from suffice.errors import EstimateError
 from suffice.estimators.mixture import Mixture
 from suffice.priors import PriorSpec
+from suffice.tables import ArrayTable, as_table
 
 #: the covariance models of mclust, from few parameters to many
 ALL = ("EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV")
+#: rows up to which clusters are also begun by merging, whose cost is the square of the rows
+_MOST_MERGED = 5000
 #: criteria of which smaller is better; the held-out likelihood of "cv" is to be large
 _SMALLER = {"bic": True, "icl": True, "aic": True, "cv": False}
+
+
+def merged_clusters(X: Any) -> Callable[[int], NDArray[np.intp]] | None:
+    """Return a function that gives k clusters by Ward's merging of scaled rows; None for holes, or too many rows."""
+    table = as_table(X)
+    if len(table) > _MOST_MERGED or not isinstance(table, ArrayTable):
+        return None
+    rows = np.asarray(table.numbers(range(table.n_columns))[:], dtype=np.float64)
+    if len(rows) < 2 or not np.isfinite(rows).all():
+        return None
+    from scipy.cluster.hierarchy import fcluster, linkage
+
+    deviation = rows.std(0)
+    tree = linkage((rows - rows.mean(0)) / np.where(deviation > 0, deviation, 1.0), "ward")
+    return lambda k: fcluster(tree, k, "maxclust").astype(np.intp)
 
 
 class MixtureSearch(BaseEstimator):
     """Fit mixtures of several sizes and covariance structures, and keep the best.
 
-    All structures of one size begin with the same starts, and with the clusters that the structures before them found.
+    All structures of one size begin with the same starts, and then with the clusters that the others have found.
 
     Parameters
     ----------
@@ -103,14 +121,22 @@ class MixtureSearch(BaseEstimator):
         if not sizes or min(sizes) < 1:
             raise ValueError(f"n_components must be sizes of at least 1, not {self.n_components!r}")
         rows, fitted = [], []
+        tree = merged_clusters(X)
         for k in sizes:
-            found: list[Mixture] = []
-            for structure in structures:
-                mixture = self._fitted(X, sample_weight, k, structure, found)
-                rows.append(self._measured(mixture, X, sample_weight, k, structure))
-                fitted.append(mixture)
-                if mixture is not None:
-                    found.append(mixture)
+            starts: list[Any] = ["k-means++"] if k == 1 or tree is None else ["k-means++", tree(k)]
+            found = [
+                self._best(X, sample_weight, [self._mixture(k, structure, init=start) for start in starts])
+                for structure in structures
+            ]
+            shares = [other.predict_proba(X) for other in found if other is not None and len(other.weights_) == k]
+            if k > 1 and len(structures) > 1 and shares:  # what one structure found may suit another better
+                again = [[other, self._mixture(k, s, init=shares)] for other, s in zip(found, structures, strict=True)]
+                found = [self._best(X, sample_weight, candidates) for candidates in again]
+            fitted += found
+            rows += [
+                self._measured(mixture, X, sample_weight, k, structure)
+                for mixture, structure in zip(found, structures, strict=True)
+            ]
         self.results_ = {name: np.array([row[name] for row in rows]) for name in rows[0]}
         values = self.results_[self.criterion]
         if np.isnan(values).all():
@@ -144,24 +170,26 @@ class MixtureSearch(BaseEstimator):
             n_jobs=self.n_jobs,
         )
 
-    def _fitted(self, X: Any, sample_weight: Any, k: int, structure: Any, before: Sequence[Mixture]) -> Mixture | None:
-        """Return the best of the usual starts and of those from the clusters of other structures; None if all fail."""
-        mixtures = [self._mixture(k, structure)]
-        if k > 1 and before:
-            clusters = [other.predict_proba(X) for other in before if len(other.weights_) == k]
-            mixtures += [self._mixture(k, structure, init=clusters)] if clusters else []
+    def _best(self, X: Any, sample_weight: Any, candidates: Sequence[Mixture | None]) -> Mixture | None:
+        """Return the mixture with the highest bound, those that are not fitted yet being fitted; None if all fail."""
         best: Mixture | None = None
+        for mixture in candidates:
+            if mixture is None or not (hasattr(mixture, "bound_history_") or self._fits(mixture, X, sample_weight)):
+                continue
+            if best is None or mixture.bound_history_[-1] > best.bound_history_[-1]:
+                best = mixture
+        return None if best is None else best.set_params(init="k-means++")
+
+    def _fits(self, mixture: Mixture, X: Any, sample_weight: Any) -> bool:
+        """Fit a mixture, and say whether it has an estimate."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            warnings.filterwarnings("ignore", "components were left without rows", UserWarning)
-            for mixture in mixtures:
-                try:
-                    mixture.fit(X, sample_weight=sample_weight)
-                except EstimateError:
-                    continue
-                if best is None or mixture.bound_history_[-1] > best.bound_history_[-1]:
-                    best = mixture
-        return None if best is None else best.set_params(init="k-means++")
+            warnings.filterwarnings("ignore", ".*components were left without rows", UserWarning)
+            try:
+                mixture.fit(X, sample_weight=sample_weight)
+            except EstimateError:
+                return False
+        return True
 
     def _measured(self, mixture: Mixture | None, X: Any, sample_weight: Any, k: int, structure: Any) -> dict[str, Any]:
         row: dict[str, Any] = {"n_components": k, "covariance": str(getattr(structure, "name", structure))}

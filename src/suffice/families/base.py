@@ -7,7 +7,8 @@ parameters have one row a class, `score` gives one column a class.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -79,6 +80,10 @@ class Family(ABC):
     def estimate(self, statistics: Any, prior: PriorSpec = "auto") -> Distributions:
         """Return the distributions that the sums and the prior give; ``prior=None`` is maximum likelihood."""
 
+    @abstractmethod
+    def with_parameters(self, arrays: Mapping[str, Any]) -> Distributions:
+        """Return the distributions that are made of these arrays."""
+
     # -- what EM needs beside --------------------------------------------------------------------------------
 
     def fixed_prior(self, statistics: Any, prior: PriorSpec) -> PriorSpec:
@@ -140,6 +145,11 @@ class Distributions(ABC):
     @abstractmethod
     def n_classes(self) -> int:
         """How many classes there are."""
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the plain arrays that these distributions are made of; see the family's `with_parameters`."""
+        made_of = [field.name for field in fields(self) if field.init and field.name != "family"]  # type: ignore[arg-type]
+        return {name: getattr(self, name) for name in made_of}
 
     @abstractmethod
     def natural_parameters(self) -> FloatArray:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -102,6 +103,10 @@ class Bernoulli(Family):
         if pseudo is None:
             require_rows(statistics.count)
         return BernoulliDistributions((statistics.total + alpha) / (statistics.count + 2.0 * alpha))
+
+    def with_parameters(self, arrays: Mapping[str, Any]) -> BernoulliDistributions:
+        """Return the distributions that are made of these arrays."""
+        return BernoulliDistributions(**arrays)
 
     def log_prior(self, distributions: BernoulliDistributions, statistics: Sums, prior: PriorSpec) -> float:
         """Return α Σ log p(1 − p): a Beta prior."""

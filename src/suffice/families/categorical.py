@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -166,6 +166,10 @@ class Categorical(Family):
                     unseen_mass[:, j] = alpha / count[:, 0]
         sizes = np.asarray(statistics.sizes)
         return CategoricalDistributions(probability, sizes, unseen_mass, self.of_sizes(sizes))
+
+    def with_parameters(self, arrays: Mapping[str, Any]) -> CategoricalDistributions:
+        """Return the distributions that are made of these arrays."""
+        return CategoricalDistributions(**arrays, family=self.of_sizes(arrays["sizes"]))
 
     def log_prior(self, distributions: CategoricalDistributions, statistics: CategoryCounts, prior: PriorSpec) -> float:
         """Return α Σ log p: a Dirichlet prior for each column."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from suffice import compiled
 from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, namespace, to_float64
 from suffice.covariance import Covariance, as_structure, prior_mean
 from suffice.families.base import (
@@ -18,7 +21,7 @@ from suffice.families.base import (
     scaled_rows,
     without_holes,
 )
-from suffice.families.holes import Conditioned, Holes, expected_moments, patterns_of
+from suffice.families.holes import Conditioned, Holes, expected_moments, ill_conditioned, patterns_of
 from suffice.families.moments import diagonal_moments, full_moments, tied_moments
 from suffice.families.quadratic import DenseForm, DiagonalForm, QuadraticForm, SharedForm
 from suffice.priors import NormalInverseWishart, PriorSpec, resolve_prior
@@ -180,6 +183,10 @@ class Gaussian(Family):
             scatter = variance / k ** (2.0 / len(variance))
         return replace(fixed, scatter=scatter, freedom=0.0)
 
+    def with_parameters(self, arrays: Mapping[str, Any]) -> GaussianDistributions:
+        """Return the distributions that are made of these arrays."""
+        return GaussianDistributions(self, **arrays)
+
     def log_prior(self, distributions: GaussianDistributions, statistics: Moments, prior: PriorSpec) -> float:
         """Return the log-density of the normal–inverse-Wishart prior."""
         k, d = distributions.means.shape
@@ -261,9 +268,26 @@ class GaussianDistributions(Distributions):
 
     def _score_by_pattern(self, x: Array, observed: Array) -> Array:
         """Score rows with holes: each pattern of holes by its marginal Gaussian, never an imputed value."""
-        holes = Holes(to_float64(x), to_float64(observed) > 0)
-        scores = [holes.log_density(self._conditioned(holes, c)) for c in range(self.n_classes)]
-        return as_like(np.stack(scores, axis=1), x)
+        rows, there = to_float64(x), to_float64(observed) > 0
+        if self._precision is not None:
+            scores = compiled.holes_scores(rows, self.means, self._precision, self._log_determinants)
+            if scores is not None:
+                return as_like(scores - 0.5 * _LOG_2PI * there.sum(1, keepdims=True), x)
+        holes = Holes(rows, there)
+        by_class = [holes.log_density(self._conditioned(holes, c)) for c in range(self.n_classes)]
+        return as_like(np.stack(by_class, axis=1), x)
+
+    @cached_property
+    def _precision(self) -> FloatArray | None:
+        """The inverse covariances, k×d×d; None where they cannot be trusted with the cells of a row."""
+        if any(ill_conditioned(covariance) for covariance in self.compact):
+            return None
+        return np.ascontiguousarray(np.broadcast_to(self.form.precision(), self.covariance.shape))
+
+    @cached_property
+    def _log_determinants(self) -> FloatArray:
+        logs = [-2.0 * np.log(np.diagonal(self.form.whitener_of(c))).sum() for c in range(self.n_classes)]
+        return np.array(logs)
 
     def _conditioned(self, holes: Holes, c: int) -> Conditioned:
         return holes.condition(self.means[c], self.compact[min(c, len(self.compact) - 1)], self.form.whitener_of(c))
@@ -278,8 +302,13 @@ class GaussianDistributions(Distributions):
         there = np.asarray(to_float64(observed) > 0)
         complete = np.asarray(there.all(axis=1))
         total = self.family.statistics(x[complete], responsibilities[complete])
-        holes = Holes(to_float64(x)[~complete], there[~complete])
-        weights = to_float64(responsibilities[~complete].matrix(np.empty(0)))
+        rows, weights = to_float64(x)[~complete], to_float64(responsibilities[~complete].matrix(np.empty(0)))
+        if self._precision is not None:
+            found = compiled.holes_moments(rows, self.means, self._precision, weights)
+            if found is not None:
+                expected = FullMoments(weights.sum(0)[:, None], self.means, *found)
+                return total + expected.to_layout(self.family.structure.layout)
+        holes = Holes(rows, there[~complete])
         parts = [
             expected_moments(self._conditioned(holes, c), weights[:, c], self.means[c]) for c in range(self.n_classes)
         ]

@@ -7,7 +7,7 @@ With Λ = Σ⁻¹ and z the deviations from the mean, 0 where a cell is missing 
 
 so a row with few holes costs a product with Λ and an inverse as small as its holes, and rows with the same number of
 holes are done together, whatever their patterns. That loses digits where Σ is nearly singular; there the rows of one
-pattern at a time are done with the Cholesky factor of Σ_oo.
+pattern at a time are done with the Cholesky factor of Σ_oo. The compiled kernels do the former, a row at a time.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class Holes:
     def condition(self, mean: FloatArray, covariance: FloatArray, whitener: FloatArray) -> Conditioned:
         """Return the Gaussian with this mean, covariance and L⁻¹, given what is there of each row."""
         z = np.where(self.there, self.x - mean, 0.0)
-        if len(self.patterns) * _ROWS_A_PATTERN <= len(self.x) or _ill_conditioned(covariance):
+        if len(self.patterns) * _ROWS_A_PATTERN <= len(self.x) or ill_conditioned(covariance):
             return self._by_pattern(z, covariance)
         return self._by_count(z, whitener)
 
@@ -174,7 +174,8 @@ def expected_moments(found: Conditioned, weight: FloatArray, mean: FloatArray) -
     return FullMoments(np.array([[weight.sum()]]), mean[None], weighted.sum(0)[None], second[None])
 
 
-def _ill_conditioned(covariance: FloatArray) -> bool:
+def ill_conditioned(covariance: FloatArray) -> bool:
+    """Whether the correlations are so near to singular that the inverse is not to be trusted."""
     scale = np.sqrt(np.diagonal(covariance))
     correlation = covariance / np.outer(scale, scale)
     return bool(np.linalg.cond(correlation) > _ILL_CONDITIONED)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -104,6 +105,10 @@ class Multinomial(Family):
         smoothed = total + (0.0 if pseudo is None else pseudo.amount)
         rows = np.maximum(statistics.count[:, 0], np.finfo(float).tiny)
         return MultinomialDistributions(smoothed / smoothed.sum(1, keepdims=True), total.sum(1) / rows)
+
+    def with_parameters(self, arrays: Mapping[str, Any]) -> MultinomialDistributions:
+        """Return the distributions that are made of these arrays."""
+        return MultinomialDistributions(**arrays)
 
     def log_prior(self, distributions: MultinomialDistributions, statistics: Sums, prior: PriorSpec) -> float:
         """Return α Σ log p: a Dirichlet prior."""

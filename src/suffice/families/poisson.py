@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -84,6 +85,10 @@ class Poisson(Family):
             require_rows(count)
             return PoissonDistributions(total / count)
         return PoissonDistributions((total + pseudo.amount * _overall(statistics)) / (count + pseudo.amount))
+
+    def with_parameters(self, arrays: Mapping[str, Any]) -> PoissonDistributions:
+        """Return the distributions that are made of these arrays."""
+        return PoissonDistributions(**arrays)
 
     def log_prior(self, distributions: PoissonDistributions, statistics: Sums, prior: PriorSpec) -> float:
         """Return α Σ (m log λ − λ): a Gamma prior."""

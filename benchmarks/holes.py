@@ -1,0 +1,62 @@
+"""python -m benchmarks.holes: what missing cells cost EM for full covariances, against the same rows without holes."""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from benchmarks.measure import median_seconds
+from suffice import Mixture
+
+ROUNDS = 5
+
+
+def rows(n: int, d: int, k: int) -> Any:
+    """Return rows of correlated clusters."""
+    rng = np.random.default_rng(0)
+    mixing = rng.normal(size=(d, d)) / np.sqrt(d) + np.eye(d)
+    return rng.normal(size=(n, d)) @ mixing + 2.0 * rng.normal(size=(k, d))[rng.integers(0, k, n)]
+
+
+def holes(n: int, d: int, patterns: int | None) -> Any:
+    """Return which cells are missing, a tenth of them: in so many patterns, or anywhere."""
+    rng = np.random.default_rng(1)
+    if patterns is None:
+        return rng.random((n, d)) < 0.1
+    return (rng.random((patterns, d)) < 0.1)[rng.integers(0, patterns, n)]
+
+
+def main() -> None:
+    """Time rows without holes, with few patterns and with random holes."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.holes", description=__doc__)
+    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--columns", type=int, default=20)
+    parser.add_argument("--components", type=int, nargs="+", default=[1, 4])
+    options = parser.parse_args()
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    for k in options.components:
+        X = rows(options.rows, options.columns, k)
+        start = Mixture(k, init=np.arange(len(X)) % k, max_iter=1).fit(X)
+        whole = None
+        for name, missing in (
+            ("no holes", None),
+            ("200 patterns", holes(*X.shape, 200)),
+            ("random holes", holes(*X.shape, None)),
+        ):
+            table = X if missing is None else np.where(missing, np.nan, X)
+            model = Mixture(k, init=start, prior=None, max_iter=ROUNDS, tol=0.0)
+            seconds, peak, _ = median_seconds(lambda model=model, table=table: model.fit(table), 3)
+            whole = seconds if whole is None else whole
+            print(
+                f"{len(X):,} × {X.shape[1]}, k {k}, {ROUNDS} rounds, {name:13} {seconds:7.3f} s  "
+                f"{seconds / whole:5.1f}×  peak {peak:4.0f} MB",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""Soft k-means: a mixture of equal spheres, which becomes k-means as the spheres shrink."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from suffice._arrays import FloatArray
+from suffice.components import Components
+from suffice.covariance import TiedSpherical
+from suffice.estimators.mixture import Mixture
+from suffice.families import Gaussian
+from suffice.priors import NormalInverseWishart
+from suffice.schema import Schema
+from suffice.statistics import Moments
+
+
+class SoftKMeans(Mixture):
+    """Clusters of equal size and spherical shape, each row shared among them by exp(−stiffness · distance²).
+
+    It is EM for a mixture of Gaussians with equal shares and one variance, 1 / (2 · stiffness), for all. As the
+    stiffness grows, every row goes wholly to the nearest centre and the rounds become those of k-means.
+
+    Parameters
+    ----------
+    n_clusters : int
+    stiffness : float or None
+        None learns it with the centres.
+    init, n_init, max_iter, tol, random_state, verbose, n_jobs : as in `Mixture`
+
+    Attributes
+    ----------
+    cluster_centers_ : array of shape (k, d)
+    stiffness_ : float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from suffice import SoftKMeans
+    >>> X = np.array([[0.0], [0.2], [0.4], [5.0], [5.2], [5.4]])
+    >>> np.sort(SoftKMeans(2, stiffness=100.0, random_state=0).fit(X).cluster_centers_.ravel()).round(3).tolist()
+    [0.2, 5.2]
+    """
+
+    families = "auto"
+    covariance = "tied-spherical"
+    prior = "auto"
+    unseen = "prior"
+    _size_name = "n_clusters"
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        stiffness: float | None = None,
+        *,
+        init: Any = "k-means++",
+        n_init: int = 5,
+        max_iter: int = 500,
+        tol: float = 1e-6,
+        random_state: Any = None,
+        verbose: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.stiffness = stiffness
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+
+    @property
+    def _size(self) -> int:
+        return int(self.n_clusters)
+
+    def _components(self, schema: Schema, priors: Any, holes: bool) -> Components:
+        if self.stiffness is not None:
+            if not (np.isfinite(self.stiffness) and self.stiffness > 0):
+                raise ValueError(f"stiffness must be a positive number or None, not {self.stiffness!r}")
+            spheres = Gaussian(GivenSphere(0.5 / float(self.stiffness)))
+            schema = schema.with_blocks([type(block)(spheres, block.columns) for block in schema.blocks])
+        return Components(schema, priors, _equal, holes=holes)
+
+    @property
+    def cluster_centers_(self) -> FloatArray:
+        """The centres of the clusters, k×d."""
+        return self.means_
+
+    @property
+    def stiffness_(self) -> float:
+        """What a squared distance costs: 1 / (2σ²)."""
+        return 0.5 / float(self.distributions_[0].variance[0, 0])  # type: ignore[attr-defined]
+
+
+class GivenSphere(TiedSpherical):
+    """All classes and columns share one variance, which is given."""
+
+    name: ClassVar[str] = "given-sphere"
+
+    def __init__(self, variance: float) -> None:
+        self.variance = variance
+
+    def estimate(
+        self, moments: Moments, prior: NormalInverseWishart | None, start: FloatArray | None = None
+    ) -> FloatArray:
+        """Return the variance that was given."""
+        return np.full((1, moments.n_columns), self.variance)
+
+    def n_parameters(self, k: int, d: int) -> int:
+        """Return 0: nothing is free."""
+        return 0
+
+    def log_prior(self, compact: FloatArray, prior: NormalInverseWishart | None, *_: Any) -> float:
+        """Return 0: there is nothing to believe."""
+        return 0.0
+
+
+def _equal(count: FloatArray) -> FloatArray:
+    return np.full(len(count), -np.log(len(count)))

@@ -1,0 +1,248 @@
+"""Mixtures as people use them: saving, choosing, beginning, streaming."""
+
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import suffice
+from suffice import GaussianDiscriminant, Mixture, MixtureSearch, NaiveBayes, SoftKMeans
+
+ORACLES = Path(__file__).parents[2] / "shared/oracles"
+
+
+def blobs(n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    z = rng.integers(0, 3, n)
+    return rng.normal(size=(n, 2)) + np.array([[0, 0], [6, 0], [0, 7]])[z], z
+
+
+EXPECTED = {
+    "check_sample_weight_equivalence_on_dense_data": "EM begins with k-means, which draws other rows",
+    "check_sample_weight_equivalence_on_sparse_data": "EM begins with k-means, which draws other rows",
+    "check_estimator_sparse_array": "asks what is no classifier for the tags of one",
+    "check_estimator_sparse_matrix": "asks what is no classifier for the tags of one",
+}
+
+
+@parametrize_with_checks(
+    [Mixture(2, random_state=0), Mixture(2, covariance="diagonal", random_state=0), SoftKMeans(2)],
+    expected_failed_checks=lambda _: EXPECTED,
+)
+def test_scikit_learns_own_checks_pass(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        check(estimator)
+
+
+def test_sparse_rows_are_clustered():
+    X, z = blobs()
+    dense = np.maximum(X, 0.0)
+    options = {"covariance": "diagonal", "init": z, "max_iter": 5, "tol": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        ours, theirs = (Mixture(3, **options).fit(rows) for rows in (sparse.csr_array(dense), dense))
+    np.testing.assert_allclose(ours.means_, theirs.means_, rtol=1e-8)
+    assert ours.predict_proba(sparse.csr_array(dense)).shape == (400, 3)
+    words = sparse.csr_array(np.random.default_rng(0).poisson(1.0, (300, 40)).astype(float))
+    assert Mixture(2, "multinomial", random_state=0).fit(words).converged_
+
+
+def test_clusters_are_found():
+    X, z = blobs()
+    found = Mixture(3, random_state=0).fit_predict(X)
+    table = pd.crosstab(found, z).to_numpy()
+    assert (table.max(1) / table.sum(1) > 0.98).all()
+
+
+@pytest.mark.parametrize("covariance", ["full", "tied", "diagonal", "EVE"])
+def test_a_saved_mixture_predicts_the_same(tmp_path, covariance):
+    X, _ = blobs()
+    mixture = Mixture(3, covariance=covariance, random_state=0).fit(X)
+    suffice.save(mixture, tmp_path / "m")
+    again = suffice.load(tmp_path / "m")
+    np.testing.assert_array_equal(again.predict_proba(X), mixture.predict_proba(X))
+    np.testing.assert_array_equal(again.score_samples(X), mixture.score_samples(X))
+    assert again.bound_history_ == mixture.bound_history_
+    assert again.get_params() == mixture.get_params()
+
+
+def test_a_saved_mixture_of_a_mixed_table_predicts_the_same(tmp_path):
+    X, z = blobs()
+    table = pd.DataFrame({"x": X[:, 0], "word": np.array(["a", "b", "c"])[z], "yes": z > 0, "n": (z * 3).astype(float)})
+    table.loc[::9, "word"] = None
+    mixture = Mixture(3, {"n": "poisson"}, random_state=0).fit(table)
+    suffice.save(mixture, tmp_path / "m")
+    np.testing.assert_array_equal(suffice.load(tmp_path / "m").predict_proba(table), mixture.predict_proba(table))
+
+
+def test_a_saved_semi_supervised_classifier_predicts_the_same(tmp_path):
+    X, z = blobs()
+    y = np.where(np.arange(len(z)) % 5 == 0, z.astype(float), np.nan)
+    model = GaussianDiscriminant("full").fit(X, y)
+    suffice.save(model, tmp_path / "m")
+    again = suffice.load(tmp_path / "m")
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    more = again.partial_fit(X[:50], z[:50].astype(float))
+    assert np.isfinite(more.predict_proba(X)).all()
+
+
+def test_given_parameters_predict_and_begin(tmp_path):
+    X, _ = blobs()
+    given = Mixture.from_parameters([0.5, 0.5], [[0.0, 0.0], [6.0, 0.0]], np.eye(2)[None].repeat(2, 0))
+    assert given.predict([[0.0, 1.0], [5.0, 0.0]]).tolist() == [0, 1]
+    assert given.score_samples([[0.0, 0.0]]) == pytest.approx(np.log(0.5 / (2 * np.pi)), rel=1e-6)
+    suffice.save(given, tmp_path / "m")
+    assert suffice.load(tmp_path / "m").predict([[5.0, 0.0]]).tolist() == [1]
+    assert Mixture(2, init=given).fit(X).converged_
+    with pytest.raises(ValueError, match="has 2 components of 2 columns, but 3 of 2 are asked for"):
+        Mixture(3, init=given).fit(X)
+    with pytest.raises(ValueError, match="sum to 1"):
+        Mixture.from_parameters([0.5, 0.1], [[0.0], [1.0]], np.ones((2, 1)))
+
+
+def test_criteria_are_what_they_say():
+    X, _ = blobs()
+    mixture = Mixture(3, random_state=0).fit(X)
+    log_likelihood = mixture.score_samples(X).sum()
+    assert mixture.n_parameters_ == 3 * (2 + 3) + 2
+    assert mixture.bic(X) == pytest.approx(-2 * log_likelihood + 17 * np.log(400))
+    assert mixture.aic(X) == pytest.approx(-2 * log_likelihood + 34)
+    certain = np.log(mixture.predict_proba(X).max(1)).sum()
+    assert mixture.icl(X) == pytest.approx(mixture.bic(X) - 2 * certain)
+    assert mixture.bic(X, np.full(400, 2.0)) == pytest.approx(-4 * log_likelihood + 17 * np.log(800))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_components": 0}, "n_components must be a whole number of at least 1, not 0"),
+        ({"n_components": 2.5}, "n_components must be a whole number"),
+        ({"n_init": 0}, "n_init must be a whole number"),
+        ({"tol": -1.0}, "tol must not be negative"),
+        ({"init": "guess"}, "init must be 'k-means\\+\\+', 'random'"),
+        ({"init": np.zeros(7), "n_components": 2}, "one label or one row of shares for each of 400 rows"),
+        ({"covariance": "XYZ"}, "covariance must be one of"),
+    ],
+)
+def test_bad_settings_are_one_clear_error(settings, message):
+    with pytest.raises(ValueError, match=message):
+        Mixture(**settings).fit(blobs()[0])
+
+
+def test_not_fitted():
+    for use in ("predict", "score_samples", "predict_proba"):
+        with pytest.raises(NotFittedError):
+            getattr(Mixture(2), use)(blobs()[0])
+
+
+def test_emptied_components_are_removed_with_one_warning():
+    X = np.repeat([[0.0, 0.0], [5.0, 5.0]], 50, axis=0)
+    start = Mixture.from_parameters([0.5, 0.5, 0.0], [[0.0, 0.0], [5.0, 5.0], [9.0, 9.0]], np.ones((3, 2)))
+    with pytest.warns(UserWarning, match="1 of 3 components were left without rows and removed"):
+        mixture = Mixture(3, covariance="diagonal", init=start).fit(X)
+    assert len(mixture.weights_) == 2
+    assert np.isfinite(mixture.score_samples(X)).all()
+
+
+def test_batches_of_a_stream_come_near_the_fit_of_all():
+    X, _ = blobs(6000)
+    whole = Mixture(3, random_state=0).fit(X)
+    stepwise = Mixture(3, random_state=0)
+    for start in range(0, 6000, 300):
+        stepwise.partial_fit(X[start : start + 300])
+    assert stepwise.score(X) == pytest.approx(whole.score(X), abs=0.02)
+    assert stepwise.n_rows_ == 6000
+    with pytest.raises(ValueError, match="features"):
+        stepwise.partial_fit(X[:, :1])
+
+
+# -- choosing -----------------------------------------------------------------------------------------------------
+
+
+def test_the_search_keeps_the_best_and_shows_the_rest():
+    X, _ = blobs()
+    search = MixtureSearch(range(1, 5), ["EII", "VVV"], random_state=0).fit(X)
+    assert (search.best_estimator_.n_components, search.best_estimator_.covariance) == (3, "EII")
+    table = pd.DataFrame(search.results_)
+    assert len(table) == 8
+    assert table["bic"].idxmin() == search.best_index_
+    assert search.best_estimator_.bic(X) == pytest.approx(table["bic"].min())
+    clone(search)
+
+
+@pytest.mark.parametrize("criterion", ["icl", "aic", "cv"])
+def test_every_criterion_finds_the_clusters(criterion):
+    X, _ = blobs(200)
+    search = MixtureSearch([1, 3], "spherical", criterion, random_state=0, cv=3).fit(X)
+    assert search.best_estimator_.n_components == 3
+    with pytest.raises(ValueError, match="criterion must be one of"):
+        MixtureSearch(criterion="best").fit(X)
+
+
+def test_the_search_draws_itself():
+    pytest.importorskip("matplotlib").use("Agg")
+    X, _ = blobs(150)
+    axes = MixtureSearch([1, 2, 3], ["EII", "VVI"], random_state=0).fit(X).plot()
+    assert [line.get_label() for line in axes.get_lines()][:2] == ["EII", "VVI"]
+
+
+def oracle(name):
+    if not (ORACLES / f"{name}.json").exists():
+        pytest.skip("needs ../shared/oracles")
+    table = pd.read_csv(ORACLES / f"{name}.csv")
+    found = json.loads((ORACLES / f"{name}.json").read_text())["clustering"]
+    return table.select_dtypes("number").to_numpy(dtype=float), found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["iris", "faithful"])
+def test_mclust_is_reached_by_every_model(name):
+    X, found = oracle(name)
+    search = MixtureSearch(found["G"], found["models"], prior=None, n_init=10, tol=1e-8, max_iter=2000, random_state=0)
+    search.fit(X)
+    ours = -search.results_["bic"].reshape(len(found["G"]), len(found["models"]))
+    theirs = np.array(found["bic"], dtype=float)
+    short = np.argwhere(ours < theirs - 0.01)
+    assert [(found["G"][i], found["models"][j], ours[i, j] - theirs[i, j]) for i, j in short] == []
+    assert not np.isnan(ours[~np.isnan(theirs)]).any()
+    best = search.best_estimator_
+    assert best.n_parameters_ == found["best"]["df"] or -best.bic(X) > found["best"]["bic"]
+    chosen = np.nanargmax(np.where(np.isnan(theirs), -np.inf, theirs))
+    row = {name: values[chosen] for name, values in search.results_.items()}
+    assert (row["covariance"], row["n_components"]) == (found["best"]["model"], found["best"]["G"])
+    assert row["n_parameters"] == found["best"]["df"]
+    assert found["best"]["loglik"] - 0.01 < row["log_likelihood"] < found["best"]["loglik"] + 0.1
+
+
+# -- soft k-means -------------------------------------------------------------------------------------------------
+
+
+def test_soft_k_means_becomes_k_means_as_it_stiffens():
+    from sklearn.cluster import KMeans
+
+    X, _ = blobs(300)
+    hard = KMeans(3, n_init=5, random_state=0).fit(X)
+    soft = SoftKMeans(3, stiffness=1e4, random_state=0).fit(X)
+    order = np.argsort(soft.cluster_centers_[:, 0] + 10 * soft.cluster_centers_[:, 1])
+    expected = np.argsort(hard.cluster_centers_[:, 0] + 10 * hard.cluster_centers_[:, 1])
+    np.testing.assert_allclose(soft.cluster_centers_[order], hard.cluster_centers_[expected], atol=1e-6)
+    shares = SoftKMeans(3, stiffness=0.05, random_state=0).fit(X).predict_proba(X)
+    assert shares.max(1).mean() < 0.95
+    learned = SoftKMeans(3, random_state=0).fit(X)
+    assert learned.stiffness_ == pytest.approx(0.5, rel=0.15)  # 1 / (2σ²) of clusters with σ = 1
+
+
+def test_naive_bayes_takes_unlabelled_streams():
+    X, z = blobs(900)
+    y = np.where(np.arange(900) % 10 == 0, z.astype(float), np.nan)
+    halves = [(X[:500], y[:500]), (X[500:], y[500:])]
+    streamed, whole = NaiveBayes().fit(suffice.stream(halves)), NaiveBayes().fit(X, y)
+    np.testing.assert_allclose(streamed.predict_proba(X), whole.predict_proba(X), atol=1e-8)
