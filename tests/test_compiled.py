@@ -1,12 +1,15 @@
 """The compiled kernels and their NumPy twins give the same answers, for every processor level and type of cell."""
 
 import dataclasses
+import warnings
 
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
-from suffice import GaussianDiscriminant, NaiveBayes, compiled
+from suffice import GaussianDiscriminant, Mixture, NaiveBayes, compiled
+from suffice.families.holes import Holes, expected_moments
 
 LEVELS = ("base", "avx2", "avx512")
 pytestmark = pytest.mark.skipif(compiled.library is None, reason="the kernels were not built (no C compiler)")
@@ -121,6 +124,52 @@ def test_the_exponential_of_the_posterior_is_exact_to_the_last_places(level):
     np.testing.assert_array_equal(compiled.posterior(np.asfortranarray(scores), prior), found)
     scores[3] = -np.inf
     assert compiled.posterior(scores, prior) is None
+
+
+@pytest.mark.parametrize("covariance", ["full", "tied", "diagonal", "spherical"])
+@pytest.mark.parametrize("holes", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rounds_of_em_and_their_twins_agree(level, monkeypatch, covariance, holes, weighted):
+    X, y, weight = tables(700, 5, 3, seed=1)
+    X -= 100.0
+    start = Mixture(3, covariance=covariance, init=y, max_iter=1).fit(X)
+    if holes:
+        X = np.where(np.random.default_rng(2).random(X.shape) < 0.2, np.nan, X)
+        X[3] = np.nan
+    model = Mixture(3, covariance=covariance, init=start, max_iter=4, tol=0)
+
+    def answers():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(X, sample_weight=weight if weighted else None)
+        return [model.bound_history_, model.weights_, model.means_, model.covariances_, model.score_samples(X)]
+
+    with_kernels = answers()
+    with monkeypatch.context() as patch:
+        patch.setattr(compiled, "library", None)
+        twins = answers()
+    for ours, theirs in zip(with_kernels, twins, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-8)
+
+
+def test_rows_with_holes_and_their_twins_agree(level):
+    rng = np.random.default_rng(3)
+    for d in (1, 2, 7, 20):
+        mixing = rng.normal(size=(2, d, d)) + 2 * np.eye(d)
+        covariance = mixing @ mixing.transpose(0, 2, 1)
+        means, weights = rng.normal(size=(2, d)), rng.random((60, 2))
+        x = np.where(rng.random((60, d)) < 0.4, np.nan, rng.normal(size=(60, d)))
+        precision, logs = np.linalg.inv(covariance), np.linalg.slogdet(covariance)[1]
+        holes = Holes(x, ~np.isnan(x))
+        factors = np.linalg.inv(np.linalg.cholesky(covariance))
+        twins = [holes.condition(means[c], covariance[c], factors[c]) for c in range(2)]
+        expected = np.stack([-0.5 * (found.log_determinant + found.squared) for found in twins], axis=1)
+        np.testing.assert_allclose(compiled.holes_scores(x, means, precision, logs), expected, rtol=1e-8, atol=1e-8)
+        first, second = compiled.holes_moments(x, means, precision, weights)
+        for c, found in enumerate(twins):
+            moments = expected_moments(found, weights[:, c], means[c])
+            np.testing.assert_allclose(first[c], moments.first[0], rtol=1e-8, atol=1e-8)
+            np.testing.assert_allclose(second[c], moments.second[0], rtol=1e-8, atol=1e-8)
 
 
 def test_kernels_can_be_switched_off():
