@@ -96,13 +96,14 @@ def plot(results: Sequence[dict[str, Any]], path: Path) -> None:
 
     sizes = sorted({row["labels"] for row in results})
     figure, axes = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
-    for name, colour in (("with unlabelled", "#1b6ca8"), ("labelled only", "#b5482a")):
+    for name, label, colour in (
+        ("with unlabelled", "and the rest without labels", "#1b6ca8"),
+        ("labelled only", "labelled documents only", "#b5482a"),
+    ):
         scores = np.array([[row[name] for row in results if row["labels"] == size] for size in sizes]) * 100
         axes.plot(sizes, scores.mean(1), "o-", color=colour, ms=4)
         axes.fill_between(sizes, scores.min(1), scores.max(1), color=colour, alpha=0.15, lw=0)
-        axes.annotate(
-            f"{name} documents", (sizes[1], scores.mean(1)[1]), (8, -14), textcoords="offset points", color=colour
-        )
+        axes.annotate(label, (sizes[1], scores.mean(1)[1]), (8, -14), textcoords="offset points", color=colour)
     axes.set(xscale="log", xlabel="labelled documents", ylabel="accuracy on the test part, %", ylim=(0, 90))
     axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
     axes.minorticks_off()
