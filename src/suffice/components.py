@@ -16,7 +16,7 @@ from suffice.families import Gaussian
 from suffice.joint import Expectation, JointModel, expect, learn
 from suffice.priors import PriorSpec
 from suffice.schema import Block, Schema
-from suffice.statistics import DiagonalMoments, JointStatistics, Moments, Statistics
+from suffice.statistics import CategoryCounts, DiagonalMoments, JointStatistics, Moments, Statistics, Sums
 
 
 def shares(count: FloatArray) -> FloatArray:
@@ -32,6 +32,20 @@ def has_holes(statistics: JointStatistics) -> bool:
         block for block in statistics.blocks if isinstance(block, Moments) and not isinstance(block, DiagonalMoments)
     ]
     return any(weight - block.count.sum() > 1e-9 * weight for block in pairs)
+
+
+def never_seen(schema: Schema, statistics: JointStatistics) -> frozenset[int]:
+    """Return the columns without any cell, where cells are counted by column; those of covariances are not."""
+    columns: list[int] = []
+    for block, sums in zip(schema.blocks, statistics.blocks, strict=True):
+        if isinstance(sums, CategoryCounts):
+            weight = np.array([sums.total[:, values].sum() for values in sums.columns()])
+        elif isinstance(sums, (Sums, Moments)) and sums.count.shape[1] == len(block.columns):
+            weight = sums.count.sum(axis=0)
+        else:
+            continue
+        columns += [block.columns[j] for j in np.flatnonzero(weight <= 0).tolist()]
+    return frozenset(columns)
 
 
 def uncorrelated(schema: Schema) -> Schema:

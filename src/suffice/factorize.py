@@ -103,6 +103,8 @@ def factorize_series(series: Any) -> Factorized:
     if implementation.is_pyarrow():
         import pyarrow as pa
 
+        if pa.types.is_null(native.type):
+            return Factorized(np.full(len(native), MISSING, dtype=np.intp), [])
         encoded = native if pa.types.is_dictionary(native.type) else native.dictionary_encode()
         if isinstance(encoded, pa.ChunkedArray):
             encoded = encoded.unify_dictionaries().combine_chunks()

@@ -70,6 +70,22 @@ class Schema:
         """Return the same schema with other families."""
         return replace(self, blocks=tuple(blocks))
 
+    def with_columns(self, columns: Sequence[int], blocks: Sequence[Block]) -> Schema:
+        """Return the schema of some of the columns, in the order given, whose places `blocks` already counts."""
+        return replace(
+            self,
+            names=None if self.names is None else tuple(self.names[column] for column in columns),
+            n_columns=len(columns),
+            blocks=tuple(blocks),
+            categories={
+                place: self.categories[column] for place, column in enumerate(columns) if column in self.categories
+            },
+        )
+
+    def families(self) -> dict[tuple[str | int, ...], Family]:
+        """Return the family of each block, as `make_schema` would be given it."""
+        return {tuple(self.labels[column] for column in block.columns): block.family for block in self.blocks}
+
     def check(self, table: Table, estimator: str) -> None:
         """Raise unless `table` has the columns of training, in the same order."""
         if self.names is not None and table.names is not None and table.names != self.names:
@@ -154,7 +170,7 @@ def _groups(table: Table | Schema, families: FamilySpec) -> list[tuple[list[int]
     groups, taken = [], set()
     for key, spec in families.items():
         keys = list(key) if isinstance(key, (tuple, list, frozenset)) else [key]
-        columns = [_find(table, name) for name in keys]
+        columns = [find_column(table, name, "`families`") for name in keys]
         for name, column in zip(keys, columns, strict=True):
             if column in taken:
                 raise ValueError(f"column {name!r} is given two families; name it once in `families`")
@@ -163,7 +179,8 @@ def _groups(table: Table | Schema, families: FamilySpec) -> list[tuple[list[int]
     return groups
 
 
-def _find(table: Table | Schema, name: Any) -> int:
+def find_column(table: Table | Schema, name: Any, where: str) -> int:
+    """Return the place of a column that is given by its name or place; `where` says who named it, for the error."""
     labels = list(table.labels)
     if name in labels:
         return labels.index(name)
@@ -175,7 +192,7 @@ def _find(table: Table | Schema, name: Any) -> int:
         return int(name) % table.n_columns
     known = ", ".join(map(repr, labels[:8]))
     raise ValueError(
-        f"`families` names column {name!r}, which the table does not have; its columns are {known}"
+        f"{where} names column {name!r}, which the table does not have; its columns are {known}"
         + (", …" if table.n_columns > 8 else "")
     )
 
@@ -256,4 +273,4 @@ class Encoder:
         )
 
 
-__all__ = ["Block", "Categories", "Encoder", "Schema", "make_schema"]
+__all__ = ["Block", "Categories", "Encoder", "Schema", "find_column", "make_schema"]

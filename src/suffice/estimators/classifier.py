@@ -28,6 +28,7 @@ from suffice.estimators.warn import warn_of_incomplete_rows, warn_of_light_rows
 from suffice.explanations import Explanation, compared_classes
 from suffice.families import Categorical, Distributions, Family, Gaussian
 from suffice.families.gaussian import GaussianDistributions
+from suffice.imputation import impute
 from suffice.joint import (
     Comparison,
     JointModel,
@@ -120,6 +121,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     _estimated: JointModel | None
     #: the prior of each block, where EM has fixed what it takes from the data
     _priors: Sequence[PriorSpec] | None = None
+    #: columns that were missing in every row, where the statistics do not tell
+    _never_seen: frozenset[int] = frozenset()
 
     def __init__(
         self,
@@ -186,6 +189,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     def _adopt_outcome(self, learned: Learned) -> Self:
         """Keep what EM found."""
         self._adopt(learned.statistics, priors=learned.priors)
+        self._never_seen = learned.never_seen
         self._estimated = learned.outcome.model
         self.bound_history_ = learned.outcome.bounds
         self.n_iter_ = len(learned.outcome.bounds)
@@ -295,6 +299,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             joint = None
         self.statistics_ = statistics
         self._priors = priors
+        self._never_seen = frozenset()
         self.schema_ = statistics.schema
         self.classes_ = statistics.classes.copy()
         self.n_features_in_ = statistics.schema.n_columns
@@ -431,6 +436,31 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         rng = np.random.default_rng(random_state)
         numbers = rng.choice(len(self.classes_), size=n_samples, p=self.class_prior_ / self.class_prior_.sum())
         return sample_table(self.schema_, self.distributions_, numbers, rng), self.classes_[numbers]
+
+    def impute(self, X: Any, *, random_state: Any = None, sample: bool = False) -> Any:
+        """Return the table with its missing cells filled in from p(missing | observed), whatever the class.
+
+        Parameters
+        ----------
+        X : array or data frame
+            What comes back is of the same kind; cells that are there stay as they are.
+        random_state : int, Generator, RandomState or None
+            For `sample`.
+        sample : bool
+            False fills in what is expected: the mean of a number, the most probable of values. True draws from the
+            conditional distribution instead; different seeds give different tables, for multiple imputation.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from suffice import NaiveBayes
+        >>> table = pd.DataFrame({"outlook": ["sun", "rain", "rain", "sun"], "wind": [3.0, 20.0, 24.0, 5.0]})
+        >>> model = NaiveBayes().fit(table, ["play", "stay", "stay", "play"])
+        >>> model.impute(pd.DataFrame({"outlook": [None, "sun"], "wind": [21.0, 4.0]}))["outlook"].tolist()
+        ['rain', 'sun']
+        """
+        check_is_fitted(self, "statistics_")
+        return impute(self, X, self._joint, random_state, sample)
 
     # -- the linear form ----------------------------------------------------------------------------------------
 

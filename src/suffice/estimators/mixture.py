@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Self
 
@@ -15,12 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 from suffice import em, learning
 from suffice._arrays import FloatArray, IntArray
 from suffice.components import Components, has_holes, lifted, shares, uncorrelated
+from suffice.conditioning import conditional_model, marginal_model
 from suffice.engines import Engine, MemoryEngine, Rows
 from suffice.errors import EstimateError
 from suffice.estimators.partly_labelled import iterate
 from suffice.estimators.sampling import sample_table
 from suffice.families import Distributions, Gaussian
 from suffice.families.gaussian import GaussianDistributions
+from suffice.imputation import impute
 from suffice.joint import JointModel, expect, log_evidence, log_joint, log_posterior, most_probable, posterior
 from suffice.labels import NoLabels, check_weight
 from suffice.model_statistics import ModelStatistics
@@ -451,6 +453,78 @@ class Mixture(DensityMixin, BaseEstimator):
         weights = self.weights_
         numbers = rng.choice(len(weights), size=n_samples, p=weights / weights.sum())
         return sample_table(self.schema_, self.distributions_, numbers, rng), numbers
+
+    def marginal(self, columns: Any) -> Mixture:
+        """Return the mixture of some of the columns, p(a) = Σ_c π_c p(a | c), whatever the others are.
+
+        Parameters
+        ----------
+        columns : list of names or places
+            The columns of the new mixture, in that order.
+
+        Examples
+        --------
+        >>> mixture = Mixture.from_parameters([0.5, 0.5], [[0.0, 5.0], [2.0, 9.0]], [[1.0, 1.0], [1.0, 4.0]])
+        >>> mixture.marginal([1]).means_.tolist()
+        [[5.0], [9.0]]
+        """
+        return self._like(marginal_model(self._joint, columns))
+
+    def condition(self, given: Mapping[Any, Any]) -> Mixture:
+        """Return the mixture of the other columns given some, p(a | b) = Σ_c p(c | b) p(a | b, c).
+
+        Components keep their numbers; their weights become p(c | b).
+
+        Parameters
+        ----------
+        given : mapping of column, by name or place, to its value
+
+        Examples
+        --------
+        >>> mixture = Mixture.from_parameters([1.0], [[0.0, 5.0]], [[[1.0, 0.5], [0.5, 1.0]]])
+        >>> given = mixture.condition({0: 2.0})
+        >>> given.means_.round(4).tolist(), given.covariances_.round(4).tolist()
+        ([[6.0]], [[[0.75]]])
+        """
+        return self._like(conditional_model(self._joint, given))
+
+    def _like(self, model: JointModel) -> Mixture:
+        """Return a mixture with the settings of this one and other parameters."""
+        mixture = Mixture(
+            len(model.log_prior),
+            model.schema.families(),
+            self.covariance,
+            self.prior,
+            n_init=self.n_init,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            unseen=self.unseen,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+        )
+        return mixture._know(model)
+
+    def impute(self, X: Any, *, random_state: Any = None, sample: bool = False) -> Any:
+        """Return the table with its missing cells filled in from p(missing | observed).
+
+        Parameters
+        ----------
+        X : array or data frame
+            What comes back is of the same kind; cells that are there stay as they are.
+        random_state : int, Generator, RandomState or None
+            For `sample`.
+        sample : bool
+            False fills in what is expected: the mean of a number, the most probable of values. True draws from the
+            conditional distribution instead; different seeds give different tables, for multiple imputation.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> mixture = Mixture.from_parameters([1.0], [[0.0, 5.0]], [[[1.0, 0.5], [0.5, 1.0]]])
+        >>> mixture.impute(np.array([[2.0, np.nan], [1.0, 7.0]])).tolist()
+        [[2.0, 6.0], [1.0, 7.0]]
+        """
+        return impute(self, X, self._joint, random_state, sample)
 
     # -- choosing between models --------------------------------------------------------------------------------
 

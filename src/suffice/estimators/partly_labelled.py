@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from suffice import em, learning
-from suffice.components import Components, has_holes, lifted, uncorrelated
+from suffice.components import Components, has_holes, lifted, never_seen, uncorrelated
 from suffice.estimators.watch import watching
 from suffice.joint import JointModel
 from suffice.labels import LabelCoder, as_class_array, as_objects_if_mixed, class_list, sorted_order
@@ -32,6 +32,8 @@ class Learned:
     statistics: ModelStatistics
     priors: Sequence[PriorSpec]
     outcome: em.Outcome[JointModel, JointStatistics]
+    #: columns that are missing in every row, which the sums of covariances do not tell
+    never_seen: frozenset[int] = frozenset()
 
 
 def named_classes(classes: Any) -> NDArray[Any] | None:
@@ -68,9 +70,12 @@ def fit_partly_labelled(
     if not 0 <= weight < np.inf:
         raise ValueError(f"unlabeled_weight must be a number of at least 0, not {model.unlabeled_weight!r}")
     schema, holes = labelled.schema, has_holes(labelled.joint)
+    unknown: frozenset[int] = frozenset()
     if holes:
         coder = LabelCoder(labelled.classes, declared=True, missing_label=model.missing_label)
         simple = model._gather(X, y, sample_weight, coder, uncorrelated(schema))
+        if coder.n_missing == 0:  # rows without a label are not in these sums
+            unknown = never_seen(schema, simple.joint)
         joint = lifted(simple.joint, schema)
         labelled = ModelStatistics(labelled.classes, schema, joint, labelled.declared)
     priors = [
@@ -88,7 +93,7 @@ def fit_partly_labelled(
     engine = learning.passes(X, y, sample_weight, schema, known, n_jobs=model.n_jobs)
     outcome = iterate(model, components, engine, components.estimate(labelled.joint))
     statistics = ModelStatistics(labelled.classes, schema, outcome.statistics, declared=True)
-    return Learned(statistics, priors, outcome)
+    return Learned(statistics, priors, outcome, unknown)
 
 
 def find_classes(model: GenerativeClassifier, X: Any, sample_weight: Any, classes: NDArray[Any]) -> Learned:

@@ -192,6 +192,40 @@ class Distributions(ABC):
     def sample(self, classes: IntArray, rng: np.random.Generator) -> FloatArray:
         """Return one row drawn from each of the given classes."""
 
+    # -- what is missing, given what is there -----------------------------------------------------------------
+
+    def expected_rows(self, x: Any, shares: FloatArray) -> FloatArray:
+        """Return rows with their missing cells filled in, over the classes by their shares, n×k.
+
+        Numbers get their mean, values the most probable one. Here columns are independent given the class, so that the
+        other cells of the block say nothing beyond what is in the shares.
+        """
+        rows = dense_rows(x)
+        return np.where(np.isnan(rows), shares @ self.mean(), rows)
+
+    def sampled_rows(self, x: Any, classes: IntArray, rng: np.random.Generator) -> FloatArray:
+        """Return rows with their missing cells drawn from the given classes, given the cells that are there."""
+        rows = dense_rows(x)
+        return np.where(np.isnan(rows), self.sample(classes, rng), rows)
+
+    @abstractmethod
+    def marginal(self, columns: IntArray) -> Distributions:
+        """Return the distributions of some of the columns, in the order given."""
+
+    def conditioned(self, columns: IntArray, cells: Any) -> Distributions:
+        """Return the distributions of the other columns, in their order, given the cells of some in one row.
+
+        Here columns are independent given the class, so that the others stay as they are.
+        """
+        return self.marginal(other_columns(columns, self.n_columns))
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns there are."""
+        return self.mean().shape[1]
+
+    # -- what starts and explanations need ----------------------------------------------------------------------
+
     @abstractmethod
     def standardised(self, x: Any) -> Any:
         """Return rows in units in which all columns of the first class count alike, n×p, for distances between them.
@@ -342,6 +376,16 @@ def without_holes(x: Array, observed: Array | None) -> Array:
         return x
     xp = namespace(x)
     return xp.where(observed, x, xp.zeros_like(x))
+
+
+def dense_rows(x: Array) -> FloatArray:
+    """Return rows of any library, dense or sparse, as a NumPy array."""
+    return to_float64(x.toarray() if issparse(x) else x)
+
+
+def other_columns(columns: IntArray, n_columns: int) -> IntArray:
+    """Return the columns that are not among the given ones, in order."""
+    return np.setdiff1d(np.arange(n_columns), columns)
 
 
 def scaled_rows(x: Array, mean: FloatArray, deviation: FloatArray) -> Array:

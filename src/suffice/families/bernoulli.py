@@ -18,6 +18,7 @@ from suffice.families.base import (
     Factor,
     Family,
     LogParameters,
+    dense_rows,
     in_double,
     invalid_cell,
     log_of,
@@ -177,6 +178,15 @@ class BernoulliDistributions(Distributions):
         """Return zeros and ones."""
         p = self.probability[classes]
         return (rng.random(p.shape) < p).astype(np.float64)
+
+    def expected_rows(self, x: Array, shares: FloatArray) -> FloatArray:
+        """Return rows with the more probable value in their missing cells."""
+        rows = dense_rows(x)
+        return np.where(np.isnan(rows), shares @ self.probability > 0.5, rows)
+
+    def marginal(self, columns: IntArray) -> BernoulliDistributions:
+        """Return the distributions of some of the columns."""
+        return BernoulliDistributions(self.probability[:, columns])
 
     def standardised(self, x: Array) -> Array:
         """Return (x − p) / √(p(1 − p))."""

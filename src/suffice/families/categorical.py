@@ -301,6 +301,32 @@ class CategoricalDistributions(Distributions):
             rows[:, j] = (drawn >= cumulated[classes]).sum(1)
         return rows
 
+    def expected_rows(self, x: Codes, shares: FloatArray) -> FloatArray:
+        """Return the numbers of the values, as floats, with the most probable value in missing cells."""
+        rows = to_float64(x.codes)
+        likeliest = np.full(rows.shape, float(MISSING))
+        for j, column in enumerate(self._columns()):
+            if column.stop > column.start:
+                likeliest[:, j] = np.argmax(shares @ self.probability[:, column], axis=1)
+        return np.where(rows == MISSING, likeliest, rows)
+
+    def sampled_rows(self, x: Codes, classes: IntArray, rng: np.random.Generator) -> FloatArray:
+        """Return the numbers of the values, as floats, with values drawn for missing cells."""
+        rows = to_float64(x.codes)
+        return np.where(rows == MISSING, self.sample(classes, rng), rows)
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns there are, whatever the number of their values."""
+        return len(self.sizes)
+
+    def marginal(self, columns: IntArray) -> CategoricalDistributions:
+        """Return the distributions of some of the columns."""
+        parts = list(self._columns())
+        probability = np.concatenate([self.probability[:, parts[j]] for j in columns.tolist()], axis=1)
+        sizes = self.sizes[columns]
+        return CategoricalDistributions(probability, sizes, self.unseen_mass[:, columns], self.family.of_sizes(sizes))
+
     def standardised(self, x: Codes) -> FloatArray:
         """Return the indicators of the values, with a variance of 1 in all a column."""
         codes = to_numpy(self._known(x))

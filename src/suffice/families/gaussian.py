@@ -16,7 +16,9 @@ from suffice.covariance import Covariance, as_structure, prior_mean
 from suffice.families.base import (
     Distributions,
     Family,
+    dense_rows,
     observed_cells,
+    other_columns,
     require_rows,
     scaled_rows,
     without_holes,
@@ -63,6 +65,13 @@ class Gaussian(Family):
     def columnwise(self) -> bool:
         """Whether there are no covariances, so that a missing cell just drops out."""
         return self.structure.diagonal
+
+    @property
+    def of_part(self) -> Gaussian:
+        """The family of some of the columns: volumes or shapes that are the same for all need not be so for a part."""
+        if self.structure.tied or self.structure.name in ("full", "diagonal", "spherical"):
+            return self
+        return Gaussian("diagonal" if self.structure.diagonal else "full")
 
     # -- the exponential family ---------------------------------------------------------------------------------
 
@@ -342,10 +351,10 @@ class GaussianDistributions(Distributions):
 
     def expected_rows(self, x: Array, shares: FloatArray) -> FloatArray:
         """Return rows with their missing cells filled in: the mean over the classes, by their shares, n×k."""
-        rows = to_float64(x.toarray() if issparse(x) else x)
-        there = ~np.isnan(rows)
         if self.family.columnwise:
-            return np.where(there, rows, shares @ self.means)
+            return super().expected_rows(x, shares)
+        rows = dense_rows(x)
+        there = ~np.isnan(rows)
         filled, some = rows.copy(), np.flatnonzero(~there.all(1))
         holes = Holes(rows[some], there[some])
         expected = np.zeros((len(some), rows.shape[1]))
@@ -354,13 +363,44 @@ class GaussianDistributions(Distributions):
         filled[some] = np.where(there[some], rows[some], expected)
         return filled
 
+    def sampled_rows(self, x: Array, classes: IntArray, rng: np.random.Generator) -> FloatArray:
+        """Return rows with their missing cells drawn: the conditional mean, and noise of the conditional covariance."""
+        if self.family.columnwise:
+            return super().sampled_rows(x, classes, rng)
+        rows = dense_rows(x)
+        there = ~np.isnan(rows)
+        incomplete = ~there.all(1)
+        filled = rows.copy()
+        for c in np.unique(classes[incomplete]).tolist():
+            some = np.flatnonzero(incomplete & (classes == c))
+            drawn = self.means[c] + self._conditioned(Holes(rows[some], there[some]), c).draw(rng)
+            filled[some] = np.where(there[some], rows[some], drawn)
+        return filled
+
     def marginal(self, columns: IntArray) -> GaussianDistributions:
         """Return the distribution of some of the columns: their means and covariances."""
         if self.family.structure.diagonal:
-            return GaussianDistributions(self.family, self.means[:, columns], self.compact[:, columns])
-        return GaussianDistributions(
-            self.family, self.means[:, columns], self.compact[:, columns[:, None], columns[None, :]]
-        )
+            compact = np.broadcast_to(self.compact, (len(self.compact), self.n_columns))[:, columns]
+        else:
+            compact = self.compact[:, columns[:, None], columns[None, :]]
+        return GaussianDistributions(self.family.of_part, self.means[:, columns], compact)
+
+    def conditioned(self, columns: IntArray, cells: FloatArray) -> GaussianDistributions:
+        """Return the other columns (r) given the cells of some (g), 1×m.
+
+        With L Lᵀ = Σ, the given columns first, E[x_r | x_g] = μ_r + L_rg L_gg⁻¹ (x_g − μ_g) and
+        Cov[x_r | x_g] = L_rr L_rrᵀ, from which nothing was subtracted.
+        """
+        m, k = len(columns), self.n_classes
+        rest = other_columns(columns, self.n_columns)
+        if self.family.columnwise:
+            return self.marginal(rest)
+        order = np.concatenate([columns, rest])
+        factor = np.linalg.cholesky(self.compact[:, order[:, None], order[None, :]])
+        white = np.linalg.solve(factor[:, :m, :m], (cells - self.means[:, columns])[:, :, None])
+        means = self.means[:, rest] + (factor[:, m:, :m] @ white)[:, :, 0]
+        covariance = factor[:, m:, m:] @ factor[:, m:, m:].transpose(0, 2, 1)
+        return GaussianDistributions(Gaussian("full"), means, np.broadcast_to(covariance, (k, *covariance.shape[1:])))
 
     def mahalanobis(self, x: Array) -> FloatArray:
         """Return (x − μ_c)ᵀ Σ_c⁻¹ (x − μ_c), n×k, over the cells that are there."""

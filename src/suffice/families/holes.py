@@ -84,6 +84,14 @@ class Conditioned:
     log_determinant: FloatArray
     spread: list[tuple[IntArray, IntArray, FloatArray]]
 
+    def draw(self, rng: np.random.Generator) -> FloatArray:
+        """Return x − μ with what is missing drawn at random, n×d."""
+        drawn = self.deviation.copy()
+        for rows, columns, covariance in self.spread:
+            z = rng.standard_normal((len(rows), columns.shape[1], 1))
+            drawn[rows[:, None], columns] += (_roots(covariance) @ z)[:, :, 0]
+        return drawn
+
 
 class Holes:
     """The rows of a chunk with their holes, ready to be conditioned on by one Gaussian after the other."""
@@ -172,6 +180,15 @@ def expected_moments(found: Conditioned, weight: FloatArray, mean: FloatArray) -
         amounts = (covariance * weight[rows, None, None]).ravel()
         second += np.bincount(places, weights=amounts, minlength=d * d).reshape(d, d)
     return FullMoments(np.array([[weight.sum()]]), mean[None], weighted.sum(0)[None], second[None])
+
+
+def _roots(matrices: FloatArray) -> FloatArray:
+    """Return L with L Lᵀ = Σ, n×m×m; by eigenvalues where rounding has left a matrix without a Cholesky factor."""
+    try:
+        return np.asarray(np.linalg.cholesky(matrices), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(matrices)
+        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :], dtype=np.float64)
 
 
 def ill_conditioned(covariance: FloatArray) -> bool:

@@ -17,6 +17,7 @@ from suffice.families.base import (
     Distributions,
     Family,
     LogParameters,
+    dense_rows,
     in_double,
     invalid_cell,
     log_of,
@@ -161,6 +162,25 @@ class MultinomialDistributions(Distributions):
         """Return bags whose sizes are Poisson with the mean size of their class."""
         sizes = rng.poisson(self.mean_size[classes])
         return rng.multinomial(sizes, self.probability[classes]).astype(np.float64)
+
+    def expected_rows(self, x: Array, shares: FloatArray) -> FloatArray:
+        """Return the rows as they are: a bag has no holes."""
+        self.family._check(x)
+        return dense_rows(x)
+
+    def sampled_rows(self, x: Array, classes: IntArray, rng: np.random.Generator) -> FloatArray:
+        """Return the rows as they are: a bag has no holes."""
+        self.family._check(x)
+        return dense_rows(x)
+
+    def marginal(self, columns: IntArray) -> MultinomialDistributions:
+        """Return the same bags with their columns in another order; a part of a bag is not a bag of given size."""
+        if len(columns) != self.n_columns:
+            raise ValueError(
+                f"the counts of a Multinomial share their total, so they cannot be split, but {len(columns)} of "
+                f"{self.n_columns} columns were asked for; take all of them or none"
+            )
+        return MultinomialDistributions(self.probability[:, columns], self.mean_size)
 
     def standardised(self, x: Array) -> Array:
         """Return the bags as directions, x / ‖x‖."""

@@ -153,6 +153,10 @@ class PoissonDistributions(Distributions):
         """Return counts."""
         return rng.poisson(self.rate[classes]).astype(np.float64)
 
+    def marginal(self, columns: IntArray) -> PoissonDistributions:
+        """Return the distributions of some of the columns."""
+        return PoissonDistributions(self.rate[:, columns])
+
     def standardised(self, x: Array) -> Array:
         """Return (x − λ) / √λ."""
         return scaled_rows(x, self.rate[:1], np.sqrt(self.rate[:1]))
