@@ -23,7 +23,7 @@ from suffice.responsibilities import PartialLabels, Responsibilities
 CHUNK_BYTES = 2_000_000 if compiled.library is None else 8_000_000
 #: chunks that one task adds up in order; fixed, so that sums do not depend on the number of threads
 CHUNKS_PER_TASK = 2
-#: rows of a chunk, however narrow they are
+#: rows of a chunk, however narrow they are; four times as many where few classes are learned
 MOST_ROWS = 32_768
 #: chunks that all threads should have to share, unless they would have fewer rows than are worth it
 FEW_CHUNKS, FEWEST_ROWS = 8, 4096
@@ -73,8 +73,11 @@ class Rows:
         """
         width = sum(_bytes_a_row(block) for block in self.blocks)
         share = max(len(self) // FEW_CHUNKS, FEWEST_ROWS)
-        rows = int(np.clip(min(CHUNK_BYTES // max(width, 1), share), 256, MOST_ROWS))
         n_classes = 1 if self.responsibilities is None else self.responsibilities.n_classes
+        most = MOST_ROWS
+        if self.responsibilities is not None and compiled.library is not None:  # scores of n×k do not come back
+            most = int(np.clip(CHUNK_BYTES // (8 * n_classes), MOST_ROWS, 4 * MOST_ROWS))
+        rows = int(np.clip(min(CHUNK_BYTES // max(width, 1), share), 256, most))
         heavy = [
             4 * n_classes * 8.0 * block.shape[1] / _bytes_a_row(block) for block in self.blocks if _is_sparse(block)
         ]
@@ -179,7 +182,7 @@ class Engine(ABC):
     def _tasks(self) -> Iterator[Task]:
         for rows in self.batches():
             size, n = rows.chunk_rows(), len(rows)
-            step = size * CHUNKS_PER_TASK if size <= MOST_ROWS else size
+            step = size * CHUNKS_PER_TASK if size <= 4 * MOST_ROWS else size
             for start in range(0, n, step):
                 stop = min(start + step, n)
                 yield Task(rows, [(s, min(s + size, stop)) for s in range(start, stop, size)])
