@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from benchmarks.measure import median_seconds
+from benchmarks.measure import median_seconds, peak_megabytes
 from suffice import Mixture
 
 ROUNDS = 5
@@ -49,7 +49,8 @@ def main() -> None:
         ):
             table = X if missing is None else np.where(missing, np.nan, X)
             model = Mixture(k, init=start, prior=None, max_iter=ROUNDS, tol=0.0)
-            seconds, peak, _ = median_seconds(lambda model=model, table=table: model.fit(table), 3)
+            seconds, _ = median_seconds(lambda model=model, table=table: model.fit(table), 3)
+            peak = peak_megabytes(lambda model=model, table=table: model.fit(table))
             whole = seconds if whole is None else whole
             print(
                 f"{len(X):,} × {X.shape[1]}, k {k}, {ROUNDS} rounds, {name:13} {seconds:7.3f} s  "

@@ -423,3 +423,11 @@ def test_what_cannot_be_imputed():
         pytest.raises(ValueError, match="column 'a' was learned from values like 'u', but holds Float64 here"),
     ):
         words.impute(pd.DataFrame({"a": [1.0, np.nan], "b": [0.0, 1.0]}))
+
+
+def test_a_mixture_cannot_fill_a_column_that_training_never_saw():
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    X[:, 1] = np.nan
+    mixture = Mixture(2, random_state=0).fit(X)
+    with pytest.raises(ValueError, match="column 1"):
+        mixture.impute(X)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from suffice import em, learning
 from suffice._arrays import FloatArray, IntArray
-from suffice.components import Components, has_holes, lifted, shares, uncorrelated
+from suffice.components import Components, has_holes, lifted, never_seen, shares, uncorrelated
 from suffice.conditioning import conditional_model, marginal_model
 from suffice.engines import Engine, MemoryEngine, Rows
 from suffice.errors import EstimateError
@@ -99,6 +99,8 @@ class Mixture(DensityMixin, BaseEstimator):
     _fitted_components: Components
     _batches: int
     _seen: float
+    #: columns that no training row has a value of
+    _never_seen: frozenset[int]
     schema_: Schema
     statistics_: ModelStatistics
     bound_history_: list[float]
@@ -234,6 +236,7 @@ class Mixture(DensityMixin, BaseEstimator):
 
         coder = NoLabels()
         overall = learning.gather(X, None, sample_weight, schema_of=schema_of, coder=coder, n_jobs=self.n_jobs)
+        self._never_seen = frozenset()
         if not has_holes(overall.joint):
             return overall, coder.n_rows, False
         simple = learning.gather(
@@ -245,6 +248,7 @@ class Mixture(DensityMixin, BaseEstimator):
             n_jobs=self.n_jobs,
         )
         joint = lifted(simple.joint, overall.schema)
+        self._never_seen = never_seen(overall.schema, simple.joint)
         return ModelStatistics(overall.classes, overall.schema, joint, declared=True), coder.n_rows, True
 
     def _start(
