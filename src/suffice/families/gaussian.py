@@ -31,6 +31,8 @@ from suffice.responsibilities import Responsibilities
 from suffice.statistics import DiagonalMoments, FullMoments, Moments, TiedMoments
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
+#: the variance that a row of the prior of a mixture has, as a share of that of all rows
+_SHARE_OF_VARIANCE = 0.01
 
 
 class Gaussian(Family):
@@ -179,8 +181,9 @@ class Gaussian(Family):
     def prior_of_components(self, overall: Moments, prior: PriorSpec, k: int) -> PriorSpec:
         """Return the prior of k components of which nothing is known but the variances of all rows together.
 
-        Its covariance is diagonal, with these variances over k^(2/d): the volume of all rows shared among k. The mode
-        of the posterior is taken, so that the bound of EM cannot fall.
+        Its covariance is diagonal, with a hundredth of these variances over k^(2/d), the volume of all rows shared among
+        k: enough to keep a component from collapsing, too little to blur clusters that are tight. The mode of the
+        posterior is taken, so that the bound of EM cannot fall.
         """
         belief = self._belief(prior)
         if belief is None:
@@ -189,7 +192,7 @@ class Gaussian(Family):
         scatter = np.asarray(fixed.scatter)
         if belief.scatter is None:
             variance = np.diagonal(scatter) if scatter.ndim == 2 else scatter
-            scatter = variance / k ** (2.0 / len(variance))
+            scatter = _SHARE_OF_VARIANCE * variance / k ** (2.0 / len(variance))
         return replace(fixed, scatter=scatter, freedom=0.0)
 
     def with_parameters(self, arrays: Mapping[str, Any]) -> GaussianDistributions:
