@@ -79,7 +79,7 @@ class Rows:
             most = int(np.clip(CHUNK_BYTES // (8 * n_classes), MOST_ROWS, 4 * MOST_ROWS))
         rows = int(np.clip(min(CHUNK_BYTES // max(width, 1), share), 256, most))
         heavy = [
-            4 * n_classes * 8.0 * block.shape[1] / _bytes_a_row(block) for block in self.blocks if _is_sparse(block)
+            2 * n_classes * 8.0 * block.shape[1] / _bytes_a_row(block) for block in self.blocks if _is_sparse(block)
         ]
         return max(rows, 4 * n_classes, *(int(least) for least in heavy))
 

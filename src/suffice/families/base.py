@@ -358,7 +358,7 @@ def weighted_counts(x: Array, observed: Array | None, responsibilities: Responsi
     """Return the weight of the observed cells, k×d."""
     if observed is None:
         totals = responsibilities.totals()
-        return np.repeat(totals[:, None], x.shape[1], axis=1)
+        return np.broadcast_to(totals[:, None], (len(totals), x.shape[1]))
     return responsibilities.sums(namespace(x).astype(observed, x.dtype))
 
 
