@@ -181,9 +181,9 @@ class Gaussian(Family):
     def prior_of_components(self, overall: Moments, prior: PriorSpec, k: int) -> PriorSpec:
         """Return the prior of k components of which nothing is known but the variances of all rows together.
 
-        Its covariance is diagonal, with a hundredth of these variances over k^(2/d), the volume of all rows shared among
-        k: enough to keep a component from collapsing, too little to blur clusters that are tight. The mode of the
-        posterior is taken, so that the bound of EM cannot fall.
+        Its covariance is diagonal, with a hundredth of these variances over k^(2/d), the volume of all rows shared
+        among k: enough to keep a component from collapsing, too little to blur clusters that are tight. The mode of
+        the posterior is taken, so that the bound of EM cannot fall.
         """
         belief = self._belief(prior)
         if belief is None:
