@@ -164,6 +164,18 @@ def test_batches_of_a_stream_come_near_the_fit_of_all():
         stepwise.partial_fit(X[:, :1])
 
 
+def test_batches_do_not_forget_a_mixture_that_was_loaded(tmp_path):
+    X, _ = blobs()
+    suffice.save(Mixture(3, random_state=0).fit(X), tmp_path / "m")
+    with pytest.raises(ValueError, match="init=this mixture"):
+        suffice.load(tmp_path / "m").partial_fit(X)
+
+
+def test_a_search_over_fewer_distinct_rows_than_components():
+    X = np.repeat(blobs()[0][:3], 20, axis=0)
+    assert np.isfinite(MixtureSearch([2, 5], ["EII", "VVV"], random_state=0).fit(X).best_estimator_.score(X))
+
+
 # -- choosing -----------------------------------------------------------------------------------------------------
 
 

@@ -187,6 +187,11 @@ class Mixture(DensityMixin, BaseEstimator):
         sample_weight : array of shape (n,), optional
         """
         if not hasattr(self, "_fitted_components"):
+            if hasattr(self, "_estimated"):
+                raise ValueError(
+                    "a mixture that was loaded, or given its parameters, does not have what batches add to; fit a new "
+                    "one with init=this mixture"
+                )
             return self.fit(X, y, sample_weight)
         schema, k = self.schema_, len(self.weights_)
         table = as_table(X)

@@ -123,7 +123,10 @@ class MixtureSearch(BaseEstimator):
         rows, fitted = [], []
         tree = merged_clusters(X)
         for k in sizes:
-            starts: list[Any] = ["k-means++"] if k == 1 or tree is None else ["k-means++", tree(k)]
+            starts: list[Any] = ["k-means++"]
+            merged = None if k == 1 or tree is None else tree(k)
+            if merged is not None and len(np.unique(merged)) == k:  # there may be fewer distinct rows
+                starts.append(merged)
             found = [
                 self._best(X, sample_weight, [self._mixture(k, structure, init=start) for start in starts])
                 for structure in structures
