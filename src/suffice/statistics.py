@@ -138,7 +138,7 @@ class Sums(Statistics):
 
     def _plus(self, other: Self, sign: float) -> Self:
         if sign > 0:
-            return type(self)(self.count + other.count, self.total + other.total)
+            return type(self)(_added(self.count, other.count), self.total + other.total)
         return type(self)(_taken_out(self.count, other.count), _taken_out(self.total, other.total))
 
 
@@ -285,6 +285,13 @@ class Moments(Statistics):
         if delta is None or not delta.any():
             return self
         return type(self)(self.count, center, self.first + self.count * delta, self.second + self._moved(delta))
+
+
+def _added(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return a + b; counts that are one number for all columns stay one."""
+    if a.shape[1:] and a.strides[1] == b.strides[1] == 0:
+        return np.broadcast_to(a[:, :1] + b[:, :1], a.shape)
+    return a + b
 
 
 def _taken_out(before: FloatArray, part: FloatArray) -> FloatArray:

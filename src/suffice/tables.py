@@ -209,8 +209,11 @@ class SparseRows:
             return self._array
         indptr = self._array.indptr[start : stop + 1]
         cells = slice(indptr[0], indptr[-1])
-        parts = (self._array.data[cells], self._array.indices[cells], indptr - indptr[0])
-        return type(self._array)(parts, shape=(stop - start, self.shape[1]), copy=False)
+        part = type(self._array)((stop - start, self.shape[1]), dtype=self._array.dtype)
+        # set and not given: SciPy copies what it is given where that is less than half of an array
+        part.data, part.indices = self._array.data[cells], self._array.indices[cells]
+        part.indptr = indptr - indptr[0]
+        return part
 
 
 class LazyColumns:
