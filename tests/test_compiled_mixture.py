@@ -6,7 +6,7 @@ import pytest
 from suffice import compiled
 
 LEVELS = ("base", "avx2", "avx512")
-FORMS = ("full", "diagonal", "diagonal-far", "tied")
+FORMS = ("full", "diagonal", "diagonal-far", "spherical", "tied")
 pytestmark = pytest.mark.skipif(
     compiled.library is None or not compiled.library.has("mixture_pass", "double"),
     reason="the kernels were not built (no C compiler, or one without vectors)",
@@ -43,6 +43,8 @@ def parameters(d, k, seed, form):
         means = origin + spread * rng.normal(size=(k, d))
         return origin, (means, rng.uniform(0.5, 2.0, (k, d)), rng.normal(size=k))
     linear, constant = rng.normal(size=(k, d)), rng.normal(size=k)
+    if form == "spherical":
+        return origin, (linear, -rng.uniform(0.2, 1.0, k), constant)
     root = rng.normal(size=(1 if form == "tied" else k, d, d)) / np.sqrt(d)
     precision = root @ root.transpose(0, 2, 1) + np.eye(d)
     i, j = np.triu_indices(d)
@@ -54,11 +56,13 @@ def twin(form, x, weight, origin, first, second, constant):
     z = np.asarray(x, dtype=np.float64) - origin
     if form.startswith("diagonal"):
         scores = constant - 0.5 * (((z[:, None] - (first - origin)) ** 2) / second).sum(axis=2)
+    elif form == "spherical":
+        scores = constant + z @ first.T + (z * z).sum(axis=1)[:, None] * second
     else:
         i, j = np.triu_indices(z.shape[1])
         scores = constant + z @ first.T + ((z[:, i] * z[:, j]) @ second.T).reshape(len(z), -1)
     total, count, sums, squares = weighted_sums(z, scores, weight)
-    if form.startswith("diagonal"):
+    if form in ("diagonal", "diagonal-far", "spherical"):
         squares = np.diagonal(squares, axis1=1, axis2=2)
     return total, count, sums, squares.sum(axis=0) if form == "tied" else squares
 

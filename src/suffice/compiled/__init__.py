@@ -197,7 +197,7 @@ def _of_scores(name: str, scores: Array, log_prior: FloatArray, shape: Any, dtyp
 
 _Moments = tuple[float, FloatArray, FloatArray, FloatArray]
 _STEP_BYTES = 2048 + 128  # from column to column in the scratch of `mixture_pass`
-_FULL, _TIED, _SCALED, _DIAGONAL = range(4)
+_FULL, _TIED, _SCALED, _DIAGONAL, _SPHERE = range(5)
 
 
 @lru_cache(maxsize=32)
@@ -309,10 +309,30 @@ def diagonal_pass(
     scaled = centred * factor
     near = bool((np.abs(scaled) < _NEAR).all())
     tables = (scaled, factor) if near else (centred, -(factor**2))
-    found = _pass(x, weight, origin, _SCALED if near else _DIAGONAL, tables, constant, single)
+    return _by_column(_pass(x, weight, origin, _SCALED if near else _DIAGONAL, tables, constant, single), x.shape[1])
+
+
+def spherical_pass(
+    x: Array,
+    weight: FloatArray | None,
+    origin: FloatArray,
+    linear: FloatArray,
+    factor: FloatArray,
+    constant: FloatArray,
+    *,
+    single: bool = False,
+) -> _Moments | None:
+    """Return what `diagonal_pass` does for the scores constant + z·linear + factor·|z|², z = x − origin.
+
+    `linear` is k×d, `factor` (k,).
+    """
+    tables = linear, factor[:, None]
+    return _by_column(_pass(x, weight, origin, _SPHERE, tables, constant, single), x.shape[1])
+
+
+def _by_column(found: tuple[float, FloatArray, FloatArray] | None, d: int) -> _Moments | None:
     if found is None:
         return None
-    d = x.shape[1]
     total, moments, _ = found
     return total, moments[:, 0], moments[:, 1 : d + 1], moments[:, d + 1 :]
 

@@ -119,6 +119,28 @@ INLINE void NAME(diagonal_tile)(const REAL *z, int64_t d, const REAL *mean, cons
     }
 }
 
+/* constant_c + z·linear_c + factor_c |z|² of G components for a pair of registers of rows; linear is d×K */
+INLINE void NAME(sphere_tile)(const REAL *z, int64_t d, const REAL *linear, const REAL *factor, int64_t K,
+                              const REAL *constant, REAL *score, const int G) {
+    NAME(cells) low[MOST], high[MOST], low_square = NAME(all_cells)(0), high_square = low_square;
+    for (int g = 0; g < G; g++) low[g] = high[g] = NAME(all_cells)(constant[g]);
+    for (int64_t j = 0; j < d; j++) {
+        const NAME(cells) a = NAME(load_cells)(z + j * STEP), b = NAME(load_cells)(z + j * STEP + WIDE);
+        low_square += a * a;
+        high_square += b * b;
+        for (int g = 0; g < G; g++) {
+            const NAME(cells) coefficient = NAME(all_cells)(linear[j * K + g]);
+            low[g] += a * coefficient;
+            high[g] += b * coefficient;
+        }
+    }
+    for (int g = 0; g < G; g++) {
+        const NAME(cells) coefficient = NAME(all_cells)(factor[g]);
+        NAME(store_cells)(score + g * STEP, low[g] + coefficient * low_square);
+        NAME(store_cells)(score + g * STEP + WIDE, high[g] + coefficient * high_square);
+    }
+}
+
 /* Σ weight · (most + log(sum)) over `size` rows */
 INLINE double NAME(log_sums)(const REAL *most, const REAL *sum, const double *weight, int64_t size) {
     lanes total = all(0.0);
@@ -211,8 +233,8 @@ INLINE void NAME(prefetch_rows)(const char *row, int64_t rows, int64_t stride, i
 }
 
 /* Scores of all k components by the form that the parameters have: `first` is linear or the means, `second` the pairs
- * or the factors, if any. Meanwhile, the `ahead` rows of the next block are asked for. */
-enum { NAME(FULL), NAME(TIED), NAME(SCALED), NAME(DIAGONAL) };
+ * or the factors (of spheres one a component), if any. Meanwhile, the `ahead` rows of the next block are asked for. */
+enum { NAME(FULL), NAME(TIED), NAME(SCALED), NAME(DIAGONAL), NAME(SPHERE) };
 static void NAME(scores)(int64_t form, const REAL *z, int64_t d, int64_t k, const REAL *first, const REAL *second,
                          const REAL *constant, int64_t size, REAL *score, const char *next, int64_t ahead,
                          int64_t stride, int64_t width) {
@@ -229,16 +251,19 @@ static void NAME(scores)(int64_t form, const REAL *z, int64_t d, int64_t k, cons
 #define TIED_(G) NAME(linear_tile)(from, d, one, k, start, out, G)
 #define SCALED_(G) NAME(diagonal_tile)(from, d, one, two, k, start, out, 1, G)
 #define DIAGONAL_(G) NAME(diagonal_tile)(from, d, one, two, k, start, out, 0, G)
+#define SPHERE_(G) NAME(sphere_tile)(from, d, one, two, k, start, out, G)
             switch (form) {
                 case NAME(FULL): BY_SIZE(group, FULL_) break;
                 case NAME(TIED): BY_SIZE(group, TIED_) break;
                 case NAME(SCALED): BY_SIZE(group, SCALED_) break;
+                case NAME(SPHERE): BY_SIZE(group, SPHERE_) break;
                 default: BY_SIZE(group, DIAGONAL_)
             }
 #undef FULL_
 #undef TIED_
 #undef SCALED_
 #undef DIAGONAL_
+#undef SPHERE_
         }
         c += group;
     }

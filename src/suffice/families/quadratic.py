@@ -168,8 +168,17 @@ class DiagonalForm(QuadraticForm):
         if issparse(x):
             return None
         origin, constants = _origin(self.origin, x), self._constants() + log_shares
-        single = _is_single(x) and not _cancels(float(((self.means - origin) ** 2 / self.variance).max()), x)
-        found = compiled.diagonal_pass(x, weight, origin, self.means, self.variance, constants, single=single)
+        m = self.means - origin
+        squares = m**2 / self.variance
+        single, halves = _is_single(x), 0.5 * squares.sum(1)
+        if (self.variance == self.variance[:, :1]).all() and not _cancels(float(halves.max()), x):
+            factor = np.broadcast_to(-0.5 / self.variance[:, 0], len(m))
+            found = compiled.spherical_pass(
+                x, weight, origin, m / self.variance, factor, constants - halves, single=single
+            )
+        else:
+            single = single and not _cancels(float(squares.max()), x)
+            found = compiled.diagonal_pass(x, weight, origin, self.means, self.variance, constants, single=single)
         return None if found is None else MixturePass(found[0], origin, *found[1:])
 
     def _score_sparse_by_class(self, x: Array) -> Array:
