@@ -125,7 +125,7 @@ def run(job: Job, repeats: int, gemm: float, *, peers: bool) -> dict[str, Any]:
 
 
 def others(job: Job, X: Any, likelihood: float) -> dict[str, float]:
-    """Return the seconds of the other libraries that are installed; float32 comes to the same likelihood within 1e-3."""
+    """Return the seconds of the other libraries that are installed; float32 must come within 1e-3 of the likelihood."""
     weights, means, variance = start(job, X)
     seconds = {}
     for name, peer in OTHERS.items():
