@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,9 @@ from suffice.model_statistics import ModelStatistics
 from suffice.priors import PriorSpec, PseudoCount, check_prior
 from suffice.schema import Schema, families_by_column, make_schema
 from suffice.tables import Table
+
+if TYPE_CHECKING:
+    from suffice.diagnostics import Check
 
 
 class GenerativeClassifier(ClassifierMixin, BaseEstimator):
@@ -410,6 +413,27 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         if not any(isinstance(block.family, Gaussian) for block in self.schema_.blocks):
             raise ValueError("a Mahalanobis distance needs Gaussian columns, and this model has none")
         return np.sqrt(self._score(_squared_distances, X))
+
+    def check(self, X: Any, y: Any) -> Check:
+        """Return whether the assumptions of the model hold for rows with known classes, in plain words.
+
+        Within each class: are rows normal (Mardia's tests, or d'Agostino and Pearson's where columns stand alone), do
+        the classes share their covariance (Box's M), is the variance of counts their mean, and do columns that are
+        taken to be independent depend on each other? At most 20,000 rows are looked at.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from suffice import GaussianDiscriminant
+        >>> X, y = load_iris(return_X_y=True)
+        >>> print(GaussianDiscriminant(covariance="full").fit(X, y).check(X, y))
+        Looked at 150 rows of 3 classes.
+          holds  Within the classes, rows look normal (Mardia).
+        """
+        from suffice.diagnostics import check_assumptions
+
+        check_is_fitted(self, "statistics_")
+        return check_assumptions(self.schema_, class_list(self.classes_), X, y)
 
     def explain(self, X: Any, target: Any = None, against: Any = None) -> Explanation:
         """Return what each column adds to the log-odds of one class against another, for each row.

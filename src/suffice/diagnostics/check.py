@@ -1,0 +1,286 @@
+"""What a generative model assumes, held against rows and their classes, and said in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from suffice._arrays import FloatArray, IntArray, to_float64
+from suffice.diagnostics.dependence import dependence, residuals
+from suffice.diagnostics.measures import Measure, box_m, dispersion, mardia, skewed_columns
+from suffice.families import Codes, Gaussian, Multinomial, Poisson
+from suffice.schema import Block, Encoder, Schema
+from suffice.tables import as_table
+
+#: rows to look at; more would take longer and not change what is said
+MOST_ROWS = 20_000
+#: from these nats a row on an assumption is doubtful, and broken
+DOUBTFUL, BROKEN = 0.05, 0.3
+#: how improbable chance must be
+_SURE = 0.01
+#: the pairs of columns, and the columns, that are named
+_NAMED = 3
+#: columns whose pairs are looked at
+_MOST_COLUMNS = 1000
+_SHARED = ("EEE", "EEI", "EII")
+_ORDER = ("broken", "doubtful", "holds", "not checked")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One assumption: whether it holds, by how much it does not (in nats a row), and a sentence about it."""
+
+    assumption: str
+    verdict: str
+    effect: float
+    p: float
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Check:
+    """What was found, the worst first.
+
+    ``print(check)`` says it in plain words. An effect is what a row's log-density loses on average by the assumption:
+    below 0.05 it holds for all that matters, from 0.3 on it is broken.
+    """
+
+    findings: tuple[Finding, ...]
+    n_rows: int
+    n_classes: int
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing is broken or doubtful."""
+        return not any(finding.verdict in ("broken", "doubtful") for finding in self.findings)
+
+    def __str__(self) -> str:
+        width = max((len(finding.verdict) for finding in self.findings), default=0)
+        lines = [f"Looked at {self.n_rows:,} rows of {self.n_classes} classes."]
+        lines += [f"  {finding.verdict:<{width}}  {finding.sentence}" for finding in self.findings]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """The rows of some blocks, and the number of the class of each."""
+
+    schema: Schema
+    blocks: tuple[Any, ...]
+    codes: IntArray
+    classes: Sequence[Any]
+
+    def groups(self, rows: FloatArray) -> Iterator[tuple[Any, FloatArray]]:
+        """Yield each class with its rows."""
+        for c, name in enumerate(self.classes):
+            yield name, rows[self.codes == c]
+
+
+def check_assumptions(schema: Schema, classes: Sequence[Any], X: Any, y: Any, random_state: Any = 0) -> Check:
+    """Return how well the assumptions of a model's blocks hold; rows without a label are left out."""
+    sample = _draw(schema, classes, X, y, random_state)
+    findings: list[Finding] = []
+    for block, rows in zip(schema.blocks, sample.blocks, strict=True):
+        if isinstance(block.family, Gaussian):
+            findings += [_normality(sample, block, rows), *_equal_covariances(sample, block, rows)]
+        elif isinstance(block.family, Poisson):
+            findings.append(_equidispersion(sample, block, rows))
+        elif isinstance(block.family, Multinomial):
+            findings.append(_unchecked("independence of words", "Counts of words are not looked into."))
+    findings += _independence(sample)
+    ordered = sorted(findings, key=lambda finding: (_ORDER.index(finding.verdict), -finding.effect))
+    return Check(tuple(ordered), len(sample.codes), len(sample.classes))
+
+
+def _draw(schema: Schema, classes: Sequence[Any], X: Any, y: Any, random_state: Any) -> _Sample:
+    table = as_table(X)
+    schema.check(table, "check")
+    numbers = {label: number for number, label in enumerate(classes)}
+    labels = np.asarray(y, dtype=object).ravel().tolist()
+    if len(labels) != len(table):
+        raise ValueError(f"check needs a label a row, but X has {len(table)} rows and y {len(labels)} labels")
+    codes = np.array([numbers.get(label, -1) for label in labels], dtype=np.intp)
+    known = np.flatnonzero(codes >= 0)
+    if len(known) == 0:
+        raise ValueError(f"none of the labels is a class of the model; its classes are {list(classes)[:8]}")
+    if len(known) > MOST_ROWS:
+        known = np.sort(np.random.default_rng(random_state).choice(known, MOST_ROWS, replace=False))
+    return _Sample(
+        schema, tuple(_cells(b, known) for b in Encoder(schema, grow=False).encode(table)), codes[known], classes
+    )
+
+
+def _cells(block: Any, rows: IntArray) -> Any:
+    if isinstance(block, Codes):
+        return np.asarray(to_float64(block.codes), dtype=np.intp)[rows]
+    whole = block[0 : block.shape[0]]
+    if hasattr(whole, "tocsr"):
+        return np.asarray(whole.tocsr()[rows].toarray(), dtype=np.float64)
+    return to_float64(whole)[rows]
+
+
+def _verdict(measure: Measure, tests: int = 1) -> str:
+    if measure.p * tests > _SURE or measure.effect < DOUBTFUL:
+        return "holds"
+    return "doubtful" if measure.effect < BROKEN else "broken"
+
+
+def _unchecked(assumption: str, sentence: str) -> Finding:
+    return Finding(assumption, "not checked", 0.0, 1.0, sentence)
+
+
+def _worst(measures: Sequence[tuple[str, Measure]]) -> tuple[str, Measure, str]:
+    """Return the name, the measure and the verdict of the test that fares worst among several."""
+    ranked = sorted(measures, key=lambda entry: (_ORDER.index(_verdict(entry[1], len(measures))), -entry[1].effect))
+    name, measure = ranked[0]
+    return name, measure, _verdict(measure, len(measures))
+
+
+def _normality(sample: _Sample, block: Block, rows: FloatArray) -> Finding:
+    """Mardia's tests where columns are taken together, d'Agostino and Pearson's where each stands alone."""
+    measures: list[tuple[str, Measure]] = []
+    for name, group in sample.groups(rows):
+        if block.family.columnwise:
+            labels = [sample.schema.labels[column] for column in block.columns]
+            found = zip(labels, skewed_columns(group), strict=True)
+            measures += [(f"column {label!r} in class {name!r}", measure) for label, measure in found]
+        else:
+            complete = group[~np.isnan(group).any(1)]
+            if len(complete) > max(20, 2 * len(block.columns)):
+                for kind, measure in zip(("skewed", "heavy- or light-tailed"), mardia(complete), strict=True):
+                    measures.append((f"class {name!r} ({kind})", measure))
+    if not measures:
+        return _unchecked("normality", "Too few rows a class to see whether they are normal (Mardia's tests).")
+    where, measure, verdict = _worst(measures)
+    test = "d'Agostino and Pearson" if block.family.columnwise else "Mardia"
+    if verdict == "holds":
+        return Finding(
+            "normality", verdict, measure.effect, measure.p, f"Within the classes, rows look normal ({test})."
+        )
+    remedy = "take logs or roots, name a family that fits (suffice.best_family), or give the classes more components"
+    sentence = f"Not normal: above all {where} ({test}, p {_p(measure.p)}; {_nats(measure.effect)}). Remedy: {remedy}."
+    return Finding("normality", verdict, measure.effect, measure.p, sentence)
+
+
+def _equal_covariances(sample: _Sample, block: Block, rows: FloatArray) -> list[Finding]:
+    """Box's test, for one covariance where columns go together, and for each variance where they stand alone."""
+    assert isinstance(block.family, Gaussian)
+    shared = block.family.structure.code in _SHARED
+    groups = [group[~np.isnan(group).any(1)] for _, group in sample.groups(rows)]
+    groups = [group for group in groups if len(group) > rows.shape[1] + 1]
+    if len(groups) < 2:
+        return [_unchecked("equal covariances", "Too few rows a class for Box's test.")] if shared else []
+    if block.family.columnwise:
+        measures = [
+            (f"variance of column {sample.schema.labels[column]!r}", box_m([group[:, [j]] for group in groups]))
+            for j, column in enumerate(block.columns)
+            if all(group[:, j].std() > 0 for group in groups)
+        ]
+    else:
+        varying = np.all([group.std(0) > 0 for group in groups], axis=0)
+        measures = [("covariance", box_m([group[:, varying] for group in groups]))] if varying.any() else []
+    if not measures or not all(np.isfinite(measure.effect) for _, measure in measures):
+        return [
+            _unchecked(
+                "equal covariances", "Within a class, some columns follow from others: Box's test has no answer."
+            )
+        ]
+    what, measure, verdict = _worst(measures)
+    if not shared:
+        if verdict != "holds" or block.family.columnwise:
+            return []
+        advice = "The classes could share one covariance (Box's M): covariance='tied' has fewer parameters."
+        return [Finding("equal covariances", "holds", measure.effect, measure.p, advice)]
+    if verdict == "holds":
+        return [
+            Finding(
+                "equal covariances", verdict, measure.effect, measure.p, "The classes share a covariance (Box's M)."
+            )
+        ]
+    own = "diagonal" if block.family.columnwise else "full"
+    sentence = (
+        f"The classes do not share the {what} (Box's M, p {_p(measure.p)}; {_nats(measure.effect)}). Remedy: "
+        f"covariance='{own}', if there are rows enough. (Box's M also reacts to rows that are not normal.)"
+    )
+    return [Finding("equal covariances", verdict, measure.effect, measure.p, sentence)]
+
+
+def _equidispersion(sample: _Sample, block: Block, rows: FloatArray) -> Finding:
+    measures = [
+        (f"column {sample.schema.labels[column]!r} in class {name!r}", dispersion(group[:, j]))
+        for name, group in sample.groups(rows)
+        for j, column in enumerate(block.columns)
+    ]
+    where, measure, verdict = _worst(measures)
+    if verdict == "holds":
+        sentence = "The variance of counts is about their mean."
+    else:
+        sentence = (
+            f"The variance of {where} is {measure.statistic:.2g} times its mean (p {_p(measure.p)}; "
+            f"{_nats(measure.effect)}). Remedy: a family of its own spread, such as NegativeBinomial."
+        )
+    return Finding("variance of counts", verdict, measure.effect, measure.p, sentence)
+
+
+def _independence(sample: _Sample) -> list[Finding]:
+    """Look at the pairs of columns that the model takes to be independent given the class."""
+    columns, block_of, together = [], [], []
+    for number, (block, rows) in enumerate(zip(sample.schema.blocks, sample.blocks, strict=True)):
+        if isinstance(block.family, Multinomial):
+            continue
+        for j, column in enumerate(block.columns):
+            columns.append((column, rows[:, j]))
+            block_of.append(number)
+            together.append(not block.family.columnwise)
+    if len(columns) < 2 or (all(together) and len(set(block_of)) == 1):
+        return []
+    if len(columns) > _MOST_COLUMNS:
+        return [_unchecked("independence", f"More than {_MOST_COLUMNS:,} columns: their pairs are not looked into.")]
+    classes = [
+        residuals([cells[sample.codes == c] for _, cells in columns])
+        for c in range(len(sample.classes))
+        if (sample.codes == c).sum() > 2
+    ]
+    found = dependence(classes, [cells.dtype.kind == "f" for _, cells in columns])
+    same = np.equal.outer(block_of, block_of) & np.logical_and.outer(together, together)
+    a, b = np.nonzero(np.triu(~same, 1))
+    order = np.argsort(-found.nats[a, b], kind="stable")
+    a, b = a[order], b[order]
+    certain = (found.p[a, b] * len(a) <= _SURE) & (found.nats[a, b] >= DOUBTFUL)
+    bad = list(zip(a[certain].tolist(), b[certain].tolist(), strict=True))
+    if not bad:
+        worst = float(found.nats[a[0], b[0]])
+        return [
+            Finding("independence", "holds", worst, 1.0, "Given the class, no two columns depend much on each other.")
+        ]
+    named = "; ".join(_pair(sample, columns, found.correlation, found.strength, pair) for pair in bad[:_NAMED])
+    more = f" and {len(bad) - _NAMED} more" if len(bad) > _NAMED else ""
+    worst = float(found.nats[bad[0]])
+    sentence = (
+        f"Given the class, {len(bad)} of {len(a)} pairs of columns still depend on each other: {named}{more} "
+        f"({_nats(worst)} at most). What they share is counted twice, so probabilities come out too sure. Remedy: take "
+        f"numbers together (covariance='full' or 'tied'), or leave one of each pair out."
+    )
+    return [
+        Finding("independence", "broken" if worst >= BROKEN else "doubtful", worst, float(found.p[bad[0]]), sentence)
+    ]
+
+
+def _pair(sample: _Sample, columns: Sequence[Any], correlation: FloatArray, strength: FloatArray, pair: Any) -> str:
+    names = " and ".join(repr(sample.schema.labels[columns[i][0]]) for i in pair)
+    if np.isfinite(correlation[pair]):
+        return f"{names} (correlation {correlation[pair]:.2f})"
+    return f"{names} (Cramér's V {np.sqrt(strength[pair]):.2f})"
+
+
+def _p(p: float) -> str:
+    return "< 1e-16" if p < 1e-16 else f"{p:.2g}"
+
+
+def _nats(effect: float) -> str:
+    return f"costs {effect:.2f} nats a row" if effect < 1.0 else "costs more than 1 nat a row"
