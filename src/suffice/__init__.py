@@ -4,6 +4,7 @@ Model p(x, y) = p(y) p(x | y), and one model classifies, finds outliers, samples
 """
 
 from suffice._version import __version__
+from suffice.comparison import Comparison, compare
 from suffice.errors import InvalidCellError, ModelFileError, NotKeptError
 from suffice.estimators import (
     GaussianDiscriminant,
@@ -24,6 +25,7 @@ from suffice.statistics import Statistics
 __all__ = [
     "Bernoulli",
     "Categorical",
+    "Comparison",
     "Distribution",
     "Explanation",
     "Family",
@@ -45,6 +47,7 @@ __all__ = [
     "SoftKMeans",
     "Statistics",
     "__version__",
+    "compare",
     "load",
     "save",
     "scan",
