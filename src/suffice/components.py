@@ -104,6 +104,21 @@ class Components:
                 raise error.named(names, block.columns, self.schema.labels) from None
         return JointModel(self.schema, self.log_shares(statistics.class_count), tuple(distributions))
 
+    def extrapolate(
+        self, parts: Sequence[JointStatistics], weights: Sequence[float], start: JointModel
+    ) -> JointModel | None:
+        """Return the model that Σ_i weights[i] · parts[i] gives; None where these sums give none."""
+        statistics = JointStatistics.combined(parts, weights)
+        if (statistics.class_count < 0).any():
+            return None
+        try:
+            with np.errstate(all="ignore"):
+                model = self.estimate(statistics, start)
+                natural = [found.natural_parameters() for found in model.distributions]
+        except (EstimateError, np.linalg.LinAlgError):
+            return None
+        return None if any(np.isnan(eta).any() for eta in natural) else model
+
     def log_prior(self, model: JointModel, statistics: JointStatistics) -> float:
         """Return the log-density of the priors at the parameters of a model."""
         parts = zip(self.schema.blocks, model.distributions, statistics.blocks, self.priors, strict=True)
@@ -115,4 +130,4 @@ class Components:
         def expectation(model: JointModel) -> Expectation:
             return engine.reduce(expect, model)
 
-        return em.Problem(expectation, self.estimate, self.log_prior)
+        return em.Problem(expectation, self.estimate, self.log_prior, self.extrapolate)

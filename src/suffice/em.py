@@ -2,15 +2,18 @@
 
 A round takes the expected statistics under the model at hand, and with them the bound: Q plus the entropy of the
 posterior, which at the expectation step is the log-likelihood, plus the log-density of the prior. Then it improves the
-model. The bound never falls.
+model. The bound never falls. Where asked to, the loop leaps ahead every few rounds, and goes back where a leap did not
+pay.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
+
+from suffice.acceleration import Squarem
 
 Model = TypeVar("Model")
 Sums = TypeVar("Sums")
@@ -39,6 +42,8 @@ class Problem(Generic[Model, Sums]):
     improve: Callable[[Sums, Model], Model]
     #: the log-density of the prior at a model
     log_prior: Callable[[Model, Sums], float]
+    #: the model that a weighted sum of statistics gives, beginning with another one; None where it gives none
+    extrapolate: Callable[[Sequence[Sums], Sequence[float], Model], Model | None]
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,8 @@ class Outcome(Generic[Model, Sums]):
     Attributes
     ----------
     bounds : list of float
-        The bound of each round; that of `model` itself is at least the last one.
+        The bound of each round; that of `model` itself is at least the last one. A leap that was taken back is a round
+        in which the bound stays as it was.
     converged : bool
         Whether the bound stopped rising before the rounds were used up.
     interrupted : bool
@@ -78,29 +84,47 @@ def run(
     *,
     max_iter: int,
     tol: float,
+    accelerate: bool = False,
     watch: Callable[[Round], None] | None = None,
 ) -> Outcome[Model, Sums]:
     """Improve `start` until the bound rises by no more than `tol` of itself; Ctrl-C keeps what there is.
 
     Parameters
     ----------
+    max_iter : int
+        The most rounds; every pass over the rows is one, those of leaps included.
+    accelerate : bool
+        Whether to leap ahead by `Squarem`. A leap has to end no lower than it began, and only rounds without one can
+        end the loop.
     watch : callable, optional
         Is told of every round.
     """
     begun = time.perf_counter()
     outcome: Outcome[Model, Sums] | None = None
-    model, bounds = start, []
+    model, bounds = start, list[float]()
+    leaps = Squarem(problem.extrapolate) if accelerate else None
+    leap: Model | None = None
+    converged = False
     try:
         for number in range(1, max_iter + 1):
-            expected = problem.expect(model)
+            tried = model if leap is None else leap
+            expected = problem.expect(tried)
             statistics = expected.statistics
-            bounds.append(expected.log_likelihood + problem.log_prior(model, statistics))
-            model = problem.improve(statistics, model)
-            change = bounds[-1] - bounds[-2] if number > 1 else float("inf")
-            outcome = Outcome(model, statistics, bounds, change <= tol * (1.0 + abs(bounds[-1])))
+            bound = expected.log_likelihood + problem.log_prior(tried, statistics)
+            change = bound - bounds[-1] if bounds else float("inf")
+            if leaps is not None and leap is not None and not change >= 0.0:  # or not a number
+                leap, change = None, 0.0
+                leaps.take_back()
+                bounds.append(bounds[-1])
+            else:
+                bounds.append(bound)
+                model = problem.improve(statistics, tried)
+                converged = leap is None and change <= tol * (1.0 + abs(bound))
+                outcome = Outcome(model, statistics, bounds, converged)
+                leap = None if leaps is None else leaps.after(statistics, bound, model)
             if watch is not None:
                 watch(Round(number, bounds[-1], change, time.perf_counter() - begun))
-            if outcome.converged:
+            if converged:
                 break
     except KeyboardInterrupt:
         if outcome is None:

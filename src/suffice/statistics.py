@@ -8,7 +8,7 @@ seen still add. All are immutable NumPy float64, whatever library the rows were 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
 
@@ -84,6 +84,17 @@ class Statistics(ABC):
         arrays = self.arrays()
         arrays.update({name: arrays[name] * factor for name in arrays if name not in self.fixed_fields})
         return type(self)(**arrays)
+
+    @classmethod
+    def combined(cls, parts: Sequence[Self], weights: Sequence[float]) -> Self:
+        """Return Σ_i weights[i] · parts[i], over the same classes.
+
+        A weight may be negative, and so may be what comes out: it need not be the sums of any rows.
+        """
+        arrays = parts[-1].arrays()
+        for name in arrays.keys() - set(cls.fixed_fields):
+            arrays[name] = _weighted_sum([getattr(part, name) for part in parts], weights)
+        return cls(**arrays)
 
     def __add__(self, other: Self) -> Self:
         if type(self) is not type(other):
@@ -281,6 +292,12 @@ class Moments(Statistics):
         a, b = self._about(center, delta_self), other._about(center, delta_other)
         return type(self)(count, center, a.first + sign * b.first, a.second + sign * b.second)
 
+    @classmethod
+    def combined(cls, parts: Sequence[Self], weights: Sequence[float]) -> Self:
+        """Return Σ_i weights[i] · parts[i], all about the centres of the last."""
+        center = parts[-1].center
+        return super().combined([part._about(center, part.center - center) for part in parts], weights)
+
     def _about(self, center: FloatArray, delta: FloatArray | None) -> Self:
         if delta is None or not delta.any():
             return self
@@ -292,6 +309,11 @@ def _added(a: FloatArray, b: FloatArray) -> FloatArray:
     if a.shape[1:] and a.strides[1] == b.strides[1] == 0:
         return np.broadcast_to(a[:, :1] + b[:, :1], a.shape)
     return a + b
+
+
+def _weighted_sum(arrays: Sequence[FloatArray], weights: Sequence[float]) -> FloatArray:
+    """Return Σ_i weights[i] · arrays[i]."""
+    return np.asarray(sum(weight * values for weight, values in zip(weights, arrays, strict=True)))
 
 
 def _taken_out(before: FloatArray, part: FloatArray) -> FloatArray:
@@ -456,3 +478,12 @@ class JointStatistics:
     def times(self, factor: float) -> JointStatistics:
         """Return the sums of the same rows with `factor` times their weight."""
         return JointStatistics(self.class_count * factor, tuple(block.times(factor) for block in self.blocks))
+
+    @classmethod
+    def combined(cls, parts: Sequence[JointStatistics], weights: Sequence[float]) -> JointStatistics:
+        """Return Σ_i weights[i] · parts[i], which with negative weights need not be the sums of any rows."""
+        blocks = zip(*(part.blocks for part in parts), strict=True)
+        return cls(
+            _weighted_sum([part.class_count for part in parts], weights),
+            tuple(type(same[-1]).combined(same, weights) for same in blocks),
+        )

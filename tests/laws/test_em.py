@@ -50,42 +50,45 @@ def quietly(model, *args, **kwargs):
 
 @pytest.mark.parametrize("structure", ALL)
 @pytest.mark.parametrize("prior", ["auto", None])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_the_bound_never_falls_for_any_structure(structure, prior, weighted):
+@pytest.mark.parametrize(("weighted", "acceleration"), [(False, None), (True, None), (True, "squarem")])
+def test_the_bound_never_falls_for_any_structure(structure, prior, weighted, acceleration):
     X, _ = clusters()
     weight = np.random.default_rng(1).uniform(0, 2, len(X)) if weighted else None
-    model = quietly(
-        Mixture(3, covariance=structure, prior=prior, n_init=1, tol=0, max_iter=40, random_state=0), X, None, weight
-    )
+    options = {"n_init": 1, "tol": 0, "max_iter": 40, "random_state": 0, "acceleration": acceleration}
+    model = quietly(Mixture(3, covariance=structure, prior=prior, **options), X, None, weight)
     never_falls(model.bound_history_)
 
 
 @pytest.mark.parametrize("structure", ["full", "tied", "diagonal", "tied-diagonal", "spherical", "VEE", "EVE", "VEI"])
-@pytest.mark.parametrize("prior", ["auto", None])
-def test_the_bound_never_falls_with_holes(structure, prior):
+@pytest.mark.parametrize(("prior", "acceleration"), [("auto", None), (None, None), (None, "squarem")])
+def test_the_bound_never_falls_with_holes(structure, prior, acceleration):
     X, _ = clusters()
     X[np.random.default_rng(2).random(X.shape) < 0.2] = np.nan
-    model = quietly(Mixture(2, covariance=structure, prior=prior, n_init=1, tol=0, max_iter=40, random_state=0), X)
+    options = {"n_init": 1, "tol": 0, "max_iter": 40, "random_state": 0, "acceleration": acceleration}
+    model = quietly(Mixture(2, covariance=structure, prior=prior, **options), X)
     never_falls(model.bound_history_)
     assert np.isfinite(model.score_samples(X)).all()
 
 
 @pytest.mark.parametrize("family", DISCRETE)
 @pytest.mark.parametrize("prior", ["auto", 0.3, None])
-def test_the_bound_never_falls_for_any_discrete_family(family, prior):
+@pytest.mark.parametrize("acceleration", [None, "squarem"])
+def test_the_bound_never_falls_for_any_discrete_family(family, prior, acceleration):
     X, _ = counts(family)
-    model = quietly(Mixture(3, family, prior=prior, init="random", n_init=1, tol=0, max_iter=40, random_state=0), X)
+    options = {"init": "random", "n_init": 1, "tol": 0, "max_iter": 60, "random_state": 0}
+    model = quietly(Mixture(3, family, prior=prior, acceleration=acceleration, **options), X)
     never_falls(model.bound_history_)
 
 
-def test_the_bound_never_falls_over_mixed_tables_with_holes():
+@pytest.mark.parametrize("acceleration", [None, "squarem"])
+def test_the_bound_never_falls_over_mixed_tables_with_holes(acceleration):
     pd = pytest.importorskip("pandas")
     X, z = clusters(400, 2)
     words, _ = counts("categorical", 400, 2)
     table = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "word": np.array(list("abcdef"))[words[:, 0]], "yes": z == 1})
     table.loc[::7, "a"] = np.nan
     table.loc[::5, "word"] = None
-    model = quietly(Mixture(3, n_init=2, tol=0, max_iter=40, random_state=0), table)
+    model = quietly(Mixture(3, n_init=2, tol=0, max_iter=40, acceleration=acceleration, random_state=0), table)
     never_falls(model.bound_history_)
     drawn, _ = model.sample(5, random_state=0)
     assert list(drawn.columns) == list(table.columns)
@@ -130,10 +133,12 @@ def test_without_labels_the_classifier_is_the_mixture(covariance):
 
 @pytest.mark.parametrize("covariance", ["full", "tied", "diagonal", "VEV"])
 @pytest.mark.parametrize("weight", [1.0, 0.3, 0.0])
-def test_the_bound_never_falls_where_labels_are_missing(covariance, weight):
+@pytest.mark.parametrize("acceleration", [None, "squarem"])
+def test_the_bound_never_falls_where_labels_are_missing(covariance, weight, acceleration):
     X, z = clusters()
     y = np.where(np.random.default_rng(4).random(len(z)) < 0.8, np.nan, z)
-    model = GenerativeClassifier(covariance=covariance, unlabeled_weight=weight, tol=0, max_iter=30)
+    options = {"unlabeled_weight": weight, "tol": 0, "max_iter": 30, "acceleration": acceleration}
+    model = GenerativeClassifier(covariance=covariance, **options)
     quietly(model, X, y)
     never_falls(model.bound_history_)
     if weight == 0.0:
@@ -310,7 +315,9 @@ def test_ctrl_c_keeps_the_best_so_far():
             raise KeyboardInterrupt
         return Taken(model, float(model))
 
-    problem = em.Problem(expect, lambda statistics, model: model + 1, lambda model, statistics: 0.0)
+    problem = em.Problem(
+        expect, lambda statistics, model: model + 1, lambda model, statistics: 0.0, lambda parts, weights, start: None
+    )
     outcome = em.run(problem, 0, max_iter=10, tol=0.0)
     assert (outcome.model, outcome.bounds, outcome.interrupted) == (3, [0.0, 1.0, 2.0], True)
     with pytest.raises(KeyboardInterrupt):

@@ -73,6 +73,20 @@ def test_statistics_that_were_added_can_be_taken_out_again(case, shape):
         np.testing.assert_allclose(_by_class(left, present)[name], values, rtol=1e-9, atol=1e-9, err_msg=name)
 
 
+@each(CASES)
+@law
+@given(shape=shapes())
+def test_a_weighted_sum_of_statistics_is_that_of_weighted_rows(case, shape):
+    a, b, _ = _halves(case, shape)
+    parts = [_sums(case, *a, k=shape.k), _sums(case, *b, k=shape.k), _sums(case, *a, k=shape.k)]
+    combined = type(parts[0]).combined(parts, (0.5, 2.0, 1.0))
+    assert_same_statistics(combined, parts[0].times(1.5) + parts[1].times(2.0), scale=100.0)
+    back = type(parts[0]).combined([combined, parts[1]], (1.0, -2.0))
+    present = np.bincount(a[1], minlength=shape.k) > 0
+    for name, values in _by_class(parts[0].times(1.5), present).items():
+        np.testing.assert_allclose(_by_class(back, present)[name], values, rtol=1e-8, atol=1e-8, err_msg=name)
+
+
 def _by_class(statistics, present):
     if not hasattr(statistics, "center"):
         return statistics.arrays()

@@ -87,7 +87,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         least. Such rows are learned from by EM.
     unlabeled_weight : float
         What a row without a label counts for, against 1 for one with a label.
-    max_iter, tol, random_state, verbose : as in `Mixture`
+    max_iter, tol, acceleration, random_state, verbose : as in `Mixture`
         For EM, where labels are missing.
     n_jobs : int or None
         Threads; None is one a core.
@@ -142,6 +142,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         unlabeled_weight: float = 1.0,
         max_iter: int = 500,
         tol: float = 1e-6,
+        acceleration: str | None = None,
         random_state: Any = None,
         verbose: bool = False,
         n_jobs: int | None = None,
@@ -158,6 +159,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         self.unlabeled_weight = unlabeled_weight
         self.max_iter = max_iter
         self.tol = tol
+        self.acceleration = acceleration
         self.random_state = random_state
         self.verbose = verbose
         self.n_jobs = n_jobs

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from suffice import em, learning
+from suffice.acceleration import accelerates
 from suffice.components import Components, has_holes, lifted, never_seen, uncorrelated
 from suffice.estimators.watch import watching
 from suffice.joint import JointModel
@@ -107,6 +108,7 @@ def find_classes(model: GenerativeClassifier, X: Any, sample_weight: Any, classe
         model.prior,
         max_iter=model.max_iter,
         tol=model.tol,
+        acceleration=model.acceleration,
         unseen=model.unseen,
         random_state=model.random_state,
         verbose=model.verbose,
@@ -124,7 +126,14 @@ def iterate(
 ) -> em.Outcome[JointModel, JointStatistics]:
     """Run EM with the settings of an estimator, and say so where it did not come to an end."""
     with watching(model.verbose, model.max_iter, model.tol) as watch:
-        outcome = em.run(components.problem(engine), start, max_iter=model.max_iter, tol=model.tol, watch=watch)
+        outcome = em.run(
+            components.problem(engine),
+            start,
+            max_iter=model.max_iter,
+            tol=model.tol,
+            accelerate=accelerates(model.acceleration),
+            watch=watch,
+        )
     if outcome.interrupted:
         warnings.warn("EM was interrupted; the model is the best so far", ConvergenceWarning, stacklevel=4)
     elif not outcome.converged and model.max_iter > 1:

@@ -50,6 +50,7 @@ class NaiveBayes(GenerativeClassifier):
         unlabeled_weight: float = 1.0,
         max_iter: int = 500,
         tol: float = 1e-6,
+        acceleration: str | None = None,
         random_state: Any = None,
         verbose: bool = False,
         n_jobs: int | None = None,
@@ -65,6 +66,7 @@ class NaiveBayes(GenerativeClassifier):
         self.unlabeled_weight = unlabeled_weight
         self.max_iter = max_iter
         self.tol = tol
+        self.acceleration = acceleration
         self.random_state = random_state
         self.verbose = verbose
         self.n_jobs = n_jobs
@@ -116,6 +118,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         unlabeled_weight: float = 1.0,
         max_iter: int = 500,
         tol: float = 1e-6,
+        acceleration: str | None = None,
         random_state: Any = None,
         verbose: bool = False,
         n_jobs: int | None = None,
@@ -130,6 +133,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         self.unlabeled_weight = unlabeled_weight
         self.max_iter = max_iter
         self.tol = tol
+        self.acceleration = acceleration
         self.random_state = random_state
         self.verbose = verbose
         self.n_jobs = n_jobs

@@ -53,7 +53,7 @@ class MixtureSearch(BaseEstimator):
     criterion : "bic", "icl", "aic" or "cv"
         The Bayesian criterion, the same with the cost of overlapping clusters, Akaike's, or the mean log-likelihood of
         held-out rows. The first three are −2 log L plus a penalty: smaller is better.
-    families, prior, n_init, max_iter, tol, random_state, n_jobs : as in `Mixture`
+    families, prior, n_init, max_iter, tol, acceleration, random_state, n_jobs : as in `Mixture`
     cv : int
         Folds for the criterion "cv".
 
@@ -90,6 +90,7 @@ class MixtureSearch(BaseEstimator):
         n_init: int = 5,
         max_iter: int = 500,
         tol: float = 1e-6,
+        acceleration: str | None = None,
         cv: int = 5,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -102,6 +103,7 @@ class MixtureSearch(BaseEstimator):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
+        self.acceleration = acceleration
         self.cv = cv
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -169,6 +171,7 @@ class MixtureSearch(BaseEstimator):
             n_init=self.n_init,
             max_iter=self.max_iter,
             tol=self.tol,
+            acceleration=self.acceleration,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
         )

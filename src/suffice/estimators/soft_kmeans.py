@@ -27,7 +27,7 @@ class SoftKMeans(Mixture):
     n_clusters : int
     stiffness : float or None
         None learns it with the centres.
-    init, n_init, max_iter, tol, random_state, verbose, n_jobs : as in `Mixture`
+    init, n_init, max_iter, tol, acceleration, random_state, verbose, n_jobs : as in `Mixture`
 
     Attributes
     ----------
@@ -58,6 +58,7 @@ class SoftKMeans(Mixture):
         n_init: int = 5,
         max_iter: int = 500,
         tol: float = 1e-6,
+        acceleration: str | None = None,
         random_state: Any = None,
         verbose: bool = False,
         n_jobs: int | None = None,
@@ -68,6 +69,7 @@ class SoftKMeans(Mixture):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
+        self.acceleration = acceleration
         self.random_state = random_state
         self.verbose = verbose
         self.n_jobs = n_jobs

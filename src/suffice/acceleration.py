@@ -1,0 +1,101 @@
+"""Leaps of EM: where a few rounds point to, beyond the next one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+Model = TypeVar("Model")
+Sums = TypeVar("Sums")
+
+#: leaps begin when a round gains no more than this of the bound: until then EM chooses which optimum to climb
+_SETTLED = 1e-4
+#: the longest first leap, and how much longer, or shorter, the next one may be
+_FIRST, _LONGER = 4.0, 4.0
+#: a leap shorter than this is not worth its pass
+_SHORTEST = 1.2
+
+
+def accelerates(acceleration: str | None) -> bool:
+    """Whether EM is to leap, by what the user has set."""
+    if acceleration not in (None, "squarem"):
+        raise ValueError(f"acceleration must be None or 'squarem', not {acceleration!r}")
+    return acceleration is not None
+
+
+class Squarem(Generic[Model, Sums]):
+    """Squared extrapolation of EM (Varadhan and Roland 2008), in the space of the expected statistics.
+
+    Three rounds give statistics S₀, S₁ and S₂. If each step were λ times the one before, they would end at
+    S₀ + a (S₁ − S₀) with a = 1 / (1 − λ). A leap takes that step twice, from S₀ and from S₁:
+
+        S = (1 − a)² S₀ + 2a (1 − a) S₁ + a² S₂
+
+    which is S₂ for a = 1. Statistics are sums, so this means the same for every family. The gains of the bound shrink
+    by λ² a round, so λ is read from these, and the units of the columns do not matter.
+
+    Parameters
+    ----------
+    extrapolate : callable
+        The model that a weighted sum of statistics gives, beginning with another one; None where it gives none.
+
+    Examples
+    --------
+    >>> halves = Squarem(lambda parts, weights, start: sum(w * s for w, s in zip(weights, parts)))
+    >>> for s in (8.0, 4.0, 2.0):  # towards 0, where −s² has its maximum
+    ...     leap = halves.after(s, -1e-6 * s**2, s / 2)
+    >>> leap
+    0.0
+    """
+
+    def __init__(self, extrapolate: Callable[[Sequence[Sums], Sequence[float], Model], Model | None]) -> None:
+        self._extrapolate = extrapolate
+        self._statistics: list[Sums] = []
+        self._bounds: list[float] = []
+        self._longest = _FIRST
+        #: the length of the leap under way; 0 where there is none
+        self._length = 0.0
+
+    def after(self, statistics: Sums, bound: float, model: Model) -> Model | None:
+        """Return where to leap to after a round that did not lower the bound; None is to go on with `model`."""
+        if self._length:
+            self._longest *= _LONGER if self._length == self._longest else 1.0
+            self._begin([], [])
+        self._statistics.append(statistics)
+        self._bounds.append(bound)
+        if len(self._bounds) < 3:
+            return None
+        leap = self._leap(model) if self._settled() else None
+        if leap is None:
+            self._begin(self._statistics[-1:], self._bounds[-1:])
+        return leap
+
+    def take_back(self) -> None:
+        """Go on from before the leap, which lowered the bound, and leap less far."""
+        self._longest = max(_FIRST, self._longest / _LONGER)
+        self._begin(self._statistics[-1:], self._bounds[-1:])
+
+    def _begin(self, statistics: list[Sums], bounds: list[float]) -> None:
+        self._statistics, self._bounds, self._length = statistics, bounds, 0.0
+
+    def _settled(self) -> bool:
+        return self._bounds[-1] - self._bounds[-2] <= _SETTLED * (1.0 + abs(self._bounds[-1]))
+
+    def _leap(self, model: Model) -> Model | None:
+        """Return the model of the longest leap that gives one; each that gives none is halved towards S₂."""
+        a = min(self._ideal(), self._longest)
+        while a >= _SHORTEST:
+            self._length = a
+            leap = self._extrapolate(self._statistics, ((1.0 - a) ** 2, 2.0 * a * (1.0 - a), a * a), model)
+            if leap is not None:
+                return leap
+            a = 0.5 * (1.0 + a)
+        return None
+
+    def _ideal(self) -> float:
+        """Return 1 / (1 − λ), with λ² the ratio of the last two gains of the bound."""
+        first, second = self._bounds[-2] - self._bounds[-3], self._bounds[-1] - self._bounds[-2]
+        if first <= 0.0 or second <= 0.0:  # rounding is all that is left
+            return 1.0
+        return math.inf if second >= first else 1.0 / (1.0 - math.sqrt(second / first))
