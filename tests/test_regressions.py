@@ -267,3 +267,11 @@ def test_cells_of_a_sparse_table_may_be_written_in_parts():
     np.testing.assert_allclose(
         NaiveBayes().fit(parts, labels).predict_proba(parts), NaiveBayes().fit(whole, labels).predict_proba(whole)
     )
+
+
+def test_shares_that_sum_to_more_than_their_count_by_rounding_give_a_probability():
+    rng = np.random.default_rng(8)
+    z = rng.integers(0, 3, 2000)
+    rows = (rng.random((2000, 10)) < rng.uniform(0.2, 0.8, (3, 10))[z]).astype(float)
+    model = suffice.Mixture(3, "bernoulli", prior=None, random_state=8, max_iter=5, tol=1.0).fit(rows)
+    assert np.isfinite(model.bound_history_).all()

@@ -103,7 +103,8 @@ class Bernoulli(Family):
         alpha = 0.0 if pseudo is None else pseudo.amount
         if pseudo is None:
             require_rows(statistics.count)
-        return BernoulliDistributions((statistics.total + alpha) / (statistics.count + 2.0 * alpha))
+        ones = np.minimum(statistics.total, statistics.count)  # sums of shares may exceed their count by rounding
+        return BernoulliDistributions((ones + alpha) / (statistics.count + 2.0 * alpha))
 
     def with_parameters(self, arrays: Mapping[str, Any]) -> BernoulliDistributions:
         """Return the distributions that are made of these arrays."""
