@@ -10,7 +10,7 @@ import numpy as np
 
 from suffice import em
 from suffice._arrays import FloatArray
-from suffice.engines import Engine
+from suffice.engines import Engine, MemoryEngine
 from suffice.errors import EstimateError
 from suffice.families import Gaussian
 from suffice.joint import Expectation, JointModel, expect, learn
@@ -126,8 +126,19 @@ class Components:
 
     def problem(self, engine: Engine) -> em.Problem[JointModel, JointStatistics]:
         """Return what EM has to solve over the rows of an engine."""
+        arranged = self._arranged(engine)
 
         def expectation(model: JointModel) -> Expectation:
-            return engine.reduce(expect, model)
+            return arranged.reduce(expect, model)
 
         return em.Problem(expectation, self.estimate, self.log_prior, self.extrapolate)
+
+    def _arranged(self, engine: Engine) -> Engine:
+        """Return an engine with the rows in the order that a family asks for, where they are in memory."""
+        if not self.holes or not isinstance(engine, MemoryEngine):
+            return engine
+        for block, rows in zip(self.schema.blocks, engine.rows.blocks, strict=True):
+            order = block.family.row_order(rows)
+            if order is not None:
+                return MemoryEngine(engine.rows.taken(order), engine.n_threads, engine.progress)
+        return engine

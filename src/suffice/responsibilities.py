@@ -26,7 +26,7 @@ class Responsibilities(ABC):
     def __len__(self) -> int: ...
 
     @abstractmethod
-    def __getitem__(self, rows: slice | NDArray[np.bool_]) -> Responsibilities: ...
+    def __getitem__(self, rows: slice | NDArray[np.bool_] | IntArray) -> Responsibilities: ...
 
     @abstractmethod
     def matrix(self, like: Array) -> Array:
@@ -67,7 +67,7 @@ class Labels(Responsibilities):
     def __len__(self) -> int:
         return len(self.codes)
 
-    def __getitem__(self, rows: slice | NDArray[np.bool_]) -> Labels:
+    def __getitem__(self, rows: slice | NDArray[np.bool_] | IntArray) -> Labels:
         return Labels(self.codes[rows], None if self.weight is None else self.weight[rows], self.n_classes)
 
     def matrix(self, like: Array) -> Array:
@@ -122,7 +122,7 @@ class SoftLabels(Responsibilities):
     def __len__(self) -> int:
         return len(self.weights)
 
-    def __getitem__(self, rows: slice | NDArray[np.bool_]) -> SoftLabels:
+    def __getitem__(self, rows: slice | NDArray[np.bool_] | IntArray) -> SoftLabels:
         return SoftLabels(self.weights[rows])
 
     def matrix(self, like: Array) -> Array:

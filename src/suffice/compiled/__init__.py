@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
@@ -95,6 +96,32 @@ def diagonal_moments(
     count, center, first, second = np.zeros(k), np.zeros((k, d)), np.zeros((k, d)), np.zeros((k, d))
     library("diagonal_moments", kind, rows, stride, n, d, codes, weight, count, center, first, second)
     return count, center, first, second
+
+
+def complete_rows(x: Array) -> IntArray | None:
+    """Return the places of the rows without holes (NaN); None too where a cell is infinite."""
+    found = _rows(x)
+    if found is None or library is None:
+        return None
+    rows, kind, stride = found
+    n, d = rows.shape
+    complete = np.empty(n + 1, dtype=np.int64)
+    size = library("complete_rows", kind, rows, stride, n, d, complete)
+    return None if size < 0 else complete[:size]
+
+
+def observed_moments(
+    x: Array, codes: IntArray, weight: FloatArray | None, k: int
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray] | None:
+    """Return count, centre, first and second moments of the cells that are there (not NaN), each k×d."""
+    found = _rows(x)
+    if found is None or library is None:
+        return None
+    rows, kind, stride = found
+    n, d = rows.shape
+    count, center, first, second = np.zeros((k, d)), np.full((k, d), np.nan), np.zeros((k, d)), np.zeros((k, d))
+    library("observed_moments", kind, rows, stride, n, d, codes, weight, count, center, first, second)
+    return count, np.where(count > 0, center, 0.0), first, second
 
 
 def tied_moments(
@@ -481,3 +508,66 @@ def holes_moments(
     sums = (first, second)
     library("holes_moments", "double", rows, n, d, k, width, means, padded, weights, work, missing, *sums)
     return first[:, :d], second[:, :, :d]
+
+
+def knows_patterns() -> bool:
+    """Say whether there is a kernel for runs of rows with the same holes."""
+    return library is not None and library.has("patterns_pass", "double")
+
+
+@dataclass(frozen=True)
+class PatternSums:
+    """What a pass over runs of rows with the same holes gives.
+
+    The log-likelihood; count (k,), first (k, d) and second moments ((k, d, d), or (d, d) of all classes together where
+    they share a precision) about the origin; or else the scores, k×n. `rest` are the rows in no run.
+    """
+
+    log_likelihood: float
+    count: FloatArray
+    first: FloatArray
+    second: FloatArray
+    scores: FloatArray
+    rest: IntArray
+
+
+def patterns_pass(
+    x: Array,
+    origin: FloatArray,
+    means: FloatArray,
+    precision: FloatArray,
+    constant: FloatArray,
+    least: int,
+    *,
+    weight: FloatArray | None = None,
+    given: FloatArray | None = None,
+    scores: bool = False,
+) -> PatternSums | None:
+    """Return what one round of EM takes from rows with holes (NaN), for those in runs of at least `least` alike.
+
+    The means, k×d, are about the origin; the precisions are k×d×d, or 1×d×d where they are shared; the constant is
+    −½ log |Σ| and what else adds to a score. Rows are shared by softmax, or as `given`, n×k. With `scores` only these
+    are taken, and those of other rows are left as they are. None where anything is not finite.
+    """
+    found = _rows(x)
+    if found is None or library is None or not knows_patterns():
+        return None
+    rows, kind, stride = found
+    (n, d), k, forms = rows.shape, len(means), len(precision)
+    products, pairs = (d + 1) * (d + 2) // 2, d * (d + 1) // 2
+    weight, given = (None if part is None else np.ascontiguousarray(part, dtype=np.float64) for part in (weight, given))
+    parameters = [np.ascontiguousarray(part, dtype=np.float64) for part in (origin, means, precision, constant)]
+    scratch, wide = _aligned(2 * d + k + 1, _STEP_BYTES // 8, np.float64), np.empty(2 * _LANES * d)
+    sums, sums_of_all, moments = np.empty(_room(k, products)), np.empty(_room(d, d)), np.empty(k * products)
+    work = np.empty((3 * forms + 3) * d * d + (k + 2) * d + forms + k + k * pairs)
+    places, rest = np.empty(2 * d + 2 * products + 16, dtype=np.int64), np.empty(n, dtype=np.int64)
+    out, total = np.empty((k, n)) if scores else None, np.zeros(1)
+    count, first, second = np.zeros(k), np.zeros((k, d)), np.zeros((forms, d, d))
+    n_rest = library(
+        "patterns_pass", "double", rows, kind == "float", stride, n, d, k, forms, least, weight, given, *parameters,
+        scratch, wide, sums, sums_of_all, moments, work, places, out, count, first, second, total, rest,
+    )  # fmt: skip
+    if not (np.isfinite(total[0]) and np.isfinite(first).all() and np.isfinite(second).all()):
+        return None
+    shared = second[0] if forms < k else second
+    return PatternSums(float(total[0]), count, first, shared, np.empty((k, 0)) if out is None else out, rest[:n_rest])

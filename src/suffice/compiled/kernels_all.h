@@ -25,6 +25,7 @@
 #define FOLD fold
 #define NAME(function) JOIN(function, double, LEVEL)
 #include "kernels_mixture.h"
+#include "kernels_patterns.h"
 #undef REAL
 #undef EXPONENTIAL
 #undef FOLD
@@ -83,3 +84,9 @@
 #undef short_fold
 #undef SHORT_POLYNOMIAL
 #undef SHORT_ROUNDER
+#undef WIDE
+#undef BLOCK
+#undef STEP
+#undef TILE
+#undef IN_REGISTER
+#undef SLOTS

@@ -302,9 +302,3 @@ EXPORT void NAME(mixture_pass)(const void *x, int64_t narrow, int64_t stride, in
     if (form == NAME(TIED)) NAME(place_sums)(sums_of_all, d, d, 1, scatter);
     *log_likelihood = total;
 }
-#undef WIDE
-#undef BLOCK
-#undef STEP
-#undef TILE
-#undef IN_REGISTER
-#undef SLOTS

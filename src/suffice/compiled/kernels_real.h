@@ -36,6 +36,44 @@ EXPORT void NAME(diagonal_moments)(const REAL *x, int64_t stride, int64_t n, int
     }
 }
 
+/* The places of rows without holes (NaN) go to `complete`; returns how many they are, or −1 where a cell is infinite. */
+EXPORT int64_t NAME(complete_rows)(const REAL *x, int64_t stride, int64_t n, int64_t d, int64_t *complete) {
+    int64_t size = 0, infinite = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const REAL *restrict row = x + i * stride;
+        int64_t holes = 0;
+        for (int64_t j = 0; j < d; j++) {
+            const REAL nothing = row[j] - row[j];
+            holes |= row[j] != row[j];
+            infinite |= (row[j] == row[j]) & (nothing != nothing);
+        }
+        complete[size] = i;
+        size += !holes;
+    }
+    return infinite ? -1 : size;
+}
+
+/* As `diagonal_moments`, of the cells that are there where others are missing (NaN): count is k×d, and a centre, NaN to begin with, is
+ * the first cell of its column and class. */
+EXPORT void NAME(observed_moments)(const REAL *x, int64_t stride, int64_t n, int64_t d, const int64_t *codes,
+                                   const double *weight, double *count, double *center, double *first, double *second) {
+    for (int64_t i = 0; i < n; i++) {
+        const double w = weight ? weight[i] : 1.0;
+        if (w == 0.0) continue;
+        const int64_t at = codes[i] * d;
+        const REAL *restrict row = x + i * stride;
+        double *restrict m = center + at, *restrict f = first + at, *restrict s = second + at, *restrict c = count + at;
+        for (int64_t j = 0; j < d; j++) {
+            const int there = row[j] == row[j];
+            m[j] = m[j] == m[j] ? m[j] : row[j];
+            const double z = row[j] - m[j], own = there ? w : 0.0, share = there ? w * z : 0.0;
+            c[j] += own;
+            f[j] += share;
+            s[j] += there ? share * z : 0.0;
+        }
+    }
+}
+
 /* Rows about the centre of their class, times the root of their weight, filled up with zeros to D cells; sorted by
  * class where `place` (k) says where each class begins; else in order. Their weighted sums go to `first`. */
 INLINE void NAME(centre_rows)(const REAL *x, int64_t stride, int64_t n, int64_t d, const int64_t *codes,

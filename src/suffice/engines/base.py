@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import compiled
+from suffice._arrays import IntArray
 from suffice.errors import InvalidCellError
 from suffice.responsibilities import PartialLabels, Responsibilities
 
@@ -66,6 +67,11 @@ class Rows:
             out,
         )
 
+    def taken(self, order: IntArray) -> Rows:
+        """Return a copy of the rows in another order."""
+        known = None if self.responsibilities is None else self.responsibilities[order]
+        return Rows(tuple(_taken(block, order) for block in self.blocks), known, self.start)
+
     def chunk_rows(self) -> int:
         """Return how many rows of these make a chunk that fits the cache; rather more chunks than threads.
 
@@ -82,6 +88,10 @@ class Rows:
             2 * n_classes * 8.0 * block.shape[1] / _bytes_a_row(block) for block in self.blocks if _is_sparse(block)
         ]
         return max(rows, 4 * n_classes, *(int(least) for least in heavy))
+
+
+def _taken(block: Any, order: IntArray) -> Any:
+    return np.take(block, order, axis=0) if isinstance(block, np.ndarray) else block[order]
 
 
 def _is_sparse(block: Any) -> bool:

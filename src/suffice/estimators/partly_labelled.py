@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -83,7 +83,7 @@ def fit_partly_labelled(
         block.family.fixed_prior(sums, model.prior)
         for block, sums in zip(schema.blocks, labelled.joint.blocks, strict=True)
     ]
-    components = model._components(labelled, priors)
+    components = replace(model._components(labelled, priors), holes=holes)
     coder = LabelCoder(labelled.classes, declared=True, missing_label=model.missing_label)
 
     def known(labels: Any, weights: Any, n_rows: int, start: int) -> PartialLabels:

@@ -33,6 +33,9 @@ from suffice.responsibilities import Labels, Responsibilities
 if TYPE_CHECKING:
     from suffice.statistics import Statistics
 
+#: rows of a chunk that are looked at for holes before all are
+_FIRST_ROWS = 32
+
 
 class Family(ABC):
     """A kind of distribution for a block of columns."""
@@ -71,6 +74,10 @@ class Family(ABC):
     @abstractmethod
     def statistics(self, x: Array, responsibilities: Responsibilities) -> Statistics:
         """Return S = Rᵀ φ(x), the sums over one chunk of rows."""
+
+    def row_order(self, x: Any) -> IntArray | None:
+        """Return an order of rows in which many passes over them are faster; None where they are best as they are."""
+        return None
 
     @abstractmethod
     def empty(self, n_classes: int, n_columns: int) -> Statistics:
@@ -324,6 +331,13 @@ def observed_cells(x: Array, *, what: str = "numbers") -> Array | None:
         raise invalid_cell(x, infinite, f"{what} must be finite", "clean that cell, or write NaN for a missing one")
     observed = ~xp.isnan(x)
     return None if bool(xp.all(observed)) else observed
+
+
+def shows_holes(x: Array) -> bool:
+    """Whether there are holes in the first or last rows of a dense NumPy chunk: a quick sign that others have some."""
+    if not isinstance(x, np.ndarray) or x.dtype.kind != "f":
+        return False
+    return bool(np.isnan(x[:_FIRST_ROWS]).any() or np.isnan(x[-1:]).any())
 
 
 def invalid_cell(x: Array, bad: Array, requirement: str, remedy: str) -> InvalidCellError:

@@ -38,7 +38,7 @@ class Codes:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, rows: slice) -> Codes:
+    def __getitem__(self, rows: slice | IntArray) -> Codes:
         return Codes(self.codes[rows], self.sizes)
 
 

@@ -21,13 +21,15 @@ from suffice.families.base import (
     other_columns,
     require_rows,
     scaled_rows,
+    shows_holes,
     without_holes,
 )
 from suffice.families.holes import Conditioned, Holes, expected_moments, ill_conditioned, patterns_of
 from suffice.families.moments import diagonal_moments, full_moments, tied_moments
-from suffice.families.quadratic import DenseForm, DiagonalForm, QuadraticForm, SharedForm
+from suffice.families.patterns import Marginals, order_by_pattern
+from suffice.families.quadratic import MOST_PAIRED, DenseForm, DiagonalForm, QuadraticForm, SharedForm
 from suffice.priors import NormalInverseWishart, PriorSpec, resolve_prior
-from suffice.responsibilities import Responsibilities
+from suffice.responsibilities import PartialLabels, Responsibilities, SoftLabels
 from suffice.statistics import DiagonalMoments, FullMoments, Moments, TiedMoments
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
@@ -143,6 +145,10 @@ class Gaussian(Family):
         if self.structure.layout is TiedMoments:
             return tied_moments(x, responsibilities)
         return full_moments(x, responsibilities)
+
+    def row_order(self, x: Array) -> IntArray | None:
+        """Return an order in which rows with the same holes follow each other, where covariances need it."""
+        return None if self.columnwise else order_by_pattern(x)
 
     def empty(self, n_classes: int, n_columns: int) -> Moments:
         """Return the statistics of no rows."""
@@ -267,6 +273,10 @@ class GaussianDistributions(Distributions):
 
     def score(self, x: Array, common: bool = True) -> Array:
         """Return log N(x; μ_c, Σ_c); rows with holes by the marginal of what they have."""
+        if not self.family.columnwise and shows_holes(x):
+            in_runs = self._score_in_runs(x)
+            if in_runs is not None:
+                return in_runs
         scores = self.form.score(x, common)
         xp = namespace(scores)
         if bool(xp.all(xp.isfinite(scores))):
@@ -276,10 +286,21 @@ class GaussianDistributions(Distributions):
             return xp.where(xp.isnan(scores), -xp.inf, scores)
         if self.family.columnwise:
             return self.form.score_observed(x, observed)
-        return self._score_by_pattern(x, observed)
+        in_runs = self._score_in_runs(x)
+        return self._score_by_row(x, observed) if in_runs is None else in_runs
 
-    def _score_by_pattern(self, x: Array, observed: Array) -> Array:
-        """Score rows with holes: each pattern of holes by its marginal Gaussian, never an imputed value."""
+    def _score_in_runs(self, x: Array) -> Array | None:
+        """Score rows with holes, those with the same ones together; None where anything is not finite."""
+        found = None if self._marginals is None else self._marginals.scores(x)
+        if found is None:
+            return None
+        if len(found.rest):
+            rows = x[found.rest]
+            found.scores[:, found.rest] = self._score_by_row(rows, ~np.isnan(rows)).T
+        return as_like(found.scores.T, x) if np.isfinite(found.scores).all() else None
+
+    def _score_by_row(self, x: Array, observed: Array) -> Array:
+        """Score rows with holes: each row by the marginal Gaussian of what it has, never an imputed value."""
         rows, there = to_float64(x), to_float64(observed) > 0
         if self._precision is not None:
             scores = compiled.holes_scores(rows, self.means, self._precision, self._log_determinants)
@@ -301,6 +322,13 @@ class GaussianDistributions(Distributions):
         logs = [-2.0 * np.log(np.diagonal(self.form.whitener_of(c))).sum() for c in range(self.n_classes)]
         return np.array(logs)
 
+    @cached_property
+    def _marginals(self) -> Marginals | None:
+        """What runs of rows with the same holes need; None where the precisions cannot be trusted, or would cancel."""
+        if self.means.shape[1] > MOST_PAIRED or self._precision is None:
+            return None
+        return Marginals.of(self.means, self._precision[: len(self.compact)], self._log_determinants)
+
     def _conditioned(self, holes: Holes, c: int) -> Conditioned:
         return holes.condition(self.means[c], self.compact[min(c, len(self.compact) - 1)], self.form.whitener_of(c))
 
@@ -308,10 +336,27 @@ class GaussianDistributions(Distributions):
         """Return the moments of the rows, with the conditional expectation of missing cells and of their squares."""
         if self.family.columnwise or issparse(x):
             return self.family.statistics(x, responsibilities)
-        observed = observed_cells(x)
-        if observed is None:
+        if not shows_holes(x) and observed_cells(x) is None:
             return self.family.statistics(x, responsibilities)
-        there = np.asarray(to_float64(observed) > 0)
+        in_runs = self._statistics_in_runs(x, responsibilities)
+        return self._statistics_by_row(x, responsibilities) if in_runs is None else in_runs
+
+    def _statistics_in_runs(self, x: Array, responsibilities: Responsibilities) -> Moments | None:
+        """Return the expected moments, of rows with the same holes together; None where they would lose digits."""
+        if self._marginals is None:
+            return None
+        weights = to_float64(responsibilities.matrix(np.empty(0)))
+        found = self._marginals.moments(x, weights)
+        if found is None:
+            return None
+        moments = self._about(self._marginals.origin, found.count, found.first, found.second)
+        if moments is not None and len(found.rest):
+            moments += self._statistics_by_row(x[found.rest], SoftLabels(weights[found.rest]))
+        return moments
+
+    def _statistics_by_row(self, x: Array, responsibilities: Responsibilities) -> Moments:
+        """Return the expected moments of rows with holes, one after the other, and of complete ones."""
+        there = np.asarray(~np.isnan(to_float64(x)))
         complete = np.asarray(there.all(axis=1))
         total = self.family.statistics(x[complete], responsibilities[complete])
         rows, weights = to_float64(x)[~complete], to_float64(responsibilities[~complete].matrix(np.empty(0)))
@@ -331,26 +376,53 @@ class GaussianDistributions(Distributions):
     def mixture_pass(
         self, x: Array, weight: FloatArray | None, log_shares: FloatArray
     ) -> tuple[FloatArray, Moments, float] | None:
-        """Return the weights of the classes, their moments and the log-likelihood in one pass over complete rows.
+        """Return the weights of the classes, their moments and the log-likelihood in one pass over the rows.
 
-        None where there are holes, where the kernels are not built, or where a class is so far from the others that its
-        covariance about their common origin would lose digits.
+        None where the kernels are not built, or where a class is so far from the others that its covariance about their
+        common origin would lose digits.
         """
+        dense = isinstance(x, np.ndarray) and not self.family.columnwise
+        if dense and shows_holes(x):
+            return self._pass_in_runs(x, weight, log_shares)
         found = self.form.mixture_pass(x, weight, log_shares)
         if found is None:
+            return self._pass_in_runs(x, weight, log_shares) if dense and np.isnan(x).any() else None
+        moments = self._about(found.origin, found.count, found.first, found.second)
+        return None if moments is None else (found.count, moments, found.log_likelihood)
+
+    def _pass_in_runs(
+        self, x: Array, weight: FloatArray | None, log_shares: FloatArray
+    ) -> tuple[FloatArray, Moments, float] | None:
+        """Return what `mixture_pass` does for rows with holes: those with the same ones together, others one by one."""
+        if self._marginals is None:
             return None
+        found = self._marginals.expect(x, weight, log_shares)
+        if found is None:
+            return None
+        count, log_likelihood = found.count, found.log_likelihood
+        moments = self._about(self._marginals.origin, count, found.first, found.second)
+        if moments is None:
+            return None
+        if len(found.rest):
+            rows, own = x[found.rest], None if weight is None else weight[found.rest]
+            known = PartialLabels(None, own, self.n_classes, len(rows))
+            posterior, of_rest = known.expect(to_float64(self._score_by_row(rows, ~np.isnan(rows))) + log_shares)
+            moments += self._statistics_by_row(rows, posterior)
+            count, log_likelihood = count + posterior.totals(), log_likelihood + of_rest
+        return count, moments, log_likelihood
+
+    def _about(self, origin: FloatArray, count: FloatArray, first: FloatArray, second: FloatArray) -> Moments | None:
+        """Return moments about a common origin in the layout of the structure; None where they lose digits there."""
         k, d = self.means.shape
-        center = np.broadcast_to(found.origin, (k, d))
+        center = np.broadcast_to(origin, (k, d))
         layout = self.family.structure.layout
         if layout is DiagonalMoments:
-            count = np.broadcast_to(found.count[:, None], (k, d))
-            moments: Moments = DiagonalMoments(count, center, found.first, found.second)
-        elif found.second.ndim == 2:
-            moments = TiedMoments(found.count[:, None], center, found.first, found.second)
+            moments: Moments = DiagonalMoments(np.broadcast_to(count[:, None], (k, d)), center, first, second)
+        elif second.ndim == 2:
+            moments = TiedMoments(count[:, None], center, first, second)
         else:
-            full = FullMoments(found.count[:, None], center, found.first, found.second)
-            moments = full.to_layout(layout)
-        return None if moments.cancels() else (found.count, moments, found.log_likelihood)
+            moments = FullMoments(count[:, None], center, first, second).to_layout(layout)
+        return None if moments.cancels() else moments
 
     def expected_rows(self, x: Array, shares: FloatArray) -> FloatArray:
         """Return rows with their missing cells filled in: the mean over the classes, by their shares, n×k."""

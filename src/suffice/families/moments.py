@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from suffice import compiled
 from suffice._arrays import Array, FloatArray, as_like, issparse, namespace, to_float64
-from suffice.families.base import observed_cells, weighted_counts, without_duplicates, without_holes
+from suffice.families.base import observed_cells, shows_holes, weighted_counts, without_duplicates, without_holes
 from suffice.responsibilities import Labels, Responsibilities
 from suffice.statistics import DiagonalMoments, FullMoments, TiedMoments
 
@@ -85,11 +87,15 @@ def diagonal_moments(x: Array, responsibilities: Responsibilities) -> DiagonalMo
 
 def _compiled_diagonal_moments(x: Array, labels: Labels) -> DiagonalMoments | None:
     """Return the moments by the compiled kernel; None where it is not there or some cell is not finite."""
-    found = compiled.diagonal_moments(x, labels.codes, labels.weight, labels.n_classes)
-    if found is None or not np.isfinite(found[3]).all():
-        return None
-    count, center, first, second = found
-    return DiagonalMoments(np.repeat(count[:, None], x.shape[1], axis=1), center, first, second)
+    if not shows_holes(x):
+        found = compiled.diagonal_moments(x, labels.codes, labels.weight, labels.n_classes)
+        if found is None:
+            return None
+        if np.isfinite(found[3]).all():
+            count, center, first, second = found
+            return DiagonalMoments(np.repeat(count[:, None], x.shape[1], axis=1), center, first, second)
+    found = compiled.observed_moments(x, labels.codes, labels.weight, labels.n_classes)
+    return None if found is None or not np.isfinite(found[3]).all() else DiagonalMoments(*found)
 
 
 def _diagonal_moments_by_class(
@@ -134,12 +140,28 @@ def _sparse_moments(x: Array, responsibilities: Responsibilities) -> DiagonalMom
     return DiagonalMoments(count, means, first, second)
 
 
+_Found = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+
+
+def _compiled_moments(kernel: Callable[..., _Found | None], x: Array, labels: Labels) -> _Found | None:
+    """Return the moments of complete rows by a compiled kernel; None where it is not there or they are not finite."""
+    if not shows_holes(x):
+        found = kernel(x, labels.codes, labels.weight, labels.n_classes)
+        if found is None or np.isfinite(found[3]).all():
+            return found
+    complete = compiled.complete_rows(x)
+    if complete is None:
+        return None
+    own = labels[complete]
+    found = kernel(np.take(x, complete, axis=0), own.codes, own.weight, own.n_classes)
+    return found if found is not None and np.isfinite(found[3]).all() else None
+
+
 def tied_moments(x: Array, responsibilities: Responsibilities) -> TiedMoments:
     """Return the moments of each class, the second ones summed over the classes; rows with holes add nothing."""
     if isinstance(responsibilities, Labels):
-        labels = responsibilities
-        found = compiled.tied_moments(x, labels.codes, labels.weight, labels.n_classes)
-        if found is not None and np.isfinite(found[3]).all():
+        found = _compiled_moments(compiled.tied_moments, x, responsibilities)
+        if found is not None:
             count, center, first, second = found
             return TiedMoments(count[:, None], center, first, second)
     x, responsibilities, means = _complete_rows(x, responsibilities)
@@ -156,9 +178,8 @@ def tied_moments(x: Array, responsibilities: Responsibilities) -> TiedMoments:
 def full_moments(x: Array, responsibilities: Responsibilities) -> FullMoments:
     """Return the moments of all pairs of columns, for each class; rows with holes add nothing."""
     if isinstance(responsibilities, Labels):
-        labels = responsibilities
-        found = compiled.full_moments(x, labels.codes, labels.weight, labels.n_classes)
-        if found is not None and np.isfinite(found[3]).all():
+        found = _compiled_moments(compiled.full_moments, x, responsibilities)
+        if found is not None:
             count, center, first, second = found
             return FullMoments(count[:, None], center, first, second)
     x, responsibilities, means = _complete_rows(x, responsibilities)

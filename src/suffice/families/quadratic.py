@@ -26,7 +26,7 @@ _TOLERATED = {"float64": 1e-10, "float32": 1e-4}
 
 
 #: with more columns than this, whitening the rows beats multiplying out the pairs of columns
-_MOST_PAIRED = 100
+MOST_PAIRED = 100
 #: the smallest pivot of a correlation matrix that is not taken to be singular
 _SMALLEST_PIVOT = 1e-7
 _REMEDY = "use prior='auto', or leave out columns that depend on others"
@@ -391,7 +391,7 @@ class DenseForm(QuadraticForm):
         """Return the log-densities: products with the pairs z_i z_j, or whitened rows where these would cancel."""
         x = x.toarray() if issparse(x) else x
         form = self._product_for(x)
-        if x.shape[1] <= _MOST_PAIRED and not _cancels(form.largest, x):
+        if x.shape[1] <= MOST_PAIRED and not _cancels(form.largest, x):
             scores = compiled.quadratic_scores(x, form.origin, form.linear, form.pairs, form.constants)
             if scores is not None:
                 return scores
@@ -402,7 +402,7 @@ class DenseForm(QuadraticForm):
     def mixture_pass(self, x: Array, weight: FloatArray | None, log_shares: FloatArray) -> MixturePass | None:
         """Return one round of EM over the rows of a chunk."""
         form = self._product_for(x)
-        if issparse(x) or x.shape[1] > _MOST_PAIRED or _cancels(form.largest, x):
+        if issparse(x) or x.shape[1] > MOST_PAIRED or _cancels(form.largest, x):
             return None
         constants, single = form.constants + log_shares, _is_single(x)
         found = compiled.full_pass(x, weight, form.origin, form.linear, form.pairs, constants, single=single)
