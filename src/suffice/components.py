@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from suffice import em
-from suffice._arrays import FloatArray
+from suffice._arrays import FloatArray, IntArray
 from suffice.engines import Engine, MemoryEngine
 from suffice.errors import EstimateError
 from suffice.families import Gaussian
@@ -81,6 +81,8 @@ class Components:
     names: Sequence[Any] | None = None
     #: whether rows have holes that covariances are to be learned across
     holes: bool = False
+    #: the class that each component belongs to, where classes have several
+    class_of: IntArray | None = None
 
     def begin(self, engine: Engine) -> JointModel:
         """Return a first model of rows whose responsibilities are given."""
@@ -102,7 +104,8 @@ class Components:
             except EstimateError as error:
                 names = range(len(statistics.class_count)) if self.names is None else self.names
                 raise error.named(names, block.columns, self.schema.labels) from None
-        return JointModel(self.schema, self.log_shares(statistics.class_count), tuple(distributions))
+        log_shares = self.log_shares(statistics.class_count)
+        return JointModel(self.schema, log_shares, tuple(distributions), self.class_of)
 
     def extrapolate(
         self, parts: Sequence[JointStatistics], weights: Sequence[float], start: JointModel

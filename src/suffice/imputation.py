@@ -93,13 +93,13 @@ def fill(chunk: Chunk, filling: Filling) -> FloatArray:
 
 
 def _expected(rows: Chunk, model: JointModel) -> list[FloatArray]:
-    shares = posterior(rows, model)
+    shares = posterior(rows, model.components)
     return [distributions.expected_rows(part, shares) for _, distributions, part in model.parts(rows)]
 
 
 def _sampled(rows: Chunk, model: JointModel, seed: list[int]) -> list[FloatArray]:
     rng = np.random.default_rng(seed)
-    classes = _draw(posterior(rows, model), rng)
+    classes = _draw(posterior(rows, model.components), rng)
     return [distributions.sampled_rows(part, classes, rng) for _, distributions, part in model.parts(rows)]
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,18 +15,57 @@ from suffice._arrays import Array, FloatArray, IntArray, as_like, to_float64
 from suffice.engines.base import Chunk
 from suffice.errors import InvalidCellError
 from suffice.families import Distributions
-from suffice.responsibilities import PartialLabels, Responsibilities
+from suffice.responsibilities import PartialLabels, Responsibilities, SoftLabels
 from suffice.schema import Block, Schema
 from suffice.statistics import JointStatistics
 
 
 @dataclass(frozen=True, eq=False)
 class JointModel:
-    """What is estimated: log p(y), and for each block of columns its distributions given y."""
+    """What is estimated: log p(y), and for each block of columns its distributions given y.
+
+    Where a class has several components, p(x | c) = Σ_m p(m | c) p(x | c, m), `log_prior` and the distributions are
+    those of the components, and `class_of` says which class each of them belongs to.
+    """
 
     schema: Schema
     log_prior: FloatArray
     distributions: tuple[Distributions, ...]
+    #: the number of each component's class, (m,), in order; None where every class is one component
+    class_of: IntArray | None = None
+
+    @property
+    def components(self) -> JointModel:
+        """The same model with every component as a class of its own."""
+        return self if self.class_of is None else replace(self, class_of=None)
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return len(self.class_log_prior)
+
+    @cached_property
+    def class_log_prior(self) -> FloatArray:
+        """The logarithm of the class probabilities, (k,)."""
+        return self.log_prior if self.class_of is None else log_sums(self.log_prior[None], self.class_of)[0]
+
+    @cached_property
+    def log_shares(self) -> FloatArray:
+        """The logarithm of each component's share of its class, (m,); equal where the class has no probability."""
+        if self.class_of is None:
+            return np.zeros(len(self.log_prior))
+        of_class = self.class_log_prior[self.class_of]
+        with np.errstate(invalid="ignore"):
+            return np.where(
+                np.isneginf(of_class), -np.log(np.bincount(self.class_of))[self.class_of], self.log_prior - of_class
+            )
+
+    def given_class(self, joint: FloatArray) -> FloatArray:
+        """Return log p(m | x, c), n×m, of log p(x, m); it is log p(m | c) where x is impossible in the class."""
+        assert self.class_of is not None
+        total = log_sums(joint, self.class_of)[:, self.class_of]
+        with np.errstate(invalid="ignore"):
+            return np.where(np.isneginf(total), self.log_shares, joint - total)
 
     def parts(self, chunk: Chunk) -> Iterator[tuple[Block, Distributions, Any]]:
         """Yield each block with its distributions and its rows."""
@@ -65,7 +105,12 @@ def expect(chunk: Chunk, model: JointModel) -> Expectation:
         if found is not None:
             count, statistics, log_likelihood = found
             return Expectation(JointStatistics(count, (statistics,)), log_likelihood)
-    posterior, log_likelihood = known.expect(log_joint(chunk, model))
+    joint = log_joint_scores(chunk, model, common=True)
+    if model.class_of is None:
+        posterior, log_likelihood = known.expect(joint)
+    else:  # p(m | x, y) = p(c | x, y) p(m | x, c)
+        classes, log_likelihood = known.expect(log_sums(joint, model.class_of))
+        posterior = SoftLabels(classes.weights[:, model.class_of] * np.exp(model.given_class(joint)))
     blocks = []
     for block, distributions, rows in model.parts(chunk):
         try:
@@ -78,23 +123,24 @@ def expect(chunk: Chunk, model: JointModel) -> Expectation:
 
 def log_joint(chunk: Chunk, model: JointModel) -> FloatArray:
     """Kernel: log p(x, c) = log p(c) + Σ over blocks of log p(x | c), n×k."""
-    return log_joint_scores(chunk, model, common=True)
+    joint = log_joint_scores(chunk, model, common=True)
+    return joint if model.class_of is None else log_sums(joint, model.class_of)
 
 
 def log_posterior(chunk: Chunk, model: JointModel) -> FloatArray:
     """Kernel: log p(c | x), n×k; where every class says x is impossible, the class prior is all there is."""
-    joint = _above_the_largest(_block_scores(chunk, model, common=False), model)
+    joint = _above_the_largest(*_class_scores(chunk, model))
     joint -= np.log(np.exp(joint).sum(axis=0))
     return joint.T
 
 
 def posterior(chunk: Chunk, model: JointModel) -> FloatArray:
     """Kernel: p(c | x), n×k."""
-    scores = _block_scores(chunk, model, common=False)
-    probabilities = compiled.posterior(scores, model.log_prior, chunk.out)
+    scores, log_prior = _class_scores(chunk, model)
+    probabilities = compiled.posterior(scores, log_prior, chunk.out)
     if probabilities is not None:
         return probabilities
-    joint = _above_the_largest(scores, model)
+    joint = _above_the_largest(scores, log_prior)
     np.exp(joint, out=joint)
     joint /= joint.sum(axis=0)
     return joint.T
@@ -102,26 +148,26 @@ def posterior(chunk: Chunk, model: JointModel) -> FloatArray:
 
 def most_probable(chunk: Chunk, model: JointModel) -> IntArray:
     """Kernel: the number of the most probable class, (n,); by the prior where every class says x is impossible."""
-    scores = _block_scores(chunk, model, common=False)
-    numbers = compiled.most_probable(scores, model.log_prior, chunk.out)
+    scores, log_prior = _class_scores(chunk, model)
+    numbers = compiled.most_probable(scores, log_prior, chunk.out)
     if numbers is not None:
         return numbers
     # a class at a time: NumPy's argmax over few classes of many rows takes longer than the scores
-    best, highest = np.zeros(len(scores), dtype=np.intp), scores[:, 0] + model.log_prior[0]
+    best, highest = np.zeros(len(scores), dtype=np.intp), scores[:, 0] + log_prior[0]
     for c in range(1, scores.shape[1]):
-        score = scores[:, c] + model.log_prior[c]
+        score = scores[:, c] + log_prior[c]
         best[score > highest] = c
         np.maximum(highest, score, out=highest)
-    best[np.isneginf(highest)] = np.argmax(model.log_prior)
+    best[np.isneginf(highest)] = np.argmax(log_prior)
     return best
 
 
-def _above_the_largest(scores: FloatArray, model: JointModel) -> FloatArray:
+def _above_the_largest(scores: FloatArray, log_prior: FloatArray) -> FloatArray:
     """Return log p(x, c) less its maximum over the classes, k×n: reductions are fast across, not along, few classes."""
-    joint = scores.T + model.log_prior[:, None]
+    joint = scores.T + log_prior[:, None]
     largest = joint.max(axis=0)
     if not np.isfinite(largest).all():
-        joint = np.where(np.isneginf(largest), model.log_prior[:, None], joint)
+        joint = np.where(np.isneginf(largest), log_prior[:, None], joint)
         largest = joint.max(axis=0)
     joint -= largest
     return joint
@@ -134,8 +180,25 @@ def log_evidence(chunk: Chunk, model: JointModel) -> FloatArray:
 
 
 def log_joint_scores(chunk: Chunk, model: JointModel, *, common: bool) -> FloatArray:
-    """Return log p(x, c), n×k; without what all classes share unless `common`."""
+    """Return log p(x, c), n×k, of components where classes have several; without what all share unless `common`."""
     return _block_scores(chunk, model, common=common) + model.log_prior
+
+
+def log_sums(joint: FloatArray, class_of: IntArray) -> FloatArray:
+    """Return log Σ exp over the components of each class, n×k, of logarithms for the components, n×m."""
+    first = np.flatnonzero(np.diff(class_of, prepend=-1))
+    largest = np.maximum.reduceat(joint, first, axis=1)
+    shift = np.where(np.isneginf(largest), 0.0, largest)
+    with np.errstate(divide="ignore"):
+        return np.asarray(shift + np.log(np.add.reduceat(np.exp(joint - shift[:, class_of]), first, axis=1)))
+
+
+def _class_scores(chunk: Chunk, model: JointModel) -> tuple[FloatArray, FloatArray]:
+    """Return log p(x | c), n×k, but for what all classes share, and log p(c)."""
+    scores = _block_scores(chunk, model, common=False)
+    if model.class_of is None:
+        return scores, model.log_prior
+    return log_sums(scores + model.log_shares, model.class_of), model.class_log_prior
 
 
 def _block_scores(chunk: Chunk, model: JointModel, *, common: bool) -> FloatArray:
@@ -168,9 +231,34 @@ class Comparison:
 
 
 def log_odds_terms(chunk: Chunk, pairs: Comparison) -> FloatArray:
-    """Kernel: the log-odds of each row's two classes, split into a baseline and its columns, n×(1 + d)."""
+    """Kernel: the log-odds of each row's two classes, split into a baseline and its columns, n×(1 + d).
+
+    Where classes have several components, log p(x, c) = log p(x, m) − log p(m | x, c) for every component m of class c,
+    so that each pair of components m of a and l of b gives the log-odds; they are averaged by p(m | x, a) p(l | x, b).
+    The logarithms of these two shares belong to the baseline.
+    """
     model, here = pairs.model, slice(chunk.start, chunk.start + len(chunk))
     a, b = pairs.target[here], pairs.against[here]
+    if model.class_of is None:
+        return _log_odds_of_pairs(chunk, model, a, b)
+    shares = model.given_class(log_joint_scores(chunk, model, common=False))
+    split, rows = np.zeros((len(chunk), 1 + model.schema.n_columns)), np.arange(len(chunk))
+    first = np.searchsorted(model.class_of, np.arange(model.n_classes))
+    size = np.bincount(model.class_of)
+    for i, j in np.ndindex(size.max(), size.max()):
+        of_a, of_b = (first[c] + np.minimum(place, size[c] - 1) for c, place in ((a, i), (b, j)))
+        share_a, share_b = shares[rows, of_a], shares[rows, of_b]
+        weight = np.where((i < size[a]) & (j < size[b]), np.exp(share_a + share_b), 0.0)
+        if weight.any():
+            with np.errstate(invalid="ignore"):
+                pair = _log_odds_of_pairs(chunk, model, of_a, of_b)
+                pair[:, 0] += share_b - share_a
+                split += np.where(weight[:, None] > 0, weight[:, None] * pair, 0.0)
+    return split
+
+
+def _log_odds_of_pairs(chunk: Chunk, model: JointModel, a: IntArray, b: IntArray) -> FloatArray:
+    """Return the log-odds of two components of each row, split into a baseline and the columns."""
     split = np.zeros((len(chunk), 1 + model.schema.n_columns))
     split[:, 0] = model.log_prior[a] - model.log_prior[b]
     for block, distributions, rows in model.parts(chunk):

@@ -21,6 +21,8 @@ def linear_form(model: JointModel) -> tuple[FloatArray, FloatArray]:
 
     For a tied Gaussian W_c = Σ⁻¹μ_c; for counts and booleans W holds the natural parameters.
     """
+    if model.class_of is not None:
+        raise AttributeError("the log-odds of classes with several components are not linear, so there is no coef_")
     k = len(model.log_prior)
     weights = np.zeros((k, model.schema.n_columns))
     intercepts = model.log_prior.copy()

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice._arrays import FloatArray
+from suffice._arrays import FloatArray, IntArray
+from suffice.errors import NotKeptError
 from suffice.families import Categorical, Family, Gaussian
 from suffice.labels import as_class_array, class_list, sorted_order
 from suffice.schema import Block, Categories, Schema
@@ -39,6 +40,8 @@ class ModelStatistics:
     joint: JointStatistics
     #: classes that were listed stay even where no row has them
     declared: bool = False
+    #: where classes have several components, `joint` holds the sums of these, and this is the number of their classes
+    class_of: IntArray | None = None
 
     def __post_init__(self) -> None:
         for array in (self.classes, self.joint.class_count):
@@ -47,7 +50,9 @@ class ModelStatistics:
     @property
     def class_count(self) -> FloatArray:
         """The weight of each class."""
-        return self.joint.class_count
+        if self.class_of is None:
+            return self.joint.class_count
+        return sums_by_class(self.joint.class_count, self.class_of)
 
     def __radd__(self, nothing: object) -> ModelStatistics:
         """Let ``sum`` begin with 0."""
@@ -66,6 +71,8 @@ class ModelStatistics:
     def _aligned(self, other: ModelStatistics) -> tuple[ModelStatistics, ModelStatistics]:
         if not isinstance(other, ModelStatistics):
             raise TypeError(f"only the statistics of another model can be added or subtracted, not {other!r}")
+        for side in (self, other):
+            side.require_classes()
         self._require_same_columns(other)
         classes = list(class_list(self.classes))
         classes += [label for label in class_list(other.classes) if label not in classes]
@@ -76,6 +83,14 @@ class ModelStatistics:
         schema = self.schema.with_categories(categories)
         declared = self.declared or other.declared
         return self._onto(array, schema, declared), other._onto(array, schema, declared)
+
+    def require_classes(self) -> None:
+        """Raise where the sums are those of components, of which those of another model are not the same ones."""
+        if self.class_of is not None:
+            raise NotKeptError(
+                "the statistics are those of the components that EM found in the classes (n_components > 1), and not "
+                "of the classes: they cannot be merged, reduced or estimated again; fit on the rows"
+            )
 
     def _require_same_columns(self, other: ModelStatistics) -> None:
         mine, theirs = self.schema, other.schema
@@ -109,14 +124,19 @@ class ModelStatistics:
                 sums = sums.to_layout(family.structure.layout)
             blocks.append(Block(family, block.columns))
             statistics.append(sums)
-        joint = JointStatistics(self.class_count, tuple(statistics))
-        return ModelStatistics(self.classes, self.schema.with_blocks(blocks), joint, self.declared)
+        joint = JointStatistics(self.joint.class_count, tuple(statistics))
+        return ModelStatistics(self.classes, self.schema.with_blocks(blocks), joint, self.declared, self.class_of)
 
     def __repr__(self) -> str:
         return (
             f"<ModelStatistics of {self.class_count.sum():g} rows, {len(self.classes)} classes, "
             f"{self.schema.n_columns} columns>"
         )
+
+
+def sums_by_class(count: FloatArray, class_of: IntArray) -> FloatArray:
+    """Return the weight of each class, (k,), of those of its components, (m,)."""
+    return np.bincount(class_of, weights=count).astype(np.float64)
 
 
 def collect(

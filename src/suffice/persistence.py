@@ -20,7 +20,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice._arrays import FloatArray
+from suffice._arrays import FloatArray, IntArray
 from suffice._version import __version__
 from suffice.covariance import Covariance
 from suffice.errors import ModelFileError
@@ -202,6 +202,8 @@ def _require_known_format(path: Path, header: Any) -> None:
 def _pack_statistics(statistics: ModelStatistics, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
     schema, joint = statistics.schema, statistics.joint
     arrays["class_count"] = joint.class_count
+    if statistics.class_of is not None:
+        arrays["class_of"] = statistics.class_of
     for number, block in enumerate(joint.blocks):
         for name, array in block.arrays().items():
             arrays[f"block{number}.{name}"] = array
@@ -244,11 +246,23 @@ def _unpack_statistics(packed: Mapping[str, Any], arrays: Mapping[str, NDArray[A
         },
         packed["library"],
     )
-    _require_whole(schema, sums, np.asarray(arrays["class_count"]), len(packed["classes"]))
+    class_of = _unpack_class_of(arrays, len(packed["classes"]))
+    k = len(packed["classes"]) if class_of is None else len(class_of)
+    _require_whole(schema, sums, np.asarray(arrays["class_count"]), k)
     classes = as_class_array([_unpack(label) for label in packed["classes"]], np.dtype(packed["classes_dtype"]))
-    return ModelStatistics(
-        classes, schema, JointStatistics(np.array(arrays["class_count"]), tuple(sums)), packed["declared"]
-    )
+    joint = JointStatistics(np.array(arrays["class_count"]), tuple(sums))
+    return ModelStatistics(classes, schema, joint, packed["declared"], class_of)
+
+
+def _unpack_class_of(arrays: Mapping[str, NDArray[Any]], n_classes: int) -> IntArray | None:
+    """Return which class each component belongs to; None where each class is one."""
+    if "class_of" not in arrays:
+        return None
+    class_of = np.array(arrays["class_of"])
+    ends = (class_of[0], class_of[-1])
+    if class_of.dtype.kind != "i" or ends != (0, n_classes - 1) or not np.isin(np.diff(class_of), (0, 1)).all():
+        raise ValueError(f"the classes of the components are {class_of.tolist()}, of {n_classes} classes")
+    return class_of.astype(np.intp)
 
 
 def _require_whole(schema: Schema, sums: Sequence[Statistics], class_count: FloatArray, k: int) -> None:
@@ -284,12 +298,12 @@ def _unpack_parameters(statistics: ModelStatistics, arrays: Mapping[str, NDArray
         prefix = f"parameters{number}."
         own = {name.removeprefix(prefix): np.array(a) for name, a in arrays.items() if name.startswith(prefix)}
         found = block.family.with_parameters(own)
-        if found.n_classes != len(statistics.classes):
+        if found.n_classes != len(statistics.joint.class_count):
             raise ValueError(
-                f"there are parameters of {found.n_classes} classes, but {len(statistics.classes)} classes"
+                f"there are parameters of {found.n_classes} classes, but {len(statistics.joint.class_count)} classes"
             )
         distributions.append(found)
-    return JointModel(statistics.schema, np.array(arrays["log_prior"]), tuple(distributions))
+    return JointModel(statistics.schema, np.array(arrays["log_prior"]), tuple(distributions), statistics.class_of)
 
 
 # -- values -------------------------------------------------------------------------------------------------------

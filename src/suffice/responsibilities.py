@@ -184,6 +184,22 @@ class PartialLabels:
         """Whether nothing is known of any class."""
         return self.codes is None and self.given is None
 
+    def most_probable(self) -> IntArray:
+        """Return the most probable class of each row by what is known, (n,), −1 where nothing is."""
+        if self.given is not None:
+            return np.where(np.isnan(self.given[:, 0]), -1, np.argmax(self.given, axis=1))
+        return np.full(self.n_rows, -1) if self.codes is None else self.codes
+
+    def shares(self) -> FloatArray:
+        """Return the weight of each row in each class by what is known, n×k; 0 in all where nothing is."""
+        if self.given is not None:
+            shares = np.nan_to_num(self.given)
+        else:
+            shares = np.zeros((self.n_rows, self.n_classes))
+            known = np.flatnonzero(self.most_probable() >= 0)
+            shares[known, self.most_probable()[known]] = 1.0
+        return shares if self.weight is None else shares * self.weight[:, None]
+
     def expect(self, log_joint: FloatArray) -> tuple[SoftLabels, float]:
         """Return R given log p(x, c), n×k, and the log-likelihood: Σ log p(x), or log p(x, y) where y is known."""
         joint = np.array(log_joint.T, order="C")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,19 @@ from suffice.families import Distributions
 from suffice.families.categorical import Codes
 from suffice.responsibilities import Labels, PartialLabels, Responsibilities, SoftLabels
 
+#: rows that starts are tried on, and rounds that each of them gets
+START_ROWS = 10_000
+START_ROUNDS = 20
 #: rounds of Lloyd's algorithm after k-means++ has chosen the centres, for one start after the other: many rounds come
 #: to few and good partitions, one round keeps them different
 LLOYD = (10, 1)
+
+
+def generator(seed: Any) -> np.random.Generator:
+    """Return a generator of what scikit-learn takes as `random_state`."""
+    if isinstance(seed, np.random.RandomState):
+        return np.random.default_rng(seed.randint(2**31))
+    return np.random.default_rng(seed)
 
 
 def some_rows(engine: Engine, n_rows: int, n_wanted: int, rng: np.random.Generator) -> Rows:
@@ -29,10 +40,62 @@ def some_rows(engine: Engine, n_rows: int, n_wanted: int, rng: np.random.Generat
         if len(here) == len(rows):
             parts.append(rows)
         elif len(here):
-            known = rows.responsibilities
-            assert isinstance(known, PartialLabels)
-            parts.append(Rows(tuple(_picked(block, here) for block in rows.blocks), known[here]))
+            parts.append(picked(rows, here))
     return parts[0] if len(parts) == 1 else _joined(parts)
+
+
+def rows_of_each_class(engine: Engine, n_rows: int, n_wanted: int, rng: np.random.Generator) -> Rows:
+    """Return about that many rows drawn at random, an equal number of each class and of those without a label.
+
+    Where a class has more rows than are drawn of it these weigh more, so that the shares of the classes stay. All rows
+    come back where there are no more.
+    """
+    if n_rows <= n_wanted:
+        return some_rows(engine, n_rows, n_wanted, rng)
+    drawn: _Drawn | None = None
+    n_of_group: FloatArray = np.zeros(1)
+    for rows in engine.batches():
+        known = _partial(rows)
+        groups = np.where(known.most_probable() < 0, known.n_classes, known.most_probable())
+        n_of_group = n_of_group + np.bincount(groups, minlength=known.n_classes + 1)
+        quota = n_wanted // (known.n_classes + 1) + 1
+        batch = _Drawn(rows, groups, rng.random(len(rows))).lowest(quota)
+        drawn = batch if drawn is None else drawn.and_also(batch).lowest(quota)
+    assert drawn is not None
+    known, groups = _partial(drawn.rows), drawn.groups
+    more = n_of_group[groups] / n_rows * len(groups) / np.bincount(groups)[groups]
+    return Rows(drawn.rows.blocks, replace(known, weight=more if known.weight is None else more * known.weight))
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """Rows with random keys; the lowest keys of each group are drawn, so that batches do not matter."""
+
+    rows: Rows
+    groups: IntArray
+    keys: FloatArray
+
+    def lowest(self, quota: int) -> _Drawn:
+        """Return the rows with the lowest keys of each group, in order."""
+        order = np.lexsort((self.keys, self.groups))
+        place = np.arange(len(order)) - np.searchsorted(self.groups[order], self.groups[order])
+        kept = np.sort(order[place < quota])
+        return _Drawn(picked(self.rows, kept), self.groups[kept], self.keys[kept])
+
+    def and_also(self, more: _Drawn) -> _Drawn:
+        """Return the rows of both."""
+        groups, keys = np.concatenate([self.groups, more.groups]), np.concatenate([self.keys, more.keys])
+        return _Drawn(_joined([self.rows, more.rows]), groups, keys)
+
+
+def _partial(rows: Rows) -> PartialLabels:
+    assert isinstance(rows.responsibilities, PartialLabels)
+    return rows.responsibilities
+
+
+def picked(rows: Rows, places: IntArray) -> Rows:
+    """Return some of the rows, with what is known of their classes."""
+    return Rows(tuple(_picked(block, places) for block in rows.blocks), _partial(rows)[places])
 
 
 def _picked(block: Any, rows: IntArray) -> Any:
@@ -44,11 +107,11 @@ def _joined(parts: Sequence[Rows]) -> Rows:
     known = [part.responsibilities for part in parts]
     first = known[0]
     assert isinstance(first, PartialLabels)
-    codes, weight = (
+    codes, weight, given = (
         None if getattr(first, name) is None else np.concatenate([getattr(part, name) for part in known])
-        for name in ("codes", "weight")
+        for name in ("codes", "weight", "given")
     )
-    return Rows(blocks, PartialLabels(codes, weight, first.n_classes, sum(len(part) for part in parts)))
+    return Rows(blocks, PartialLabels(codes, weight, first.n_classes, sum(len(part) for part in parts), given))
 
 
 def _stacked(blocks: Sequence[Any]) -> Any:
@@ -75,23 +138,8 @@ def nearest_of_k_means(
     rng: np.random.Generator,
     rounds: int = LLOYD[0],
 ) -> Responsibilities:
-    """Return the clusters of a few rounds of k-means from k-means++ centres, in units of the overall distributions.
-
-    Clusters that stay empty, for want of distinct rows, get a row at random.
-    """
-    from sklearn.cluster import KMeans
-    from sklearn.exceptions import ConvergenceWarning
-
-    blocks = rows.chunk(0, len(rows)).blocks
-    points = _side_by_side([d.standardised(block) for d, block in zip(overall, blocks, strict=True)])
-    seed = int(rng.integers(2**31))
-    n = points.shape[0]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters: seen to below
-        labels = (
-            KMeans(min(k, n), n_init=1, max_iter=rounds, random_state=seed).fit(points, sample_weight=weight).labels_
-        )
-    codes = labels.astype(np.intp)
+    """Return the clusters of k-means; those that stay empty, for want of distinct rows, get a row at random."""
+    codes, n = clusters_of_k_means(rows, overall, k, weight, rng, rounds), len(rows)
     empty = np.setdiff1d(np.arange(k), codes)
     if len(empty):
         shares = np.zeros((n, k))
@@ -101,6 +149,33 @@ def nearest_of_k_means(
         shares /= shares.sum(1, keepdims=True)
         return SoftLabels(shares if weight is None else shares * weight[:, None])
     return Labels(codes, weight, k)
+
+
+def clusters_of_k_means(
+    rows: Rows,
+    overall: Sequence[Distributions],
+    k: int,
+    weight: FloatArray | None,
+    rng: np.random.Generator,
+    rounds: int = LLOYD[0],
+) -> IntArray:
+    """Return the clusters of a few rounds of k-means from k-means++ centres, in units of the overall distributions.
+
+    Some of the k stay empty where there are fewer distinct rows.
+    """
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+
+    blocks = rows.chunk(0, len(rows)).blocks
+    points = _side_by_side([d.standardised(block) for d, block in zip(overall, blocks, strict=True)])
+    seed = int(rng.integers(2**31))
+    n = points.shape[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters
+        labels = (
+            KMeans(min(k, n), n_init=1, max_iter=rounds, random_state=seed).fit(points, sample_weight=weight).labels_
+        )
+    return labels.astype(np.intp)
 
 
 def _side_by_side(points: Sequence[Any]) -> Any:

@@ -203,7 +203,9 @@ class SparseRows:
         self.shape = array.shape
         self.nnz = array.nnz
 
-    def __getitem__(self, rows: slice) -> Array:
+    def __getitem__(self, rows: slice | IntArray) -> Array:
+        if not isinstance(rows, slice):
+            return self._array[rows]
         start, stop, _ = rows.indices(self.shape[0])
         if (start, stop) == (0, self.shape[0]):
             return self._array

@@ -182,6 +182,64 @@ def test_a_named_class_without_a_labelled_row_is_an_error():
         GenerativeClassifier(classes=["a", "b", "c", "d"]).fit(X, [None if v is None else "abc"[v] for v in y])
 
 
+# -- classes of several components ------------------------------------------------------------------------------------
+
+
+def labels_for_components(z, labels):
+    """Return two classes, the first of two clusters, with all labels, some of them, or probabilities and none."""
+    y = (z == 2).astype(float)
+    missing = np.random.default_rng(8).random(len(z)) < 0.7
+    if labels == "soft":
+        return np.where(missing[:, None], np.nan, np.stack([0.9 - 0.8 * y, 0.1 + 0.8 * y], axis=1))
+    return np.where(missing, np.nan, y) if labels == "some" else y
+
+
+@pytest.mark.parametrize("structure", ["full", "tied", "diagonal", "tied-spherical", "VEI", "VEV"])
+@pytest.mark.parametrize("prior", ["auto", None])
+@pytest.mark.parametrize("labels", ["all", "some", "soft"])
+def test_the_bound_never_falls_where_classes_have_components(structure, prior, labels):
+    X, z = clusters()
+    weight = np.random.default_rng(1).uniform(0, 2, len(X))
+    model = GenerativeClassifier(
+        covariance=structure, prior=prior, n_components=2, unlabeled_weight=0.7, tol=0, max_iter=25, random_state=0
+    )
+    quietly(model, X, labels_for_components(z, labels), weight)
+    assert len(model.bound_history_) > 1
+    never_falls(model.bound_history_)
+
+
+@pytest.mark.parametrize("structure", ["full", "tied", "diagonal", "VVE"])
+@pytest.mark.parametrize("labels", ["all", "some"])
+def test_the_bound_never_falls_where_classes_have_components_and_rows_have_holes(structure, labels):
+    X, z = clusters()
+    X[np.random.default_rng(2).random(X.shape) < 0.2] = np.nan
+    model = GenerativeClassifier(covariance=structure, n_components={0: 3}, tol=0, max_iter=25, random_state=0)
+    quietly(model, X, labels_for_components(z, labels))
+    never_falls(model.bound_history_)
+
+
+@pytest.mark.parametrize("family", DISCRETE)
+@pytest.mark.parametrize("prior", ["auto", 0.3, None])
+@pytest.mark.parametrize("labels", ["all", "some"])
+def test_the_bound_never_falls_for_components_of_discrete_families(family, prior, labels):
+    X, z = counts(family)
+    model = NaiveBayes(family, prior, n_components=2, tol=0, max_iter=25, random_state=0)
+    quietly(model, X, labels_for_components(z, labels))
+    never_falls(model.bound_history_)
+
+
+@pytest.mark.parametrize("labels", ["all", "some"])
+def test_the_bound_of_components_is_the_log_likelihood_of_what_is_known(labels):
+    X, z = clusters()
+    y = labels_for_components(z, labels)
+    options = {"covariance": "full", "prior": None, "n_components": 2, "tol": 0, "random_state": 0}
+    model = quietly(GenerativeClassifier(max_iter=4, **options), X, y)
+    before = quietly(GenerativeClassifier(max_iter=3, **options), X, y)
+    joint, known = before.predict_joint_log_proba(X), ~np.isnan(y)
+    log_likelihood = joint[known, y[known].astype(int)].sum() + before.score_samples(X)[~known].sum()
+    assert model.bound_history_[3] == pytest.approx(log_likelihood, rel=1e-10)
+
+
 # -- rows -------------------------------------------------------------------------------------------------------------
 
 

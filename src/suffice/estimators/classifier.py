@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -11,11 +11,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from suffice import learning
-from suffice._arrays import FloatArray
+from suffice._arrays import FloatArray, IntArray
 from suffice.components import Components, has_holes
 from suffice.decisions import decide
 from suffice.engines.base import Chunk
-from suffice.errors import EstimateError, NotKeptError
+from suffice.errors import EstimateError
+from suffice.estimators.class_prior import log_prior_of_classes
+from suffice.estimators.kept_families import kept_families
 from suffice.estimators.partly_labelled import (
     Learned,
     find_classes,
@@ -24,9 +26,15 @@ from suffice.estimators.partly_labelled import (
     require_classes,
 )
 from suffice.estimators.sampling import sample_table
+from suffice.estimators.subclasses import (
+    components_of_classes,
+    fit_components_of_classes,
+    log_prior_of_components,
+    require_single,
+)
 from suffice.estimators.warn import warn_of_incomplete_rows, warn_of_light_rows
 from suffice.explanations import Explanation, compared_classes
-from suffice.families import Categorical, Distributions, Family, Gaussian
+from suffice.families import Distributions, Gaussian
 from suffice.families.gaussian import GaussianDistributions
 from suffice.imputation import impute
 from suffice.joint import (
@@ -42,8 +50,8 @@ from suffice.joint import (
 from suffice.labels import LabelCoder, as_objects_if_mixed, class_list, sorted_order
 from suffice.linear import boundary_point, linear_form
 from suffice.model_statistics import ModelStatistics
-from suffice.priors import PriorSpec, PseudoCount, check_prior
-from suffice.schema import Schema, families_by_column, make_schema
+from suffice.priors import PriorSpec, check_prior
+from suffice.schema import Schema, make_schema
 from suffice.tables import Table
 
 if TYPE_CHECKING:
@@ -72,6 +80,9 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     class_prior : "empirical", "uniform", PseudoCount, a mapping or an array
         The probabilities of the classes: their shares in the training rows, equal, smoothed shares, or given (in
         the order of the sorted classes).
+    n_components : int or mapping of class to int
+        How many components each class is a mixture of, p(x | c) = Σ_m p(m | c) p(x | c, m); classes that a mapping
+        does not name have one. More than one are found by EM, which begins with clusters of the rows of each class.
     unseen : "prior" or "missing"
         How a category that training never saw counts in prediction.
     threshold : number, mapping of class to number, or None
@@ -88,7 +99,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     unlabeled_weight : float
         What a row without a label counts for, against 1 for one with a label.
     max_iter, tol, acceleration, random_state, verbose : as in `Mixture`
-        For EM, where labels are missing.
+        For EM, where labels are missing or classes have several components.
     n_jobs : int or None
         Threads; None is one a core.
 
@@ -100,8 +111,10 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     schema_ : Schema
         Which family reads which columns.
     distributions_ : tuple of Distributions
-        The estimated distributions, one a block of the schema.
+        The estimated distributions, one a block of the schema, with one row a class, or one a component.
     class_log_prior_, class_prior_ : arrays of shape (k,)
+    component_classes_, component_shares_ : arrays of shape (m,)
+        The class of each component, and its share p(m | c) of that class.
     n_features_in_, feature_names_in_ : as in scikit-learn
     n_iter_ : int
         Rounds of EM; 1 where one pass was enough.
@@ -134,6 +147,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         prior: PriorSpec = "auto",
         class_prior: Any = "empirical",
         *,
+        n_components: Any = 1,
         unseen: str = "prior",
         threshold: Any = None,
         cost: Any = None,
@@ -151,6 +165,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         self.covariance = covariance
         self.prior = prior
         self.class_prior = class_prior
+        self.n_components = n_components
         self.unseen = unseen
         self.threshold = threshold
         self.cost = cost
@@ -167,7 +182,9 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     # -- learning -----------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from labelled rows in one pass, or by EM where labels are missing, or cells that covariances need.
+        """Learn from labelled rows in one pass, or by EM.
+
+        EM is needed where labels are missing, or cells that covariances need, or where classes have several components.
 
         Parameters
         ----------
@@ -178,6 +195,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         sample_weight : array of shape (n,), optional
         """
         check_prior(self.prior)
+        components_of_classes(self.n_components, None)
         named = named_classes(self.classes)
         coder = LabelCoder(named, declared=named is not None, missing_label=self.missing_label)
         try:
@@ -185,8 +203,13 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         except learning.NoLabelsError:
             if named is None:
                 raise
+            require_single(self.n_components, "without any label, nothing says which components are of one class")
             return self._adopt_outcome(find_classes(self, X, sample_weight, named))
         require_classes(statistics, missing=coder.n_missing > 0)
+        sizes = components_of_classes(self.n_components, statistics.classes)
+        if sizes.max() > 1:
+            learned = fit_components_of_classes(self, X, y, sample_weight, statistics, sizes, coder.n_rows)
+            return self._adopt_outcome(learned)
         if coder.n_missing == 0 and not has_holes(statistics.joint):
             return self._adopt(statistics)
         return self._adopt_outcome(fit_partly_labelled(self, X, y, sample_weight, statistics))
@@ -207,6 +230,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         New classes and categories may appear in any batch, unless `classes` lists at the first call all there are.
         """
         check_prior(self.prior)
+        require_single(self.n_components, "batches cannot be split into components; use fit, which reads all rows")
         if not hasattr(self, "statistics_"):
             listed = None if classes is None else as_objects_if_mixed(classes)
             if listed is not None:
@@ -258,35 +282,14 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         """
         model = cls(**params)
         check_prior(model.prior)
-        wanted = {"covariance", "unseen"}.intersection(params)
-        return model._adopt(statistics.for_families(model._families_for(statistics.schema, wanted)))
+        require_single(model.n_components, "sums of classes cannot be split into components; use fit on the rows")
+        statistics.require_classes()
+        wanted = {"covariance", "unseen"}.intersection(params).union(cls._fixed)
+        kept = kept_families(statistics.schema, model.families, model.covariance, model.unseen, wanted)
+        return model._adopt(statistics.for_families(kept))
 
     #: what a preset says of its families, and `from_statistics` takes from it even where it is not passed
     _fixed: tuple[str, ...] = ()
-
-    def _families_for(self, schema: Schema, wanted: set[str]) -> list[Family]:
-        """Return the families to estimate from kept statistics: as they were, but for what is asked for."""
-        given = families_by_column(schema, self.families)
-        families: list[Family] = []
-        for block in schema.blocks:
-            asked = {given[column] for column in block.columns if column in given}
-            if len(asked) > 1 or (asked and not all(column in given for column in block.columns)):
-                names = [schema.labels[column] for column in block.columns]
-                raise NotKeptError(
-                    f"the columns {names} were learned together, so they can only change family together"
-                )
-            family = asked.pop() if asked else block.family
-            if type(family) is not type(block.family):
-                raise NotKeptError(
-                    f"the statistics were taken for {block.family!r}, from which {family!r} cannot be estimated; refit"
-                )
-            if block.columns[0] not in given:
-                if isinstance(family, Gaussian) and "covariance" in wanted.union(self._fixed):
-                    family = Gaussian(self.covariance)
-                elif isinstance(family, Categorical) and "unseen" in wanted:
-                    family = Categorical(self.unseen)
-            families.append(family)
-        return families
 
     def _adopt(
         self, statistics: ModelStatistics, *, later: bool = False, priors: Sequence[PriorSpec] | None = None
@@ -297,7 +300,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         again when it is needed.
         """
         try:
-            joint: JointModel | None = self._components(statistics, priors).estimate(statistics.joint)
+            joint: JointModel | None = self._estimate(statistics, priors)
         except EstimateError:
             if not later:
                 raise
@@ -316,18 +319,37 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         self.n_iter_ = 1
         return self
 
-    def _components(self, statistics: ModelStatistics, priors: Sequence[PriorSpec] | None = None) -> Components:
-        """Return how statistics like these become a model; `priors` are those of EM, one a block, where it ran."""
-        given = [self.prior] * len(statistics.schema.blocks) if priors is None else priors
-        labels = class_list(statistics.classes)
-        return Components(statistics.schema, given, lambda count: self._log_prior(count, labels), labels)
+    def _estimate(self, statistics: ModelStatistics, priors: Sequence[PriorSpec] | None) -> JointModel:
+        components = self._components(statistics.schema, statistics.classes, priors, statistics.class_of)
+        return components.estimate(statistics.joint)
+
+    def _components(
+        self,
+        schema: Schema,
+        classes: NDArray[Any],
+        priors: Sequence[PriorSpec] | None,
+        class_of: IntArray | None = None,
+        *,
+        holes: bool = False,
+    ) -> Components:
+        """Return how statistics become a model; `priors` are those of EM, one a block, where it ran."""
+        given, labels = [self.prior] * len(schema.blocks) if priors is None else priors, class_list(classes)
+
+        def log_prior(count: FloatArray) -> FloatArray:
+            return log_prior_of_classes(self.class_prior, count, labels)
+
+        def log_shares(count: FloatArray) -> FloatArray:
+            return log_prior_of_components(count, class_of, log_prior)
+
+        names = labels if class_of is None else [labels[c] for c in class_of]
+        return Components(schema, given, log_shares, names, holes, class_of)
 
     @property
     def _joint(self) -> JointModel:
         """What is estimated; the place where a model that was never fitted says so."""
         check_is_fitted(self, "statistics_")
         if self._estimated is None:
-            self._estimated = self._components(self.statistics_, self._priors).estimate(self.statistics_.joint)
+            self._estimated = self._estimate(self.statistics_, self._priors)
         return self._estimated
 
     @property
@@ -338,36 +360,23 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     @property
     def class_log_prior_(self) -> FloatArray:
         """The logarithm of the class probabilities, (k,)."""
-        return self._joint.log_prior
+        return self._joint.class_log_prior
 
     @property
     def class_prior_(self) -> FloatArray:
         """The class probabilities, (k,)."""
-        return np.exp(self._joint.log_prior)
+        return np.exp(self._joint.class_log_prior)
 
-    def _log_prior(self, count: FloatArray, classes: list[Any]) -> FloatArray:
-        given = self.class_prior
-        if isinstance(given, PseudoCount):
-            share = (count + given.amount) / (count + given.amount).sum()
-        elif isinstance(given, str) and given in ("empirical", "uniform"):
-            share = count / count.sum() if given == "empirical" else np.full(len(count), 1.0 / len(count))
-        elif isinstance(given, str) or given is None:
-            raise ValueError(
-                f"class_prior must be 'empirical', 'uniform', a PseudoCount, a mapping or an array, not {given!r}"
-            )
-        else:
-            if isinstance(given, Mapping):
-                if set(given) != set(classes):
-                    raise ValueError(f"class_prior must name every class, {classes}, but names {list(given)}")
-                given = [given[label] for label in classes]
-            share = np.asarray(given, dtype=np.float64)
-            if share.shape != (len(classes),) or not (share >= 0).all() or not np.isclose(share.sum(), 1.0):
-                raise ValueError(
-                    f"class_prior must be {len(classes)} probabilities that sum to 1, in the order of {classes}, "
-                    f"but is {share.tolist()}"
-                )
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(share))
+    @property
+    def component_classes_(self) -> NDArray[Any]:
+        """The class of each component, (m,)."""
+        class_of = self._joint.class_of
+        return np.array(self.classes_ if class_of is None else self.classes_[class_of])
+
+    @property
+    def component_shares_(self) -> FloatArray:
+        """The share of each component in its class, p(m | c), (m,)."""
+        return np.exp(self._joint.log_shares)
 
     # -- prediction ---------------------------------------------------------------------------------------------
 
@@ -409,7 +418,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     def mahalanobis(self, X: Any) -> FloatArray:
         """Return the distance of each row to the mean of each class in units of its covariance, n×k.
 
-        It is taken over the Gaussian columns, and over the cells that are there.
+        It is taken over the Gaussian columns, and over the cells that are there; to the nearest component of a class.
         """
         check_is_fitted(self, "statistics_")
         if not any(isinstance(block.family, Gaussian) for block in self.schema_.blocks):
@@ -440,6 +449,9 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     def explain(self, X: Any, target: Any = None, against: Any = None) -> Explanation:
         """Return what each column adds to the log-odds of one class against another, for each row.
 
+        Where classes have several components, a column adds the mean, over pairs of components of the two classes by
+        p(m | x, target) p(l | x, against), of what it adds to the log-odds of these components.
+
         Parameters
         ----------
         target : class label or one for each row, optional
@@ -460,8 +472,9 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         """Draw rows and their labels from the model; the rows come in the kind of table that it was fitted on."""
         check_is_fitted(self, "statistics_")
         rng = np.random.default_rng(random_state)
-        numbers = rng.choice(len(self.classes_), size=n_samples, p=self.class_prior_ / self.class_prior_.sum())
-        return sample_table(self.schema_, self.distributions_, numbers, rng), self.classes_[numbers]
+        shares = np.exp(self._joint.log_prior)
+        numbers = rng.choice(len(shares), size=n_samples, p=shares / shares.sum())
+        return sample_table(self.schema_, self.distributions_, numbers, rng), self.component_classes_[numbers]
 
     def impute(self, X: Any, *, random_state: Any = None, sample: bool = False) -> Any:
         """Return the table with its missing cells filled in from p(missing | observed), whatever the class.
@@ -530,4 +543,6 @@ def _squared_distances(chunk: Chunk, model: JointModel) -> FloatArray:
     for _, distributions, rows in model.parts(chunk):
         if isinstance(distributions, GaussianDistributions):
             squared += distributions.mahalanobis(rows)
-    return squared
+    if model.class_of is None:
+        return squared
+    return np.minimum.reduceat(squared, np.flatnonzero(np.diff(model.class_of, prepend=-1)), axis=1)

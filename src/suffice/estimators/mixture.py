@@ -30,13 +30,18 @@ from suffice.model_statistics import ModelStatistics
 from suffice.priors import PriorSpec, check_prior
 from suffice.responsibilities import Labels, PartialLabels, Responsibilities, SoftLabels
 from suffice.schema import Block, Schema, make_schema
-from suffice.starts import LLOYD, nearest_of_k_means, random_responsibilities, some_rows
+from suffice.starts import (
+    LLOYD,
+    START_ROUNDS,
+    START_ROWS,
+    generator,
+    nearest_of_k_means,
+    random_responsibilities,
+    some_rows,
+)
 from suffice.statistics import JointStatistics
 from suffice.tables import Table, as_table
 
-#: rows that starts are tried on, and rounds that each of them gets
-START_ROWS = 10_000
-START_ROUNDS = 20
 #: a component with a smaller share than this of all rows is empty
 _EMPTY = 1e-12
 
@@ -162,7 +167,7 @@ class Mixture(DensityMixin, BaseEstimator):
     def _learn(self, X: Any, sample_weight: Any) -> tuple[Components, em.Outcome[JointModel, JointStatistics], int]:
         """Return how the components are estimated, what EM found, and the number of rows."""
         self._check_parameters()
-        rng = _generator(self.random_state)
+        rng = generator(self.random_state)
         overall, n_rows, holes = self._survey(X, sample_weight)
         schema, k = overall.schema, self._size
         priors = [
@@ -467,7 +472,7 @@ class Mixture(DensityMixin, BaseEstimator):
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, IntArray]:
         """Draw rows, as a table of the kind that the mixture was fitted on, and their components."""
-        rng = _generator(random_state)
+        rng = generator(random_state)
         weights = self.weights_
         numbers = rng.choice(len(weights), size=n_samples, p=weights / weights.sum())
         return sample_table(self.schema_, self.distributions_, numbers, rng), numbers
@@ -577,12 +582,6 @@ class Mixture(DensityMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
-
-
-def _generator(seed: Any) -> np.random.Generator:
-    if isinstance(seed, np.random.RandomState):
-        return np.random.default_rng(seed.randint(2**31))
-    return np.random.default_rng(seed)
 
 
 def _members(given: NDArray[Any], known: PartialLabels, k: int) -> Responsibilities:

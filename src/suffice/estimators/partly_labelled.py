@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -67,9 +67,7 @@ def fit_partly_labelled(
     model: GenerativeClassifier, X: Any, y: Any, sample_weight: Any, labelled: ModelStatistics
 ) -> Learned:
     """Begin with the labelled rows, and learn from all rows and cells by EM."""
-    weight = float(model.unlabeled_weight)
-    if not 0 <= weight < np.inf:
-        raise ValueError(f"unlabeled_weight must be a number of at least 0, not {model.unlabeled_weight!r}")
+    known = known_labels(model, labelled.classes)
     schema, holes = labelled.schema, has_holes(labelled.joint)
     unknown: frozenset[int] = frozenset()
     if holes:
@@ -83,18 +81,26 @@ def fit_partly_labelled(
         block.family.fixed_prior(sums, model.prior)
         for block, sums in zip(schema.blocks, labelled.joint.blocks, strict=True)
     ]
-    components = replace(model._components(labelled, priors), holes=holes)
-    coder = LabelCoder(labelled.classes, declared=True, missing_label=model.missing_label)
+    components = model._components(schema, labelled.classes, priors, holes=holes)
+    engine = learning.passes(X, y, sample_weight, schema, known, n_jobs=model.n_jobs)
+    outcome = iterate(model, components, engine, components.estimate(labelled.joint))
+    statistics = ModelStatistics(labelled.classes, schema, outcome.statistics, declared=True)
+    return Learned(statistics, priors, outcome, unknown)
+
+
+def known_labels(model: GenerativeClassifier, classes: NDArray[Any]) -> Callable[[Any, Any, int, int], PartialLabels]:
+    """Return what reads labels and weights in every pass of EM."""
+    weight = float(model.unlabeled_weight)
+    if not 0 <= weight < np.inf:
+        raise ValueError(f"unlabeled_weight must be a number of at least 0, not {model.unlabeled_weight!r}")
+    coder = LabelCoder(classes, declared=True, missing_label=model.missing_label)
 
     def known(labels: Any, weights: Any, n_rows: int, start: int) -> PartialLabels:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # said once already
             return coder.partial(labels, weights, n_rows, start, unlabeled_weight=weight)
 
-    engine = learning.passes(X, y, sample_weight, schema, known, n_jobs=model.n_jobs)
-    outcome = iterate(model, components, engine, components.estimate(labelled.joint))
-    statistics = ModelStatistics(labelled.classes, schema, outcome.statistics, declared=True)
-    return Learned(statistics, priors, outcome, unknown)
+    return known
 
 
 def find_classes(model: GenerativeClassifier, X: Any, sample_weight: Any, classes: NDArray[Any]) -> Learned:

@@ -42,6 +42,7 @@ class NaiveBayes(GenerativeClassifier):
         prior: PriorSpec = "auto",
         class_prior: Any = "empirical",
         *,
+        n_components: Any = 1,
         unseen: str = "prior",
         threshold: Any = None,
         cost: Any = None,
@@ -58,6 +59,7 @@ class NaiveBayes(GenerativeClassifier):
         self.families = families
         self.prior = prior
         self.class_prior = class_prior
+        self.n_components = n_components
         self.unseen = unseen
         self.threshold = threshold
         self.cost = cost
@@ -111,6 +113,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         prior: PriorSpec = "auto",
         class_prior: Any = "empirical",
         *,
+        n_components: Any = 1,
         threshold: Any = None,
         cost: Any = None,
         classes: Any = None,
@@ -126,6 +129,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         self.covariance = covariance
         self.prior = prior
         self.class_prior = class_prior
+        self.n_components = n_components
         self.threshold = threshold
         self.cost = cost
         self.classes = classes
@@ -169,7 +173,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     def _directions(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         if not hasattr(self, "statistics_"):
             raise AttributeError("the model is not fitted yet, so it has no discriminant directions")
-        return discriminant_directions(self.statistics_, self.class_log_prior_, self.prior)
+        return discriminant_directions(self.statistics_, self._joint.log_prior, self.prior)
 
     @property
     def _n_features_out(self) -> int:

@@ -101,6 +101,10 @@ class Family(ABC):
         """Return the prior of k components of a mixture, given the statistics of all rows as one class."""
         return prior
 
+    def prior_within_classes(self, statistics: Any, prior: PriorSpec, k: float) -> PriorSpec:
+        """Return the prior of the components of classes that have k of them on average, given those of the classes."""
+        return prior
+
     def improve(self, statistics: Any, prior: PriorSpec, start: Any) -> Distributions:
         """Return distributions at least as good as `start`; what has a closed form needs no start."""
         return self.estimate(statistics, prior)

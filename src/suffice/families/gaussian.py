@@ -201,6 +201,17 @@ class Gaussian(Family):
             scatter = _SHARE_OF_VARIANCE * variance / k ** (2.0 / len(variance))
         return replace(fixed, scatter=scatter, freedom=0.0)
 
+    def prior_within_classes(self, statistics: Moments, prior: PriorSpec, k: float) -> PriorSpec:
+        """Return the prior of the classes, with the volume of a class shared among k components; the mode is taken."""
+        belief = self._belief(prior)
+        if belief is None:
+            return None
+        fixed = self.structure.resolve(statistics, belief)
+        scatter = np.asarray(fixed.scatter)
+        if belief.scatter is None:
+            scatter = scatter / k ** (2.0 / len(scatter))
+        return replace(fixed, scatter=scatter, freedom=0.0)
+
     def with_parameters(self, arrays: Mapping[str, Any]) -> GaussianDistributions:
         """Return the distributions that are made of these arrays."""
         return GaussianDistributions(self, **arrays)

@@ -1,0 +1,296 @@
+"""Classes of several components, p(x | c) = Σ_m p(m | c) p(x | c, m): mixture discriminant analysis."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice import em, learning
+from suffice._arrays import FloatArray, IntArray
+from suffice.components import Components, has_holes, lifted, never_seen, uncorrelated
+from suffice.engines import Engine, MemoryEngine, Rows
+from suffice.engines.base import Chunk
+from suffice.errors import EstimateError
+from suffice.estimators.partly_labelled import Learned, iterate, known_labels
+from suffice.families import Distributions
+from suffice.joint import JointModel, learn, most_probable, posterior
+from suffice.labels import class_list
+from suffice.model_statistics import ModelStatistics, sums_by_class
+from suffice.priors import PriorSpec
+from suffice.responsibilities import Labels, PartialLabels, SoftLabels
+from suffice.schema import Schema
+from suffice.starts import (
+    LLOYD,
+    START_ROUNDS,
+    START_ROWS,
+    clusters_of_k_means,
+    generator,
+    picked,
+    rows_of_each_class,
+)
+from suffice.statistics import JointStatistics
+
+if TYPE_CHECKING:
+    from suffice.estimators.classifier import GenerativeClassifier
+
+#: starts that are tried in each class
+STARTS = 5
+#: a component with a smaller share than this of all rows is empty
+_EMPTY = 1e-12
+
+
+def components_of_classes(n_components: Any, classes: NDArray[Any] | None) -> IntArray:
+    """Return how many components each class is to have, (k,); classes that a mapping does not name have one.
+
+    Where `classes` are not known yet, only the numbers are checked.
+    """
+    named = n_components if isinstance(n_components, Mapping) else {}
+    for label, size in [*named.items()] if isinstance(n_components, Mapping) else [(None, n_components)]:
+        if not isinstance(size, (int, np.integer)) or isinstance(size, bool) or size < 1:
+            where = "" if label is None else f" for class {label!r}"
+            raise ValueError(
+                f"n_components must be a whole number of at least 1, or a mapping of class to such numbers, but is "
+                f"{size!r}{where}"
+            )
+    if classes is None:
+        return np.zeros(0, dtype=np.intp)
+    labels = class_list(classes)
+    unknown = [label for label in named if label not in labels]
+    if unknown:
+        raise ValueError(f"n_components names the class {unknown[0]!r}, but the classes are {labels}")
+    if isinstance(n_components, Mapping):
+        return np.array([named.get(label, 1) for label in labels], dtype=np.intp)
+    return np.full(len(labels), n_components, dtype=np.intp)
+
+
+def require_single(n_components: Any, reason: str) -> None:
+    """Raise where some class is to have several components, which only a fit to labelled rows can find."""
+    components_of_classes(n_components, None)
+    sizes = n_components.values() if isinstance(n_components, Mapping) else [n_components]
+    if max(sizes, default=1) > 1:
+        raise ValueError(f"{reason} (n_components={n_components!r})")
+
+
+def log_prior_of_components(
+    count: FloatArray, class_of: IntArray | None, of_classes: Callable[[FloatArray], FloatArray]
+) -> FloatArray:
+    """Return log p(m) = log p(c) + log (n_m / n_c), (m,); `of_classes` gives log p(c) of the weights of the classes."""
+    if class_of is None:
+        return of_classes(count)
+    of_class = sums_by_class(count, class_of)[class_of]
+    equal = 1.0 / np.bincount(class_of)[class_of]
+    with np.errstate(divide="ignore"):
+        share = np.log(np.divide(count, of_class, out=equal, where=of_class > 0))
+        return np.asarray(of_classes(sums_by_class(count, class_of))[class_of] + share)
+
+
+def fit_components_of_classes(
+    model: GenerativeClassifier,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    labelled: ModelStatistics,
+    sizes: IntArray,
+    n_rows: int,
+) -> Learned:
+    """Split the rows of each class into clusters, and learn their components from all rows by EM.
+
+    A row with a label may only belong to components of its own class, one without to any. The prior is that of the
+    classes by their labelled rows, with the volume of a class shared among its components.
+    """
+    schema, classes = labelled.schema, labelled.classes
+    engine = learning.passes(X, y, sample_weight, schema, known_labels(model, classes), n_jobs=model.n_jobs)
+    overall, holes, unknown = _survey(engine, schema)
+    sums_of_classes = labelled.joint
+    if holes:
+        sums_of_classes = lifted(engine.reduce(_learn_known, uncorrelated(schema)), schema)
+    priors = [
+        block.family.prior_within_classes(sums, model.prior, float(sizes.mean()))
+        for block, sums in zip(schema.blocks, sums_of_classes.blocks, strict=True)
+    ]
+    units = [block.family.estimate(sums, "auto") for block, sums in zip(schema.blocks, overall.blocks, strict=True)]
+    clusters = _Clusters(model, schema, classes, priors, holes, units, sizes, generator(model.random_state))
+    start = clusters.begin(rows_of_each_class(engine, n_rows, max(START_ROWS, 50 * int(sizes.sum())), clusters.rng))
+    assert start.class_of is not None
+    outcome = iterate(model, clusters.components(start.class_of), engine, start)
+    outcome, class_of = _without_empty(outcome, start.class_of, clusters)
+    _warn_of_fewer(classes, np.bincount(class_of), sizes)
+    statistics = ModelStatistics(classes, schema, outcome.statistics, declared=True, class_of=class_of)
+    return Learned(statistics, priors, outcome, unknown)
+
+
+def _survey(engine: Engine, schema: Schema) -> tuple[JointStatistics, bool, frozenset[int]]:
+    """Return the sums of all rows as one class, whether covariances meet holes in them, and columns without cells."""
+    overall = engine.reduce(_learn_as_one, schema)
+    if not has_holes(overall):
+        return overall, False, frozenset()
+    simple = engine.reduce(_learn_as_one, uncorrelated(schema))
+    return lifted(simple, schema), True, never_seen(schema, simple)
+
+
+def _learn_as_one(chunk: Chunk, schema: Schema) -> JointStatistics:
+    """Kernel: the sums of all rows as one class, whatever is known of theirs."""
+    known = chunk.responsibilities
+    assert isinstance(known, PartialLabels)
+    one = Labels(np.zeros(len(chunk), dtype=np.intp), known.weight, 1)
+    return learn(replace(chunk, responsibilities=one), schema)
+
+
+def _learn_known(chunk: Chunk, schema: Schema) -> JointStatistics:
+    """Kernel: the sums of the rows with a label, by class."""
+    known = chunk.responsibilities
+    assert isinstance(known, PartialLabels)
+    return learn(replace(chunk, responsibilities=SoftLabels(known.shares())), schema)
+
+
+@dataclass(frozen=True)
+class _Clusters:
+    """Where EM begins: in clusters of the rows of each class."""
+
+    model: GenerativeClassifier
+    schema: Schema
+    classes: NDArray[Any]
+    priors: Sequence[PriorSpec]
+    holes: bool
+    #: the distributions of all rows, in whose units distances are taken
+    units: Sequence[Distributions]
+    sizes: IntArray
+    rng: np.random.Generator
+
+    def components(self, class_of: IntArray) -> Components:
+        """Return how the sums of these components become a model."""
+        return self.model._components(self.schema, self.classes, self.priors, class_of, holes=self.holes)
+
+    def begin(self, rows: Rows) -> JointModel:
+        """Return a model to begin with.
+
+        It comes from the rows with a label. Where there are others, these join the class that is most probable by that
+        model (or by one component a class, where maximum likelihood has no other), each class is split anew, and the
+        better one of both models is taken.
+        """
+        known = rows.responsibilities
+        assert isinstance(known, PartialLabels)
+        shares = known.shares()
+        weight = np.ones(len(rows)) if known.weight is None else known.weight
+        unlabelled = (known.most_probable() < 0) & (weight > 0)
+        if not unlabelled.any():
+            return self._split(rows, shares)
+        try:
+            first = self._split(rows, shares)
+            starts = [first]
+        except EstimateError:
+            first, starts = self._model(rows, shares, np.arange(len(self.sizes))), []
+        engine = MemoryEngine(rows, self.model.n_jobs)
+        joined = shares.copy()
+        joined[unlabelled, engine.map(most_probable, first)[unlabelled]] = weight[unlabelled]
+        try:
+            second = self._split(rows, joined)
+        except EstimateError:
+            if not starts:
+                raise
+            return first
+        if len(second.log_prior) > len(first.log_prior):  # too few rows with a label to tell as many components
+            return second
+        return self._best([*starts, second], engine)
+
+    def _best(self, starts: Sequence[JointModel], engine: Engine) -> JointModel:
+        """Return what a few rounds make of the best start."""
+        outcomes, failed = [], None
+        for start in starts:
+            assert start.class_of is not None
+            problem = self.components(start.class_of).problem(engine)
+            try:
+                outcomes.append(em.run(problem, start, max_iter=START_ROUNDS, tol=self.model.tol))
+            except EstimateError as error:
+                failed = error
+        if not outcomes:
+            assert failed is not None
+            raise failed
+        return max(outcomes, key=lambda outcome: outcome.bounds[-1]).model
+
+    def _split(self, rows: Rows, shares: FloatArray) -> JointModel:
+        """Return the model of clusters in each class; `shares`, n×k, says what each row weighs in each class."""
+        members, class_of = [], []
+        for c, k in enumerate(self.sizes.tolist()):
+            there = np.flatnonzero(shares[:, c] > 0)
+            within = np.zeros((len(rows), 1))
+            if len(there):
+                found = self._shares_of_clusters(picked(rows, there), shares[there, c], k, c)
+                within = np.zeros((len(rows), found.shape[1]))
+                within[there] = found * shares[there, c][:, None]
+            members.append(within)
+            class_of += [c] * within.shape[1]
+        return self._model(rows, np.hstack(members), np.array(class_of, dtype=np.intp))
+
+    def _model(self, rows: Rows, members: FloatArray, class_of: IntArray) -> JointModel:
+        """Return the model of components whose rows are given, by their weights, n×m."""
+        belongs = MemoryEngine(Rows(rows.blocks, SoftLabels(members)), self.model.n_jobs)
+        return self.components(class_of).begin(belongs)
+
+    def _shares_of_clusters(self, rows: Rows, weight: FloatArray, k: int, c: int) -> FloatArray:
+        """Return who belongs to which cluster of a class, n×k, by the best of a few starts; fewer where rows repeat."""
+        everything = np.ones((len(rows), 1))
+        if k == 1:
+            return everything
+        best: em.Outcome[JointModel, JointStatistics] | None = None
+        failed: EstimateError | None = None
+        for start in range(STARTS):
+            codes = clusters_of_k_means(rows, self.units, k, weight, self.rng, LLOYD[start % len(LLOYD)])
+            numbers, codes = np.unique(codes, return_inverse=True)
+            size = len(numbers)
+            if size == 1:
+                return everything
+            components = Components(
+                self.schema, self.priors, names=class_list(self.classes[[c]]) * size, holes=self.holes
+            )
+            alone = Rows(rows.blocks, PartialLabels(None, weight, size, len(rows)))
+            try:
+                first = components.begin(
+                    MemoryEngine(Rows(rows.blocks, Labels(codes, weight, size)), self.model.n_jobs)
+                )
+                problem = components.problem(MemoryEngine(alone, self.model.n_jobs))
+                outcome = em.run(problem, first, max_iter=START_ROUNDS, tol=self.model.tol)
+            except EstimateError as error:
+                failed = error
+                continue
+            if best is None or outcome.bounds[-1] > best.bounds[-1]:
+                best = outcome
+        if best is None:
+            assert failed is not None
+            raise failed
+        return MemoryEngine(rows, self.model.n_jobs).map(posterior, best.model)
+
+
+def _without_empty(
+    outcome: em.Outcome[JointModel, JointStatistics], class_of: IntArray, clusters: _Clusters
+) -> tuple[em.Outcome[JointModel, JointStatistics], IntArray]:
+    """Leave out components that no row is left of; a class keeps one."""
+    count = outcome.statistics.class_count
+    alive = count > _EMPTY * count.sum()
+    for c in np.setdiff1d(class_of, class_of[alive]):
+        own = np.flatnonzero(class_of == c)
+        alive[own[np.argmax(count[own])]] = True
+    if alive.all():
+        return outcome, class_of
+    kept = np.flatnonzero(alive)
+    statistics = outcome.statistics.only(kept)
+    model = clusters.components(class_of[kept]).estimate(statistics)
+    return replace(outcome, model=model, statistics=statistics), class_of[kept]
+
+
+def _warn_of_fewer(classes: NDArray[Any], found: IntArray, sizes: IntArray) -> None:
+    fewer = np.flatnonzero(found < sizes)
+    if len(fewer):
+        c = int(fewer[0])
+        more = f" (nor do {len(fewer) - 1} others have theirs)" if len(fewer) > 1 else ""
+        warnings.warn(
+            f"class {class_list(classes)[c]!r} has only {found[c]} of the {sizes[c]} components asked for{more}: it "
+            f"has too few distinct rows, or clusters; lower n_components",
+            UserWarning,
+            stacklevel=4,
+        )
