@@ -1,0 +1,7 @@
+"""Figures of fitted models, by matplotlib (`pip install suffice[plot]`); it is imported when a figure is drawn."""
+
+from suffice.plot.bound import bound
+from suffice.plot.densities import densities
+from suffice.plot.regions import regions
+
+__all__ = ["bound", "densities", "regions"]

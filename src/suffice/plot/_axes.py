@@ -1,0 +1,36 @@
+"""What the figures share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from suffice._arrays import FloatArray
+from suffice.tables import as_table
+
+
+def axes(ax: Any) -> Any:
+    """Return the axes to draw on: those given, or new ones."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError("figures need matplotlib; pip install 'suffice[plot]'") from error
+    if ax is not None:
+        return ax
+    return plt.subplots(figsize=(5.2, 3.8), layout="constrained")[1]
+
+
+def colours(k: int) -> list[Any]:
+    """Return a colour a class."""
+    from matplotlib import colormaps
+
+    palette = colormaps["tab10" if k <= 10 else "tab20"]
+    return [palette(c % palette.N) for c in range(k)]
+
+
+def numbers(X: Any) -> FloatArray:
+    """Return the cells of a table of numbers, n×d."""
+    table = as_table(X)
+    cells = table.numbers(list(range(table.n_columns)))
+    return np.asarray(cells[0 : len(table)], dtype=np.float64)

@@ -1,0 +1,29 @@
+"""The bound of EM, round by round."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from suffice.plot._axes import axes
+
+
+def bound(model: Any, ax: Any = None, *, label: str | None = None) -> Any:
+    """Draw how the bound of a model that EM fitted rose; return the axes.
+
+    Examples
+    --------
+    >>> import numpy as np, suffice
+    >>> from suffice import plot
+    >>> rows = np.random.default_rng(0).normal(size=(50, 2))
+    >>> plot.bound(suffice.Mixture(2, random_state=0).fit(rows)).get_xlabel()
+    'round'
+    """
+    check_is_fitted(model, "bound_history_")
+    ax = axes(ax)
+    history = model.bound_history_
+    ax.plot(np.arange(1, len(history) + 1), history, marker=".", markersize=4, label=label)
+    ax.set(xlabel="round", ylabel="bound")
+    return ax

@@ -1,0 +1,80 @@
+"""The densities of one column in each class, over what was observed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from suffice._arrays import FloatArray, to_float64
+from suffice.families import Family, Gaussian
+from suffice.labels import class_list
+from suffice.plot._axes import axes, colours, numbers
+from suffice.schema import find_column
+
+_POINTS = 400
+
+
+def densities(model: Any, X: Any, column: Any, y: Any = None, ax: Any = None) -> Any:
+    """Draw p(x_j, c) of a column of numbers for each class or component, over a histogram; return the axes.
+
+    Parameters
+    ----------
+    model : a fitted classifier or mixture of this library
+    X : the rows, whose column is drawn as a histogram
+    column : its name or place
+    y : their classes, for a histogram of each; None draws one of all rows
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from suffice import NaiveBayes, plot
+    >>> X, y = load_iris(return_X_y=True)
+    >>> plot.densities(NaiveBayes().fit(X, y), X, 2, y).get_ylabel()
+    'density'
+    """
+    joint, place = model._joint, find_column(model.schema_, column, "`column`")
+    block, found = next(
+        (block, found)
+        for block, found in zip(joint.schema.blocks, joint.distributions, strict=True)
+        if place in block.columns
+    )
+    ax = axes(ax)
+    cells = numbers(X)[:, place]
+    grid = _grid(cells[np.isfinite(cells)], block.family)
+    one = found.marginal(np.array([block.columns.index(place)]))
+    density = np.exp(to_float64(one.score(grid[:, None])) + joint.log_prior)
+    names = class_list(model.classes_) if hasattr(model, "classes_") else list(range(density.shape[1]))
+    bins = _edges(cells[np.isfinite(cells)], grid)
+    width = np.diff(bins)[0] * len(cells)
+    labels = None if y is None else np.asarray(y)
+    if labels is None:
+        ax.hist(cells, bins, weights=np.full(len(cells), 1.0 / width), color="0.85")
+    for name, colour, curve in zip(names, colours(len(names)), density.T, strict=True):
+        if labels is not None:
+            own = cells[labels == name]
+            ax.hist(own, bins, weights=np.full(len(own), 1.0 / width), color=colour, alpha=0.25)
+        ax.plot(grid, curve, color=colour, marker="." if _whole(grid) else None, label=str(name))
+    label = model.schema_.labels[place]
+    ax.set(xlabel=label if isinstance(label, str) else f"column {label}", ylabel="density")
+    ax.legend(frameon=False)
+    return ax
+
+
+def _grid(cells: FloatArray, family: Family) -> FloatArray:
+    """Return where to draw: beyond what was seen only for Gaussians, and for counts at whole numbers."""
+    low, high = cells.min(), cells.max()
+    if isinstance(family, Gaussian):
+        margin = 0.08 * (high - low or 1.0)
+        return np.linspace(low - margin, high + margin, _POINTS)
+    return np.arange(low, high + 1.0) if _whole(cells) else np.linspace(low, high, _POINTS)
+
+
+def _edges(cells: FloatArray, grid: FloatArray) -> FloatArray:
+    if _whole(grid):
+        return np.append(grid - 0.5, grid[-1] + 0.5)
+    return np.histogram_bin_edges(cells, bins="auto")
+
+
+def _whole(values: FloatArray) -> bool:
+    return bool((values == np.round(values)).all())

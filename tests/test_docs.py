@@ -1,0 +1,26 @@
+"""Every code block of the documentation runs."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[1] / "docs"
+spec = importlib.util.spec_from_file_location("docs_run", DOCS / "run.py")
+docs_run = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(docs_run)
+
+
+@pytest.mark.parametrize("page", docs_run.pages(), ids=lambda page: page.stem)
+def test_code_blocks_run(page, tmp_path):
+    docs_run.run(page, tmp_path)
+    text = page.read_text(encoding="utf-8")
+    for figure in tmp_path.glob("*.png"):  # what a page draws, it shows, and the picture is there
+        assert f"images/{figure.name})" in text
+        assert (DOCS / "images" / figure.name).exists()
+
+
+def test_pictures_and_links_of_pages_exist():
+    for page in DOCS.rglob("*.md"):
+        for target in docs_run.links(page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} points at {target}, which is not there"

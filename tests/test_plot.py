@@ -1,0 +1,83 @@
+"""Figures show what the model says."""
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+
+from suffice import GaussianDiscriminant, Mixture, NaiveBayes, Poisson, plot
+
+mpl.use("agg")
+data = load_iris(as_frame=True)
+X, y = data.data.iloc[:, :2], data.target_names[data.target]
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    mpl.pyplot.close("all")
+
+
+def test_regions_are_those_of_the_most_probable_class():
+    model = GaussianDiscriminant("full").fit(X, y)
+    axes = plot.regions(model, X, y)
+    image = axes.images[0]
+    left, right, bottom, top = image.get_extent()
+    picture = image.get_array()
+    points = np.random.default_rng(0).uniform([left, bottom], [right, top], size=(200, 2))
+    sure = model.predict_proba(pd.DataFrame(points, columns=X.columns)).max(axis=1) > 0.95
+    palette = np.array([mpl.colormaps["tab10"](c)[:3] for c in range(3)])
+    for point, label in zip(points[sure], model.predict(pd.DataFrame(points[sure], columns=X.columns)), strict=True):
+        row = int((point[1] - bottom) / (top - bottom) * len(picture))
+        column = int((point[0] - left) / (right - left) * picture.shape[1])
+        tint = 1.0 - np.asarray(picture[row, column])
+        likeness = [(tint @ (1 - colour)) / np.linalg.norm(tint) / np.linalg.norm(1 - colour) for colour in palette]
+        assert model.classes_[np.argmax(likeness)] == label
+
+
+def test_regions_name_classes_and_columns_and_draw_ellipses():
+    axes = plot.regions(GaussianDiscriminant("tied").fit(X, y), X, y)
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["setosa", "versicolor", "virginica"]
+    assert axes.get_xlabel() == "sepal length (cm)"
+    dashed = [line for line in axes.lines if line.get_linestyle() == "--"]
+    assert len(dashed) == 6
+    inner = np.stack(dashed[0].get_data(), axis=1)
+    mean = X[y == "setosa"].mean().to_numpy()
+    np.testing.assert_allclose(inner.mean(axis=0), mean, atol=0.02)
+
+
+def test_mixtures_and_other_classifiers_have_regions_too():
+    assert len(plot.regions(Mixture(2, random_state=0).fit(X), X).get_legend().get_texts()) == 2
+    axes = plot.regions(LogisticRegression().fit(X.to_numpy(), y), X.to_numpy(), y)
+    assert not [line for line in axes.lines if line.get_linestyle() == "--"]
+    with pytest.raises(ValueError, match="two columns, but X has 4"):
+        plot.regions(NaiveBayes().fit(data.data, y), data.data, y)
+
+
+def test_densities_integrate_to_the_share_of_each_class():
+    model = NaiveBayes().fit(data.data, y)
+    axes = plot.densities(model, data.data, "petal width (cm)", y)
+    for line in axes.lines:
+        across, height = line.get_data()
+        assert np.trapezoid(height, across) == pytest.approx(1 / 3, abs=0.02)
+    area = sum(patch.get_width() * patch.get_height() for patch in axes.patches)
+    assert area == pytest.approx(1.0)
+    assert axes.get_xlabel() == "petal width (cm)"
+
+
+def test_densities_of_other_families_and_of_mixtures():
+    counts = np.random.default_rng(0).poisson(3.0, size=(200, 2)).astype(float)
+    assert plot.densities(Mixture(2, Poisson(), random_state=0).fit(counts), counts, 1).get_xlabel() == "column 1"
+    with pytest.raises(ValueError, match="names column 'none'"):
+        plot.densities(NaiveBayes().fit(data.data, y), data.data, "none")
+
+
+def test_the_bound_is_that_of_each_round():
+    mixture = Mixture(3, random_state=0).fit(X)
+    (line,) = plot.bound(mixture).lines
+    np.testing.assert_array_equal(line.get_ydata(), mixture.bound_history_)
+    with pytest.raises(NotFittedError):
+        plot.bound(Mixture(3))
