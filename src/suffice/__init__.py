@@ -15,30 +15,54 @@ from suffice.estimators import (
     SoftKMeans,
 )
 from suffice.explanations import Explanation
-from suffice.families import Bernoulli, Categorical, Distribution, Family, Gaussian, Multinomial, Poisson
+from suffice.families import (
+    Bernoulli,
+    Beta,
+    Categorical,
+    Dirichlet,
+    Distribution,
+    Exponential,
+    Family,
+    Gamma,
+    Gaussian,
+    Geometric,
+    InverseGaussian,
+    Multinomial,
+    NegativeBinomial,
+    Poisson,
+)
 from suffice.model_statistics import ModelStatistics
 from suffice.persistence import load, save
 from suffice.priors import NormalInverseWishart, Prior, PseudoCount
+from suffice.ranking import FamilyRanking, best_family, distribution
 from suffice.sources import scan, stream
 from suffice.statistics import Statistics
 
 __all__ = [
     "Bernoulli",
+    "Beta",
     "Categorical",
     "Comparison",
+    "Dirichlet",
     "Distribution",
     "Explanation",
+    "Exponential",
     "Family",
+    "FamilyRanking",
+    "Gamma",
     "Gaussian",
     "GaussianDiscriminant",
     "GenerativeClassifier",
+    "Geometric",
     "InvalidCellError",
+    "InverseGaussian",
     "Mixture",
     "MixtureSearch",
     "ModelFileError",
     "ModelStatistics",
     "Multinomial",
     "NaiveBayes",
+    "NegativeBinomial",
     "NormalInverseWishart",
     "NotKeptError",
     "Poisson",
@@ -47,7 +71,9 @@ __all__ = [
     "SoftKMeans",
     "Statistics",
     "__version__",
+    "best_family",
     "compare",
+    "distribution",
     "load",
     "save",
     "scan",

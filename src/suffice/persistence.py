@@ -33,7 +33,7 @@ from suffice.labels import as_class_array, class_list
 from suffice.model_statistics import ModelStatistics
 from suffice.priors import NormalInverseWishart, Prior, PseudoCount
 from suffice.schema import Block, Categories, Schema
-from suffice.statistics import CategoryCounts, JointStatistics, Moments, Statistics, statistics_from_arrays
+from suffice.statistics import CategoryCounts, JointStatistics, Moments, Statistics, Sums, statistics_from_arrays
 
 FORMAT = "suffice model"
 FORMAT_VERSION = 1
@@ -275,9 +275,13 @@ def _require_whole(schema: Schema, sums: Sequence[Statistics], class_count: Floa
                 raise ValueError(f"the {name} of {block.family!r} has shape {array.shape} or is not finite")
         if isinstance(statistics, CategoryCounts) and not np.array_equal(statistics.sizes, schema.sizes(block)):
             raise ValueError(f"{block.family!r} has counts of {statistics.sizes.tolist()} values")
-        width = statistics.center if isinstance(statistics, Moments) else getattr(statistics, "total", None)
-        if not isinstance(statistics, CategoryCounts) and width is not None and width.shape[1] != len(block.columns):
-            raise ValueError(f"{block.family!r} has sums of {width.shape[1]} columns")
+        if isinstance(statistics, Sums):
+            widths = statistics.count.shape[1], statistics.total.shape[1]
+            nothing = block.family.empty(k, len(block.columns))
+            if not isinstance(nothing, Sums) or widths != (nothing.count.shape[1], nothing.total.shape[1]):
+                raise ValueError(f"{block.family!r} has sums of {widths} columns")
+        if isinstance(statistics, Moments) and statistics.center.shape[1] != len(block.columns):
+            raise ValueError(f"{block.family!r} has sums of {statistics.center.shape[1]} columns")
 
 
 # -- the parameters, where EM was needed ---------------------------------------------------------------------------

@@ -19,8 +19,9 @@ class PseudoCount(Prior):
     """So many extra observations of every value, before any was seen; 1 is Laplace's rule.
 
     For Bernoulli, Categorical and Multinomial columns each value gets `amount` observations in every class: a
-    Dirichlet prior, estimated by its posterior mean. A Poisson column gets `amount` rows that hold its overall
-    mean: a Gamma prior. Given as `class_prior`, each class gets `amount` rows.
+    Dirichlet prior, estimated by its posterior mean. Poisson, NegativeBinomial, Geometric and Exponential columns get
+    `amount` rows that hold a mean of all classes; Gamma, InverseGaussian, Beta and Dirichlet ones get `amount` rows
+    that lie where their class lies and vary as classes do. Given as `class_prior`, each class gets `amount` rows.
 
     Examples
     --------

@@ -154,6 +154,23 @@ class Sums(Statistics):
 
 
 @dataclass(frozen=True, eq=False)
+class SignedSums(Sums):
+    """Sums of a φ(x) that may be negative, like log x, so that only the weights tell whether rows can be taken out.
+
+    Where φ of a cell has several parts, `total` has the columns of the first part, then those of the second, and so on.
+    """
+
+    kind: ClassVar[str] = "signed sums"
+
+    def _plus(self, other: Self, sign: float) -> Self:
+        if sign > 0:
+            return super()._plus(other, sign)
+        count = _taken_out(self.count, other.count)
+        left = np.tile(count > 0, (1, self.total.shape[1] // count.shape[1]))
+        return type(self)(count, np.where(left, self.total - other.total, 0.0))
+
+
+@dataclass(frozen=True, eq=False)
 class CategoryCounts(Statistics):
     """How often each value of each column was seen: the columns side by side, each as wide as it has values.
 

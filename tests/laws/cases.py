@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
 from scipy import stats
 
-from suffice import Bernoulli, Categorical, Family, Gaussian, GenerativeClassifier, Multinomial, Poisson
+from suffice import Bernoulli, Categorical, Gaussian, Multinomial, Poisson
 from suffice.covariance import STRUCTURES
 from suffice.covariance.posterior_means import PosteriorMean
 from suffice.families.bernoulli import BernoulliDistributions
@@ -22,80 +18,10 @@ from suffice.families.gaussian import GaussianDistributions
 from suffice.families.multinomial import MultinomialDistributions
 from suffice.families.poisson import PoissonDistributions
 
-#: few examples a law, the same ones in every run: there are many laws, and many cases for each
-law = settings(max_examples=6, deadline=None, derandomize=True, database=None)
+from .case import Case, Shape, law, shapes
+from .columnwise_cases import BETA, DIRICHLET, EXPONENTIAL, GAMMA, GEOMETRIC, INVERSE_GAUSSIAN, NEGATIVE_BINOMIAL
 
-
-@dataclass(frozen=True)
-class Shape:
-    """How large a random table is, and the seed of its cells."""
-
-    seed: int
-    extra: int
-    d: int
-    k: int
-
-    @property
-    def rng(self) -> np.random.Generator:
-        """A fresh generator with this seed."""
-        return np.random.default_rng(self.seed)
-
-    def labels(self, rng: np.random.Generator) -> np.ndarray:
-        """Return labels in random order, d + 4 rows or more for each class."""
-        y = np.concatenate([np.repeat(np.arange(self.k), self.d + 4), rng.integers(0, self.k, self.extra)])
-        return rng.permutation(y)
-
-
-def shapes(max_d: int = 4) -> st.SearchStrategy[Shape]:
-    """Return a strategy for shapes of two to four classes."""
-    return st.builds(Shape, st.integers(0, 2**32 - 1), st.integers(0, 40), st.integers(1, max_d), st.integers(2, 4))
-
-
-@dataclass(frozen=True)
-class Case(ABC):
-    """A family, with random tables, parameters and perturbations of its own."""
-
-    name: str
-    family: Family
-    #: whether rows with missing cells can be learned from, and predicted
-    learns_holes: bool = True
-    scores_holes: bool = True
-
-    @abstractmethod
-    def rows(self, rng: np.random.Generator, classes: np.ndarray, d: int) -> np.ndarray:
-        """Return one random row a label, each class with parameters of its own, without the library's help."""
-
-    @abstractmethod
-    def random(self, rng: np.random.Generator, k: int, d: int) -> Any:
-        """Return distributions with random parameters."""
-
-    @abstractmethod
-    def quadrature(self, distributions: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return rows and probability weights that give E φ and Cov φ of the first class exactly."""
-
-    @abstractmethod
-    def perturbed(self, distributions: Any, rng: np.random.Generator, size: float) -> Any:
-        """Return distributions of the same structure with parameters a little off."""
-
-    def table(self, shape: Shape) -> tuple[np.ndarray, np.ndarray]:
-        """Return random rows and their labels."""
-        rng = shape.rng
-        y = shape.labels(rng)
-        return self.rows(rng, y, shape.d), y
-
-    def holed(self, x: np.ndarray, rng: np.random.Generator, share: float = 0.2) -> np.ndarray:
-        """Return the rows as floats with some cells missing, but none in the first rows."""
-        holes = rng.random(x.shape) < share
-        holes[: len(x) // 2] = False
-        return np.where(holes, np.nan, x.astype(np.float64))
-
-    def encode(self, x: np.ndarray) -> Any:
-        """Return rows as the family's kernels read them."""
-        return self.family.encode(x)
-
-    def model(self, **params: Any) -> GenerativeClassifier:
-        """Return a classifier with this family for all columns."""
-        return GenerativeClassifier(families=self.family, **params)
+__all__ = ["Case", "Shape", "law", "shapes"]
 
 
 class GaussianCase(Case):
@@ -261,7 +187,8 @@ BERNOULLI = BernoulliCase("bernoulli", Bernoulli())
 CATEGORICAL = CategoricalCase("categorical", Categorical())
 MULTINOMIAL = MultinomialCase("multinomial", Multinomial(), learns_holes=False, scores_holes=False)
 POISSON = PoissonCase("poisson", Poisson())
-CASES: list[Case] = [*GAUSSIANS, BERNOULLI, CATEGORICAL, MULTINOMIAL, POISSON]
+COLUMNWISE = [EXPONENTIAL, GAMMA, INVERSE_GAUSSIAN, NEGATIVE_BINOMIAL, GEOMETRIC, BETA]
+CASES: list[Case] = [*GAUSSIANS, BERNOULLI, CATEGORICAL, MULTINOMIAL, POISSON, *COLUMNWISE, DIRICHLET]
 
 
 def each(cases: list[Any]) -> pytest.MarkDecorator:

@@ -7,12 +7,29 @@ import pytest
 from hypothesis import given
 from scipy import stats
 
-from .cases import BERNOULLI, CASES, CATEGORICAL, GAUSSIANS, MULTINOMIAL, POISSON, Shape, each, law, shapes
+from .cases import (
+    BERNOULLI,
+    CASES,
+    CATEGORICAL,
+    COLUMNWISE,
+    DIRICHLET,
+    GAUSSIANS,
+    GEOMETRIC,
+    MULTINOMIAL,
+    NEGATIVE_BINOMIAL,
+    POISSON,
+    Shape,
+    each,
+    law,
+    shapes,
+)
 
 
 def _random(case, shape, k=None):
     """Return random distributions; A(η) of categories and bags is that of one column and of two or more."""
     d = {"categorical": 1, "multinomial": shape.d + 1}.get(case.family.name, shape.d)
+    if case in COLUMNWISE or case is DIRICHLET:  # grids of two variables say as much as larger ones
+        d = min(shape.d, 2) + (case is DIRICHLET)
     return case.random(shape.rng, shape.k if k is None else k, d)
 
 
@@ -100,7 +117,7 @@ def test_leaving_out_what_classes_share_leaves_the_log_odds(case, shape):
     np.testing.assert_allclose(part - part[:, :1], whole - whole[:, :1], rtol=1e-9, atol=1e-9)
 
 
-@each([BERNOULLI, CATEGORICAL, POISSON])
+@each([BERNOULLI, CATEGORICAL, POISSON, NEGATIVE_BINOMIAL, GEOMETRIC])
 @law
 @given(shape=shapes(max_d=3))
 def test_discrete_probabilities_sum_to_one(case, shape):
@@ -153,6 +170,10 @@ def _marginal(case, distributions, row, there):
         ]
     if case is BERNOULLI:
         return stats.bernoulli.logpmf(cells, distributions.probability[:, there]).sum(1)
+    if case in COLUMNWISE:
+        part, frozen = distributions.marginal(np.flatnonzero(there)), case.scipy
+        name = "logpmf" if hasattr(frozen(part).dist, "pmf") else "logpdf"
+        return getattr(frozen(part), name)(cells).sum(1)
     if case is POISSON:
         return stats.poisson.logpmf(cells, distributions.rate[:, there]).sum(1)
     first = np.concatenate([[0], np.cumsum(distributions.sizes)[:-1]])

@@ -13,8 +13,10 @@ from .cases import (
     BERNOULLI,
     CASES,
     CATEGORICAL,
+    EXPONENTIAL,
     GAUSSIANS,
     MULTINOMIAL,
+    NEGATIVE_BINOMIAL,
     POISSON,
     Shape,
     assert_same_model,
@@ -225,6 +227,8 @@ _KEPT_AND_FORGOTTEN = {
     CATEGORICAL: ([[0], [1], [0], [1]], [2]),
     MULTINOMIAL: ([[2.0, 0.0], [1.0, 1.0], [3.0, 0.0], [2.0, 2.0]], [0.0, 4.0]),
     POISSON: ([[0.0], [1.0], [0.0], [2.0]], [4.0]),
+    EXPONENTIAL: ([[0.5], [1.0], [0.0], [2.5]], [4.5]),
+    NEGATIVE_BINOMIAL: ([[0.0], [1.0], [0.0], [2.0]], [4.0]),
 }
 
 

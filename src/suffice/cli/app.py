@@ -69,7 +69,7 @@ def fit(
         list[str] | None,
         typer.Option(
             metavar="COLUMN=NAME",
-            help="Read a column as gaussian, bernoulli, categorical, multinomial or poisson. Repeatable.",
+            help="Read a column as gaussian, bernoulli, categorical, poisson, gamma, beta, … Repeatable.",
         ),
     ] = None,
     prior: Annotated[

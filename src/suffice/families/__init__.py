@@ -7,14 +7,35 @@ from typing import Any
 
 from suffice.families.base import Distribution, Distributions, Family
 from suffice.families.bernoulli import Bernoulli
+from suffice.families.beta import Beta
 from suffice.families.categorical import Categorical, Codes
+from suffice.families.dirichlet import Dirichlet
+from suffice.families.exponential import Exponential
+from suffice.families.gamma import Gamma
 from suffice.families.gaussian import Gaussian
+from suffice.families.geometric import Geometric
+from suffice.families.inverse_gaussian import InverseGaussian
 from suffice.families.multinomial import Multinomial
+from suffice.families.negative_binomial import NegativeBinomial
 from suffice.families.poisson import Poisson
 
 #: every family, by name; a new one is one file and one line here
 FAMILIES: dict[str, type[Family]] = {
-    family.name: family for family in (Gaussian, Bernoulli, Categorical, Multinomial, Poisson)
+    family.name: family
+    for family in (
+        Gaussian,
+        Bernoulli,
+        Categorical,
+        Multinomial,
+        Poisson,
+        Exponential,
+        Gamma,
+        InverseGaussian,
+        NegativeBinomial,
+        Geometric,
+        Beta,
+        Dirichlet,
+    )
 }
 
 
@@ -46,13 +67,20 @@ def family_from_config(name: str, config: Mapping[str, Any]) -> Family:
 __all__ = [
     "FAMILIES",
     "Bernoulli",
+    "Beta",
     "Categorical",
     "Codes",
+    "Dirichlet",
     "Distribution",
     "Distributions",
+    "Exponential",
     "Family",
+    "Gamma",
     "Gaussian",
+    "Geometric",
+    "InverseGaussian",
     "Multinomial",
+    "NegativeBinomial",
     "Poisson",
     "as_family",
     "family_from_config",

@@ -69,6 +69,16 @@ class Family(ABC):
     def from_moments(self, moments: FloatArray) -> Distributions:
         """Return the distributions with these mean parameters E φ(x), k×p."""
 
+    def log_normalizer_gradient(self, eta: ArrayLike) -> FloatArray:
+        """Return ∇A(η) = E φ(x), of the shape of `eta`: (p,) or k×p."""
+        at = np.asarray(eta, dtype=np.float64)
+        return self.from_natural(np.atleast_2d(at)).moment_parameters().reshape(at.shape)
+
+    def log_normalizer_hessian(self, eta: ArrayLike) -> FloatArray:
+        """Return ∇²A(η) = Cov φ(x), p×p for `eta` of shape (p,), k×p×p for k×p."""
+        at = np.asarray(eta, dtype=np.float64)
+        return self.from_natural(np.atleast_2d(at)).statistic_covariance().reshape(*at.shape, at.shape[-1])
+
     # -- learning -------------------------------------------------------------------------------------------
 
     @abstractmethod
@@ -132,6 +142,10 @@ class Family(ABC):
         """Return rows that `Distributions.sample` drew as the user's own values."""
         return rows
 
+    def comparable(self, other: Family) -> bool:
+        """Whether natural parameters of both mean the same."""
+        return self == other
+
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.__dict__ == other.__dict__
 
@@ -173,6 +187,42 @@ class Distributions(ABC):
     @abstractmethod
     def mean(self) -> FloatArray:
         """Return E x, k×d."""
+
+    # -- what follows from the log-normaliser -----------------------------------------------------------------
+
+    @abstractmethod
+    def variances(self) -> FloatArray:
+        """Return Var x of each column, k×d."""
+
+    def covariances(self) -> FloatArray:
+        """Return Cov x, k×d×d; here columns are independent given the class."""
+        variances = self.variances()
+        return np.eye(variances.shape[1]) * variances[:, None, :]
+
+    @abstractmethod
+    def statistic_covariance(self) -> FloatArray:
+        """Return Cov φ(x), k×p×p."""
+
+    def expected_log_base(self) -> FloatArray:
+        """Return E log h(x), (k,)."""
+        return np.zeros(self.n_classes)
+
+    def entropies(self) -> FloatArray:
+        """Return −E log p(x) = A(η) − ⟨η, ∇A(η)⟩ − E log h(x), (k,)."""
+        eta = self.natural_parameters()
+        return self.family.log_normalizer(eta) - inner(eta, self.moment_parameters()) - self.expected_log_base()
+
+    def divergence(self, c: int, other: Any, against: int) -> float:
+        """Return KL(p ‖ q) = ⟨η_p − η_q, ∇A(η_p)⟩ − A(η_p) + A(η_q), p class `c` and q class `against` of `other`."""
+        mine, theirs = self.natural_parameters()[[c]], other.natural_parameters()[[against]]
+        with np.errstate(invalid="ignore"):  # −∞ less −∞ is of no account where the moment is 0
+            along = inner(mine - theirs, self.moment_parameters()[[c]])
+        between = along - self.family.log_normalizer(mine) + self.family.log_normalizer(theirs)
+        return max(float(between[0]), 0.0)
+
+    def shown(self) -> dict[str, Any]:
+        """Return the parameters to show, each with one row a class."""
+        return self.parameters()
 
     @abstractmethod
     def score(self, x: Array, common: bool = True) -> Array:
@@ -267,6 +317,8 @@ class Distribution:
     array([2.])
     >>> calls.log_prob(np.array([2.0])).round(4)
     array([-1.3069])
+    >>> calls, calls.variance(), round(calls.entropy(), 4)
+    (<Poisson with rate 2>, array([2.]), 1.7049)
     """
 
     def __init__(self, together: Distributions, c: int) -> None:
@@ -291,6 +343,44 @@ class Distribution:
         """Return E x, (d,)."""
         return np.asarray(self._together.mean()[self._c])
 
+    @property
+    def n_parameters(self) -> int:
+        """How many numbers are free in it, taken by itself."""
+        alone = self._together.n_classes == 1
+        return (self._together if alone else self.family.from_natural(self.natural_parameters()[None])).n_parameters
+
+    def variance(self) -> FloatArray:
+        """Return Var x of each column, (d,)."""
+        return np.asarray(self._together.variances()[self._c])
+
+    def covariance(self) -> FloatArray:
+        """Return Cov x, d×d."""
+        return np.asarray(self._together.covariances()[self._c])
+
+    def entropy(self) -> float:
+        """Return −E log p(x), in nats; for a Multinomial that of one draw."""
+        return float(self._together.entropies()[self._c])
+
+    def kl_divergence(self, other: Distribution) -> float:
+        """Return KL(p ‖ q) = E_p log p(x)/q(x), in nats, to another distribution of the same family.
+
+        Examples
+        --------
+        >>> from suffice import Poisson
+        >>> round(Poisson().fit([2.0]).kl_divergence(Poisson().fit([3.0])), 4)   # 2 log 2/3 + 1
+        0.1891
+        """
+        if not isinstance(other, Distribution):
+            raise TypeError(f"the divergence is to another distribution, but other is {type(other).__name__}")
+        mine, theirs = self._together, other._together
+        widths = {part.natural_parameters().shape[1] for part in (mine, theirs)}
+        if not mine.family.comparable(theirs.family) or len(widths) > 1:
+            raise ValueError(
+                f"the divergence has a closed form between distributions of one family over the same columns, but "
+                f"these are {self!r} and {other!r}; average log_prob over a sample to compare others"
+            )
+        return mine.divergence(self._c, theirs, other._c)
+
     def natural_parameters(self) -> FloatArray:
         """Return η, (p,)."""
         return np.asarray(self._together.natural_parameters()[self._c])
@@ -308,7 +398,17 @@ class Distribution:
         raise AttributeError(f"{type(self).__name__} of {self.family!r} has no attribute {name!r}")
 
     def __repr__(self) -> str:
-        return f"<{self.family!r} with mean {np.array2string(self.mean(), precision=4, threshold=8)}>"
+        shown = ", ".join(f"{name} {_shown(values[self._c])}" for name, values in self._together.shown().items())
+        family = repr(self.family) if self.family.config() else type(self.family).__name__
+        return f"<{family} with {shown}>"
+
+
+def _shown(values: Any) -> str:
+    """Return parameters in few characters."""
+    row = np.asarray(values)
+    if row.size == 1:
+        return f"{row.item():.4g}"
+    return " ".join(np.array2string(row, precision=4, threshold=8).split())
 
 
 # -- what the families share ------------------------------------------------------------------------------------
@@ -461,6 +561,12 @@ def product(x: Array, factor: Factor, constant: FloatArray | None = None) -> Arr
             return scores
     scores = x @ as_like(factor.parameters, x).T
     return scores if constant is None else scores + as_like(constant, scores)
+
+
+def inner(eta: FloatArray, moments: FloatArray) -> FloatArray:
+    """Return ⟨η, E φ⟩, (k,), with 0 · (−∞) = 0."""
+    with np.errstate(invalid="ignore"):
+        return np.where(moments == 0.0, 0.0, eta * moments).sum(-1)
 
 
 def log_of(p: FloatArray) -> FloatArray:

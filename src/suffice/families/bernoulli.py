@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit, logit
+from scipy.special import entr, expit, logit, rel_entr
 
 from suffice import compiled
 from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, namespace, to_float64
@@ -140,6 +140,23 @@ class BernoulliDistributions(Distributions):
     def mean(self) -> FloatArray:
         """Return p, k×d."""
         return self.probability
+
+    def variances(self) -> FloatArray:
+        """Return p(1 − p), k×d."""
+        return self.probability * (1.0 - self.probability)
+
+    def statistic_covariance(self) -> FloatArray:
+        """Return the variances on a diagonal, k×d×d."""
+        return self.covariances()
+
+    def entropies(self) -> FloatArray:
+        """Return −Σ (p log p + (1 − p) log(1 − p)), where p may be 0 or 1."""
+        return np.asarray((entr(self.probability) + entr(1.0 - self.probability)).sum(1))
+
+    def divergence(self, c: int, other: BernoulliDistributions, against: int) -> float:
+        """Return Σ (p log p/q + (1 − p) log (1 − p)/(1 − q)), where p may be 0 or 1."""
+        p, q = self.probability[c], other.probability[against]
+        return float((rel_entr(p, q) + rel_entr(1.0 - p, 1.0 - q)).sum())
 
     @property
     def n_parameters(self) -> int:

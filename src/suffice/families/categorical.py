@@ -176,6 +176,14 @@ class Categorical(Family):
         pseudo = resolve_prior(prior, PseudoCount, PseudoCount(1.0))
         return 0.0 if pseudo is None else pseudo.amount * float(log_of(distributions.probability).sum())
 
+    def comparable(self, other: Family) -> bool:
+        """Whether both number the same values alike."""
+        mine, theirs = (getattr(family, "_values", None) for family in (self, other))
+        return self == other and mine == theirs and self._list_of_sizes() == other._list_of_sizes()  # type: ignore[attr-defined]
+
+    def _list_of_sizes(self) -> list[int] | None:
+        return None if self._sizes is None else [int(size) for size in self._sizes]
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Categorical) and self.unseen == other.unseen
 
@@ -242,6 +250,24 @@ class CategoricalDistributions(Distributions):
     def mean(self) -> FloatArray:
         """Return the indicators' mean, which is p."""
         return self.probability
+
+    def variances(self) -> FloatArray:
+        """Return the indicators' variances, p(1 − p), k×p."""
+        return self.probability * (1.0 - self.probability)
+
+    def covariances(self) -> FloatArray:
+        """Return the indicators' covariances, diag p − p pᵀ for the values of a column, k×p×p."""
+        p, number = self.probability, np.repeat(np.arange(len(self.sizes)), self.sizes)
+        together = (number[:, None] == number[None, :]) * p[:, :, None] * p[:, None, :]
+        return np.asarray(np.eye(p.shape[1]) * p[:, None, :] - together)
+
+    def statistic_covariance(self) -> FloatArray:
+        """Return the indicators' covariances, k×p×p."""
+        return self.covariances()
+
+    def shown(self) -> dict[str, Any]:
+        """Return the probabilities."""
+        return {"probability": self.probability}
 
     @property
     def n_parameters(self) -> int:

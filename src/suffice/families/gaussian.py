@@ -52,7 +52,7 @@ class Gaussian(Family):
     --------
     >>> from suffice import Gaussian
     >>> heights = Gaussian().fit([1.7, 1.8, 1.6, 1.7])
-    >>> heights.mean(), heights.variance.round(4)   # maximum likelihood: divided by n
+    >>> heights.mean(), heights.variance().round(4)   # maximum likelihood: divided by n
     (array([1.7]), array([0.005]))
     """
 
@@ -264,6 +264,46 @@ class GaussianDistributions(Distributions):
     def mean(self) -> FloatArray:
         """Return μ, k×d."""
         return self.means
+
+    def variances(self) -> FloatArray:
+        """Return the variance of each column, k×d."""
+        return self.variance
+
+    def covariances(self) -> FloatArray:
+        """Return the covariances, k×d×d."""
+        return self.covariance
+
+    def statistic_covariance(self) -> FloatArray:
+        """Return Cov φ, k×p×p: with z = x − μ, that of x and of z_i z_j + μ_i z_j + μ_j z_i."""
+        (k, d), mean, sigma = self.means.shape, self.means, self.covariance
+        i, j = (np.arange(d), np.arange(d)) if self.family.structure.diagonal else np.triu_indices(d)
+        # the part of x_i x_j that is linear in z, and that of z_i z_j, whose covariance is Σ_ik Σ_jl + Σ_il Σ_jk
+        linear = np.zeros((k, len(i), d))
+        pairs = np.arange(len(i))
+        linear[:, pairs, i] += mean[:, j]
+        linear[:, pairs, j] += mean[:, i]
+        squares = sigma[:, i[:, None], i] * sigma[:, j[:, None], j] + sigma[:, i[:, None], j] * sigma[:, j[:, None], i]
+        cross = sigma @ linear.transpose(0, 2, 1)
+        return np.block([[sigma, cross], [cross.transpose(0, 2, 1), squares + linear @ cross]])
+
+    def entropies(self) -> FloatArray:
+        """Return ½ log |2πeΣ|, (k,)."""
+        if self.family.structure.diagonal:
+            return 0.5 * (1.0 + _LOG_2PI + np.log(self.variance)).sum(1)
+        return 0.5 * ((1.0 + _LOG_2PI) * self.means.shape[1] + np.linalg.slogdet(self.covariance)[1])
+
+    def divergence(self, c: int, other: GaussianDistributions, against: int) -> float:
+        """Return ½ (tr Σ_q⁻¹Σ_p − d + (μ_p − μ_q)ᵀ Σ_q⁻¹ (μ_p − μ_q) + log |Σ_q| / |Σ_p|)."""
+        apart = self.means[c] - other.means[against]
+        white = np.linalg.solve(np.linalg.cholesky(other.covariance[against]), np.eye(len(apart)))
+        whitened = white @ self.covariance[c] @ white.T
+        log_ratio = np.linalg.slogdet(whitened)[1]
+        return max(0.5 * float(np.trace(whitened) - len(apart) + ((white @ apart) ** 2).sum() - log_ratio), 0.0)
+
+    def shown(self) -> dict[str, Any]:
+        """Return the means, and the variances or covariances."""
+        diagonal = self.family.structure.diagonal
+        return {"mean": self.means, **({"variance": self.variance} if diagonal else {"covariance": self.covariance})}
 
     def natural_parameters(self) -> FloatArray:
         """Return (Σ⁻¹μ, −½Σ⁻¹), with −Σ⁻¹ for the pairs i < j, k×p."""

@@ -151,6 +151,19 @@ class MultinomialDistributions(Distributions):
         """Return the mean bag, k×d."""
         return self.probability * self.mean_size[:, None]
 
+    def variances(self) -> FloatArray:
+        """Return N p (1 − p) for a bag of the mean size N, k×d."""
+        return self.mean() * (1.0 - self.probability)
+
+    def covariances(self) -> FloatArray:
+        """Return N (diag p − p pᵀ) for a bag of the mean size N, k×d×d."""
+        return self.statistic_covariance() * self.mean_size[:, None, None]
+
+    def statistic_covariance(self) -> FloatArray:
+        """Return diag p − p pᵀ, that of one draw, k×d×d."""
+        p = self.probability
+        return np.asarray(np.eye(p.shape[1]) * p[:, None, :] - p[:, :, None] * p[:, None, :])
+
     def score(self, x: Array, common: bool = True) -> Array:
         """Return x·log p, and the multinomial coefficient if asked for what all classes share."""
         x = in_double(x)

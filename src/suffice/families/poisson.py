@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import gammaln
+from scipy.special import gammaln, xlogy
 
 from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, namespace, to_float64
 from suffice.families.base import (
@@ -29,6 +29,9 @@ from suffice.families.base import (
 from suffice.priors import PriorSpec, PseudoCount, resolve_prior
 from suffice.responsibilities import Responsibilities
 from suffice.statistics import Sums
+
+#: from this rate on, four terms of the entropy's series in 1/λ are exact
+_LARGE_RATE = 1e4
 
 
 class Poisson(Family):
@@ -135,6 +138,18 @@ class PoissonDistributions(Distributions):
         """Return λ, k×d."""
         return self.rate
 
+    def variances(self) -> FloatArray:
+        """Return λ, k×d."""
+        return self.rate
+
+    def statistic_covariance(self) -> FloatArray:
+        """Return λ on a diagonal, k×d×d."""
+        return self.covariances()
+
+    def entropies(self) -> FloatArray:
+        """Return the sums of the entropies of the columns, (k,)."""
+        return poisson_entropy(self.rate).sum(1)
+
     def score(self, x: Array, common: bool = True) -> Array:
         """Return x·log λ − λ, and −log x! if asked for what all classes share."""
         x = in_double(x)
@@ -168,6 +183,21 @@ class PoissonDistributions(Distributions):
         with np.errstate(invalid="ignore"):
             terms = np.where(dense > 0, dense * (log_rate[a] - log_rate[b]), 0.0) - (self.rate[a] - self.rate[b])
         return np.where(np.isnan(dense), 0.0, terms), np.zeros(len(dense))
+
+
+def poisson_entropy(rate: FloatArray) -> FloatArray:
+    """Return −Σ p log p over all counts that matter; for large λ the series ½ log 2πeλ − 1/12λ − 1/24λ² − 19/360λ³."""
+    entropy = np.empty(rate.shape)
+    for place, mean in np.ndenumerate(rate):
+        if mean >= _LARGE_RATE:
+            series = (1.0 + (0.5 + 19.0 / (30.0 * mean)) / mean) / (12.0 * mean)
+            entropy[place] = 0.5 * np.log(2.0 * np.pi * np.e * mean) - series
+        else:
+            counts = np.arange(mean + 12.0 * np.sqrt(mean) + 40.0)
+            logs = xlogy(counts, mean) - mean - gammaln(counts + 1.0)
+            p = np.exp(logs)
+            entropy[place] = -(p[p > 0] @ logs[p > 0])
+    return entropy
 
 
 def log_factorials(x: Array) -> Array:

@@ -1,0 +1,221 @@
+"""Families whose columns are independent given the class: a new one is its formulas for one cell, and no more.
+
+φ of a cell has one or more *parts*; a family's φ(x), η and E φ have the columns of the first part, then those of the
+second. All formulas work on arrays of cells, k×d for parameters.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from suffice._arrays import Array, FloatArray, as_like, issparse, namespace
+from suffice.errors import EstimateError
+from suffice.families.base import (
+    Family,
+    dense_rows,
+    in_double,
+    invalid_cell,
+    observed_cells,
+    require_rows,
+    weighted_counts,
+)
+from suffice.priors import Prior, PriorSpec, PseudoCount, resolve_prior
+from suffice.responsibilities import Responsibilities
+from suffice.statistics import SignedSums, Sums
+
+#: the spread of the prior where no class has any: so many rows of that of all rows
+SHARE_OF_A_ROW = 1e-3
+#: the spread (or the mean) that the prior of a mixture has, as a share of that of all rows
+SHARE_OF_ALL = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class PseudoRows(Prior):
+    """A prior that is settled: so many rows more in every class, and what they hold, for each column, (d,)."""
+
+    amount: FloatArray
+    value: FloatArray
+
+
+class ColumnwiseFamily(Family):
+    """A family for columns that are independent given the class."""
+
+    #: how many numbers φ of a cell has
+    parts: ClassVar[int] = 1
+    #: whether 0 is a possible cell, so that sparse rows make sense
+    takes_zero: ClassVar[bool] = False
+    #: whether φ may be negative
+    signed: ClassVar[bool] = True
+    #: what is put into a missing cell before φ is taken of it
+    neutral: ClassVar[float] = 1.0
+
+    # -- what each family says -----------------------------------------------------------------------------------
+
+    @abstractmethod
+    def require_support(self, x: Array) -> None:
+        """Raise if some cell cannot be; NaN is let pass."""
+
+    @abstractmethod
+    def phi(self, x: Array) -> tuple[Array, ...]:
+        """Return the parts of φ of each cell, in the library of `x`."""
+
+    @abstractmethod
+    def cell_normalizer(self, *eta: FloatArray) -> FloatArray:
+        """Return A of each cell, given the parts of η."""
+
+    def cell_base(self, x: FloatArray) -> FloatArray | None:
+        """Return log h of each cell; None where it is 0."""
+        return None
+
+    @abstractmethod
+    def from_natural_parts(self, *eta: FloatArray) -> Any:
+        """Return the distributions with these parts of η, each k×d."""
+
+    @abstractmethod
+    def from_moment_parts(self, *moments: FloatArray) -> Any:
+        """Return the distributions with these parts of E φ, each k×d."""
+
+    # -- the exponential family ------------------------------------------------------------------------------------
+
+    def split(self, values: FloatArray) -> list[FloatArray]:
+        """Return the parts that lie side by side in the last axis."""
+        return list(np.split(np.asarray(values, dtype=np.float64), self.parts, axis=-1))
+
+    def sufficient_statistics(self, x: ArrayLike) -> FloatArray:
+        """Return φ(x), n×p."""
+        return np.hstack(self.phi(dense_rows(self.encode(x))))
+
+    def log_normalizer(self, eta: FloatArray) -> FloatArray:
+        """Return A(η), summed over the columns."""
+        return np.asarray(self.cell_normalizer(*self.split(eta)).sum(-1))
+
+    def log_base_measure(self, x: Array) -> Array:
+        """Return log h(x), over the cells that are there."""
+        base = self.cell_base(x.data if issparse(x) else dense_rows(x))
+        if base is None:
+            return as_like(np.zeros(x.shape[0]), x)
+        if issparse(x):  # log h(0) = 0 where 0 is a possible cell
+            logs = x.copy()
+            logs.data = base
+            return np.asarray(logs.sum(axis=1)).ravel()
+        return as_like(np.nansum(base, axis=1), x)
+
+    def from_natural(self, eta: FloatArray) -> Any:
+        """Return the distributions with these natural parameters, k×p."""
+        return self.from_natural_parts(*self.split(eta))
+
+    def from_moments(self, moments: FloatArray) -> Any:
+        """Return the distributions with these E φ(x), k×p."""
+        return self.from_moment_parts(*self.split(moments))
+
+    # -- learning ----------------------------------------------------------------------------------------------------
+
+    def prepare(self, x: Array) -> tuple[tuple[Array, ...], Array | None]:
+        """Return the parts of φ, 0 in missing cells, and which cells are there (None if all are)."""
+        x = in_double(x if self.takes_zero or not issparse(x) else x.toarray())
+        observed = observed_cells(x, what=f"{type(self).__name__} cells")
+        self.require_support(x)
+        if observed is None:
+            return self.phi(x), None
+        xp = namespace(x)
+        parts = self.phi(xp.where(observed, x, xp.full_like(x, self.neutral)))
+        return tuple(xp.where(observed, part, xp.zeros_like(part)) for part in parts), observed
+
+    def statistics(self, x: Array, responsibilities: Responsibilities) -> Sums:
+        """Return the sums of φ, and the weight of the cells that are there."""
+        parts, observed = self.prepare(x)
+        count = weighted_counts(parts[0], observed, responsibilities)
+        total = np.hstack([responsibilities.sums(part) for part in parts])
+        return self._kind(count, total)
+
+    @property
+    def _kind(self) -> type[Sums]:
+        return SignedSums if self.signed else Sums
+
+    def empty(self, n_classes: int, n_columns: int) -> Sums:
+        """Return the statistics of no rows."""
+        return self._kind.empty(n_classes, n_columns, n_columns * self.parts)
+
+    def means(self, statistics: Sums) -> list[FloatArray]:
+        """Return the mean of each part of φ in each class; of all rows where a class has no cells."""
+        count = statistics.count
+        total = self.split(statistics.total)
+        everything = count.sum(0)
+        return [
+            np.divide(part, count, out=np.broadcast_to(overall, count.shape).copy(), where=count > 0)
+            for part, overall in zip(total, self.overall(total, everything), strict=True)
+        ]
+
+    def overall(self, total: Sequence[FloatArray], everything: FloatArray) -> list[FloatArray]:
+        """Return the mean of each part of φ over all classes, (d,); without any cell, φ of `neutral`."""
+        nothing = self.phi(np.full(everything.shape, self.neutral))
+        return [
+            np.divide(part.sum(0), everything, out=np.array(empty, dtype=np.float64), where=everything > 0)
+            for part, empty in zip(total, nothing, strict=True)
+        ]
+
+    # -- one parameter: the prior is rows that hold a mean -------------------------------------------------------------
+
+    def estimate(self, statistics: Sums, prior: PriorSpec = "auto") -> Any:
+        """Return the distributions with E φ = (Σφ + α m) / (count + α); α = 0 is maximum likelihood."""
+        rows = self.belief(statistics, prior)
+        if rows is None:
+            require_rows(statistics.count)
+            return self.from_moment_parts(statistics.total / statistics.count)
+        total, count = statistics.total + rows.amount * rows.value, statistics.count + rows.amount
+        return self.from_moment_parts(total / count)
+
+    def belief(self, statistics: Sums, prior: PriorSpec) -> PseudoRows | None:
+        """Return the prior's rows; None without a prior."""
+        if isinstance(prior, PseudoRows):
+            return prior
+        pseudo = resolve_prior(prior, PseudoCount, PseudoCount(1.0))
+        return None if pseudo is None else self.pseudo_rows(statistics, pseudo.amount)
+
+    def pseudo_rows(self, statistics: Sums, amount: float) -> PseudoRows:
+        """Return rows that hold the smoothed mean of all classes."""
+        mean = (statistics.total.sum(0) + 0.5) / (statistics.count.sum(0) + 1.0)
+        return PseudoRows(np.full(mean.shape, amount), mean)
+
+    def rows_of_components(self, rows: PseudoRows, overall: Sums, k: int) -> PseudoRows:
+        """Return the prior's rows for k components of a mixture, given those for all rows as one class."""
+        return rows
+
+    def fixed_prior(self, statistics: Sums, prior: PriorSpec) -> PriorSpec:
+        """Return the prior with what it takes from the data settled."""
+        return self.belief(statistics, prior)
+
+    def prior_of_components(self, overall: Sums, prior: PriorSpec, k: int) -> PriorSpec:
+        """Return the prior of k components, given the statistics of all rows as one class."""
+        rows = self.belief(overall, prior)
+        return None if rows is None else self.rows_of_components(rows, overall, k)
+
+    def log_prior(self, distributions: Any, statistics: Sums, prior: PriorSpec) -> float:
+        """Return Σ α (η m − A(η)): α rows more of φ = m."""
+        rows = self.belief(statistics, prior)
+        if rows is None:
+            return 0.0
+        (eta,) = distributions.natural_parts()
+        return float((rows.amount * (eta * rows.value - self.cell_normalizer(eta))).sum())
+
+
+def require_finite(values: FloatArray, said: str) -> None:
+    """Raise if some parameter, k×d, is not finite; `said` tells what is the matter with {of_class} and {of_column}."""
+    bad = ~np.isfinite(values)
+    if bad.any():
+        c, column = (int(i) for i in np.argwhere(bad)[0])
+        raise EstimateError(f"{said}; use prior='auto'", c=c, column=column)
+
+
+def refuse_cells(x: Array, bad: Callable[[Any], Any], requirement: str, remedy: str) -> None:
+    """Raise if some cell of a dense or sparse chunk is bad, and say which."""
+    values = x.data if issparse(x) else x
+    if bool(namespace(values).any(bad(values))):
+        dense = x.toarray() if issparse(x) else x
+        raise invalid_cell(dense, bad(dense), requirement, remedy)

@@ -1,0 +1,134 @@
+"""Families with a location and a spread of their own: the prior speaks of the spread alone.
+
+A row of a prior that lay at the mean of all classes would widen every class that lies elsewhere: ten rows tightly
+about 1, and one of the prior at 1000, are not tight. So the rows of the prior lie at each class's own mean, and bring a
+spread.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from suffice._arrays import FloatArray
+from suffice.families.base import require_rows
+from suffice.families.columnwise import SHARE_OF_A_ROW, SHARE_OF_ALL, ColumnwiseFamily, PseudoRows, require_finite
+from suffice.priors import PriorSpec
+from suffice.statistics import Sums
+
+#: a spread below this is rounding of the sums
+_NO_SPREAD = 1e-12
+
+
+def spread_rows(
+    count: FloatArray, within: FloatArray, overall: FloatArray, unit: FloatArray, amount: float
+) -> PseudoRows:
+    """Return rows with the spread within the classes: its geometric mean, so that no class's drowns the others'.
+
+    Where no class has any, it is a thousandth of a row of that of all rows. A column that never varies has the spread
+    `unit` in every class, whatever its rows say: it says nothing.
+
+    Parameters
+    ----------
+    count, within : arrays of shape (k, d)
+        The weight of each class and the spread in it.
+    overall, unit : arrays of shape (d,)
+        The spread of all rows, and the spread to have where there is none.
+    """
+    some = within > 0
+    weight = np.where(some, count, 0.0).sum(0)
+    logs = (count * np.log(np.where(some, within, 1.0))).sum(0)
+    geometric = np.exp(np.divide(logs, weight, out=np.zeros(len(overall)), where=weight > 0))
+    base = np.where(weight > 0, geometric, SHARE_OF_A_ROW * overall / (count.sum(0) + SHARE_OF_A_ROW))
+    constant = overall <= 0
+    return PseudoRows(np.where(constant, np.inf, amount), np.where(constant, unit, base))
+
+
+def share_of_components(rows: PseudoRows, overall: FloatArray, unit: FloatArray, k: int) -> PseudoRows:
+    """Return the rows for k components: a hundredth of the spread of all rows, or of `unit`, shared in d columns."""
+    share = SHARE_OF_ALL * np.minimum(overall, unit) / k ** (2.0 / len(overall))
+    return replace(rows, value=np.where(overall > 0, share, rows.value))
+
+
+def blended(spread: FloatArray, count: FloatArray, rows: PseudoRows) -> FloatArray:
+    """Return (n s + a s₀) / (n + a), and s₀ where the prior is certain of it."""
+    certain = np.isinf(rows.amount)
+    amount = np.where(certain, 1.0, rows.amount)
+    return np.where(certain, rows.value, (count * spread + amount * rows.value) / (count + amount))
+
+
+def without_rounding(spread: FloatArray, size: FloatArray) -> FloatArray:
+    """Return a spread that is a difference of numbers of this size, 0 where nothing but rounding is left of it."""
+    return np.where(spread > _NO_SPREAD * size, spread, 0.0)
+
+
+def require_spread(spread: FloatArray) -> None:
+    """Raise if maximum likelihood has nothing to go by, for all values of a class are the same."""
+    require_finite(
+        np.where(spread > 0, 0.0, np.inf),
+        "maximum likelihood needs two different values in each class, but column {of_column} has only one in class "
+        "{of_class}",
+    )
+
+
+class SpreadFamily(ColumnwiseFamily):
+    """A columnwise family with a location, whose estimate is the mean whatever the spread is, and a spread."""
+
+    @abstractmethod
+    def location(self, *means: FloatArray) -> FloatArray:
+        """Return the mean of the cells, given the means of the parts of φ."""
+
+    @abstractmethod
+    def spread(self, *means: FloatArray) -> FloatArray:
+        """Return how much cells vary about their mean, 0 if they do not."""
+
+    @abstractmethod
+    def from_spread(self, location: FloatArray, spread: FloatArray) -> Any:
+        """Return the distributions with this mean and spread, each k×d."""
+
+    @abstractmethod
+    def unit_spread(self, location: FloatArray) -> FloatArray:
+        """Return a spread for cells that do not vary, in the units of the column."""
+
+    @abstractmethod
+    def spread_normalizer(self, distributions: Any, spread: FloatArray) -> FloatArray:
+        """Return the log-density, less constants, of one row at the mean that brings this spread, k×d."""
+
+    def from_moment_parts(self, *moments: FloatArray) -> Any:
+        """Return the distributions with these E φ."""
+        return self.from_spread(self.location(*moments), self.spread(*moments))
+
+    def estimate(self, statistics: Sums, prior: PriorSpec = "auto") -> Any:
+        """Return the mean of each class, and the spread (n s + a s₀) / (n + a); a = 0 is maximum likelihood."""
+        rows = self.belief(statistics, prior)
+        means = self.means(statistics)
+        spread = self.spread(*means)
+        if rows is None:
+            require_rows(statistics.count)
+            require_spread(spread)
+        else:
+            spread = blended(spread, statistics.count, rows)
+        return self.from_spread(self.location(*means), spread)
+
+    def pseudo_rows(self, statistics: Sums, amount: float) -> PseudoRows:
+        """Return rows with the spread within the classes."""
+        overall = self.overall(self.split(statistics.total), statistics.count.sum(0))
+        unit = self.unit_spread(self.location(*overall))
+        within = np.where(statistics.count > 0, self.spread(*self.means(statistics)), 0.0)
+        return spread_rows(statistics.count, within, self.spread(*overall), unit, amount)
+
+    def rows_of_components(self, rows: PseudoRows, overall: Sums, k: int) -> PseudoRows:
+        """Return rows with a hundredth of the spread of all rows."""
+        means = self.overall(self.split(overall.total), overall.count.sum(0))
+        return share_of_components(rows, self.spread(*means), self.unit_spread(self.location(*means)), k)
+
+    def log_prior(self, distributions: Any, statistics: Sums, prior: PriorSpec) -> float:
+        """Return the log-density of the prior's rows, which lie at the mean of each class and bring a spread."""
+        rows = self.belief(statistics, prior)
+        if rows is None:
+            return 0.0
+        amount = np.where(np.isinf(rows.amount), 0.0, rows.amount)  # what is certain is the same in every round
+        return float((amount * self.spread_normalizer(distributions, rows.value)).sum())
