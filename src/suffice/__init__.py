@@ -33,7 +33,15 @@ from suffice.families import (
 )
 from suffice.model_statistics import ModelStatistics
 from suffice.persistence import load, save
-from suffice.priors import NormalInverseWishart, Prior, PseudoCount
+from suffice.priors import (
+    BetaPrior,
+    DirichletPrior,
+    GammaPrior,
+    KnownVariance,
+    NormalInverseWishart,
+    Prior,
+    PseudoCount,
+)
 from suffice.ranking import FamilyRanking, best_family, distribution
 from suffice.sources import scan, stream
 from suffice.statistics import Statistics
@@ -41,21 +49,25 @@ from suffice.statistics import Statistics
 __all__ = [
     "Bernoulli",
     "Beta",
+    "BetaPrior",
     "Categorical",
     "Comparison",
     "Dirichlet",
+    "DirichletPrior",
     "Distribution",
     "Explanation",
     "Exponential",
     "Family",
     "FamilyRanking",
     "Gamma",
+    "GammaPrior",
     "Gaussian",
     "GaussianDiscriminant",
     "GenerativeClassifier",
     "Geometric",
     "InvalidCellError",
     "InverseGaussian",
+    "KnownVariance",
     "Mixture",
     "MixtureSearch",
     "ModelFileError",

@@ -31,7 +31,15 @@ from suffice.families import Family, family_from_config
 from suffice.joint import JointModel
 from suffice.labels import as_class_array, class_list
 from suffice.model_statistics import ModelStatistics
-from suffice.priors import NormalInverseWishart, Prior, PseudoCount
+from suffice.priors import (
+    BetaPrior,
+    DirichletPrior,
+    GammaPrior,
+    KnownVariance,
+    NormalInverseWishart,
+    Prior,
+    PseudoCount,
+)
 from suffice.schema import Block, Categories, Schema
 from suffice.statistics import CategoryCounts, JointStatistics, Moments, Statistics, Sums, statistics_from_arrays
 
@@ -44,7 +52,10 @@ Model = GenerativeClassifier | Mixture
 _MODELS: dict[str, type[Model]] = {
     model.__name__: model for model in (GenerativeClassifier, NaiveBayes, GaussianDiscriminant, Mixture)
 }
-_PRIORS: dict[str, type[Prior]] = {prior.__name__: prior for prior in (PseudoCount, NormalInverseWishart)}
+_PRIORS: dict[str, type[Prior]] = {
+    prior.__name__: prior
+    for prior in (PseudoCount, NormalInverseWishart, BetaPrior, DirichletPrior, GammaPrior, KnownVariance)
+}
 
 
 #: what a fit by EM leaves beside its parameters
@@ -79,7 +90,7 @@ def save(model: Model | ModelStatistics, path: str | os.PathLike[str]) -> None:
         header["params"] = {name: _pack(value) for name, value in _settings(model).items()}
         header["statistics"] = _pack_statistics(model.statistics_, arrays)
         header["fitted"] = {name: _pack(getattr(model, name)) for name in _FITTED if hasattr(model, name)}
-        if isinstance(model, Mixture) or model._priors is not None:
+        if isinstance(model, Mixture) or (model._priors is not None and model.estimate != "predictive"):
             _pack_parameters(model._joint, arrays)
     else:
         raise TypeError(f"only Suffice's models and statistics can be saved, not {type(model).__name__}")

@@ -67,6 +67,8 @@ class NormalInverseWishart(Prior):
     freedom : float
         The rows that estimating the mean costs: 1 gives the posterior mean with the class mean integrated out,
         0 the posterior mode, Σ = (a·V + S) / (a + n).
+    overall_count : float
+        How many rows of the overall variance the data-scaled V begins with; without effect where `scatter` is given.
     """
 
     scatter_count: float | str = "auto"
@@ -74,6 +76,7 @@ class NormalInverseWishart(Prior):
     mean_count: float = 0.0
     mean: ArrayLike | None = None
     freedom: float = 1.0
+    overall_count: float = 1e-3
 
     def __post_init__(self) -> None:
         count = self.scatter_count
@@ -86,6 +89,137 @@ class NormalInverseWishart(Prior):
             raise ValueError(f"mean_count must not be negative, but is {self.mean_count!r}")
         if not (np.isfinite(self.freedom) and self.freedom >= 0):
             raise ValueError(f"freedom must not be negative, but is {self.freedom!r}")
+        if not (np.isfinite(self.overall_count) and self.overall_count > 0):
+            raise ValueError(f"overall_count must be positive, but is {self.overall_count!r}")
+
+    @classmethod
+    def textbook(cls, mean: ArrayLike, mean_count: float, dof: float, scale: ArrayLike) -> NormalInverseWishart:
+        """Return the prior Σ ~ InverseWishart(ν, Ψ), μ | Σ ~ N(m, Σ/κ), in the parameters of textbooks.
+
+        For the diagonal structures σ² ~ InverseGamma(ν/2, Ψ/2), column by column.
+
+        Parameters
+        ----------
+        mean : array of shape (d,)
+            m.
+        mean_count : float
+            κ, more than 0.
+        dof : float
+            ν, more than d − 1 (0 for the diagonal structures).
+        scale : array of shape (d,) or (d, d)
+            Ψ.
+        """
+        return cls(float(dof), np.asarray(scale, dtype=np.float64) / dof, mean_count, mean, freedom=0.0)
+
+
+class Conjugate(Prior):
+    """A conjugate prior in the parameters of textbooks: for `Family.posterior` and ``estimate="predictive"``."""
+
+
+@dataclass(frozen=True)
+class BetaPrior(Conjugate):
+    """p ~ Beta(a, b), for Bernoulli columns; Beta(1, 1) is uniform, Beta(½, ½) is Jeffreys's.
+
+    Parameters
+    ----------
+    a, b : positive numbers, or arrays that broadcast to (k, d)
+
+    Examples
+    --------
+    >>> from suffice import Bernoulli, BetaPrior
+    >>> Bernoulli().posterior([1, 1, 0, 1], BetaPrior(1, 1)).mean().round(4)  # (3 + 1) / (4 + 2)
+    array([[0.6667]])
+    """
+
+    a: ArrayLike = 1.0
+    b: ArrayLike = 1.0
+
+    def __post_init__(self) -> None:
+        _require_positive(self, "a", "b")
+
+
+@dataclass(frozen=True)
+class DirichletPrior(Conjugate):
+    """p ~ Dirichlet(α), for Categorical columns and Multinomial bags.
+
+    Parameters
+    ----------
+    alpha : positive number, or array that broadcasts to (k, p)
+        One for each value (of all columns, side by side), or the same for all.
+
+    Examples
+    --------
+    >>> from suffice import DirichletPrior, Multinomial
+    >>> Multinomial().posterior([[2, 1, 0]], DirichletPrior([1.0, 1.0, 2.0])).mean().round(4)
+    array([[0.4286, 0.2857, 0.2857]])
+    """
+
+    alpha: ArrayLike = 1.0
+
+    def __post_init__(self) -> None:
+        _require_positive(self, "alpha")
+
+
+@dataclass(frozen=True)
+class GammaPrior(Conjugate):
+    """λ ~ Gamma(shape, rate), the density being in proportion to λ^(shape − 1) e^(−rate·λ), for rates.
+
+    Parameters
+    ----------
+    shape, rate : positive numbers, or arrays that broadcast to (k, d)
+        E λ = shape / rate.
+
+    Examples
+    --------
+    >>> from suffice import GammaPrior, Poisson
+    >>> Poisson().posterior([3, 5, 4], GammaPrior(2.0, 1.0)).mean()  # (12 + 2) / (3 + 1)
+    array([[3.5]])
+    """
+
+    shape: ArrayLike = 1.0
+    rate: ArrayLike = 1.0
+
+    def __post_init__(self) -> None:
+        _require_positive(self, "shape", "rate")
+
+
+@dataclass(frozen=True)
+class KnownVariance(Conjugate):
+    """μ ~ N(m, Σ/κ) for Gaussian columns whose variance is known.
+
+    Parameters
+    ----------
+    variance : number, array of shape (d,) or (d, d)
+        The variance of each column, or the covariance of all.
+    mean : array of shape (d,) or None
+        m; None is the mean of all rows.
+    count : float
+        κ, how many rows the prior mean is worth; 0 is a flat prior.
+
+    Examples
+    --------
+    >>> from suffice import Gaussian, KnownVariance
+    >>> posterior = Gaussian().posterior([2.0, 4.0], KnownVariance(variance=1.0, mean=0.0, count=1.0))
+    >>> posterior.mean()  # (0 + 2 + 4) / (1 + 2)
+    array([[2.]])
+    """
+
+    variance: ArrayLike
+    mean: ArrayLike | None = None
+    count: float = 0.0
+
+    def __post_init__(self) -> None:
+        if np.ndim(self.variance) < 2:
+            _require_positive(self, "variance")
+        if not (np.isfinite(self.count) and self.count >= 0):
+            raise ValueError(f"count must not be negative, but is {self.count!r}")
+
+
+def _require_positive(prior: Prior, *names: str) -> None:
+    for name in names:
+        values = np.asarray(getattr(prior, name), dtype=np.float64)
+        if not (np.isfinite(values).all() and (values > 0).all()):
+            raise ValueError(f"the {name} of a {type(prior).__name__} must be positive, but is {getattr(prior, name)}")
 
 
 P = TypeVar("P", bound=Prior)
@@ -103,7 +237,24 @@ def resolve_prior(spec: PriorSpec, kind: type[P], default: P) -> P | None:
     """Return the prior that `spec` gives to a family whose priors are of that kind; None is maximum likelihood."""
     if spec is None:
         return None
-    return next((prior for prior in _as_sequence(spec) if isinstance(prior, kind)), default)
+    given = _as_sequence(spec)
+    textbook = next((prior for prior in given if isinstance(prior, Conjugate)), None)
+    if textbook is not None:
+        raise ValueError(
+            f"{textbook!r} is for Family.posterior and for estimate='predictive'; a point estimate takes a PseudoCount "
+            f"or a NormalInverseWishart"
+        )
+    return next((prior for prior in given if isinstance(prior, kind)), default)
+
+
+def find_prior(spec: PriorSpec, kinds: tuple[type[Prior], ...], default: Prior) -> Prior:
+    """Return the prior of one of these kinds in `spec`, for a posterior, which cannot do without one."""
+    if spec is None:
+        raise ValueError(
+            "a posterior needs a prior, but prior=None says that there is none; give prior='auto', a conjugate prior "
+            "such as BetaPrior(1, 1), or take the maximum likelihood with estimate"
+        )
+    return next((prior for prior in _as_sequence(spec) if isinstance(prior, kinds)), default)
 
 
 def _as_sequence(spec: PriorSpec) -> Sequence[Prior]:

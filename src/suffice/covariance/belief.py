@@ -9,8 +9,6 @@ from suffice._arrays import FloatArray
 from suffice.priors import NormalInverseWishart
 from suffice.statistics import DiagonalMoments, Moments
 
-#: how many rows of the overall variance the data-scaled prior adds to the variance within the classes
-_OVERALL_ROWS = 1e-3
 #: the least share of its own variance by which a column is told from a combination of others
 _LEAST_RIDGE = 1e-10
 #: below this, reciprocals overflow
@@ -31,7 +29,8 @@ def prior_variance(moments: Moments, prior: NormalInverseWishart) -> FloatArray:
     within = np.diagonal(within) if within.ndim == 2 else within
     rows = np.broadcast_to(freedom(moments.count, prior), moments.center.shape).sum(0)
     overall = moments.total_variance()
-    variance = np.minimum((within + _OVERALL_ROWS * overall) / (rows + _OVERALL_ROWS), overall)
+    more = prior.overall_count
+    variance = np.minimum((within + more * overall) / (rows + more), overall)
     return np.where(constant(moments), 1.0, variance)
 
 

@@ -35,7 +35,6 @@ from suffice.estimators.subclasses import (
 from suffice.estimators.warn import warn_of_incomplete_rows, warn_of_light_rows
 from suffice.explanations import Explanation, compared_classes
 from suffice.families import Distributions, Gaussian
-from suffice.families.gaussian import GaussianDistributions
 from suffice.imputation import impute
 from suffice.joint import (
     Comparison,
@@ -50,7 +49,8 @@ from suffice.joint import (
 from suffice.labels import LabelCoder, as_objects_if_mixed, class_list, sorted_order
 from suffice.linear import boundary_point, linear_form
 from suffice.model_statistics import ModelStatistics
-from suffice.priors import PriorSpec, check_prior
+from suffice.predictive import check_estimate, predictive_model
+from suffice.priors import PriorSpec
 from suffice.schema import Schema, make_schema
 from suffice.tables import Table
 
@@ -76,7 +76,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     prior : "auto", None, a number, a Prior or a list of Priors
         "auto" adds a pseudo-count of 1 (Laplace) to discrete families and a weak, data-scaled
         normal–inverse-Wishart to Gaussians, so that no probability is zero and no covariance singular. None is
-        maximum likelihood. A number is a pseudo-count.
+        maximum likelihood. A number is a pseudo-count. With ``estimate="predictive"`` the conjugate priors of textbooks
+        are taken too: `BetaPrior`, `DirichletPrior`, `GammaPrior`, `KnownVariance`.
     class_prior : "empirical", "uniform", PseudoCount, a mapping or an array
         The probabilities of the classes: their shares in the training rows, equal, smoothed shares, or given (in
         the order of the sorted classes).
@@ -90,6 +91,13 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         probability divided by its threshold is predicted.
     cost : array of shape (k, k) or None
         ``cost[i, j]`` is the cost of predicting class j when class i is true; the least expected cost decides.
+    estimate : "map", "mle" or "predictive"
+        What stands for the parameters. "map" is one estimate under the prior: posterior means (of covariances with the
+        class mean integrated out). "mle" is maximum likelihood, as ``prior=None``. "predictive" averages over the
+        parameters, p(x | c, data) = ∫ p(x | θ) p(θ | data) dθ: t, negative binomial and Dirichlet–multinomial
+        distributions, and (n_c + 1)/(n + k) for the empirical class prior. It stays calibrated with a few rows a class,
+        and tends to "map" with many; see `suffice.posteriors`. It needs families with a conjugate prior, and of the
+        covariances "full", "tied", "diagonal", "spherical" or the two tied forms of these.
     classes : list of labels, a number, or None
         The classes that there are; a number names them 0, 1, … Needed only where no row has a label: the classes are
         then the components of a `Mixture`.
@@ -151,6 +159,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         unseen: str = "prior",
         threshold: Any = None,
         cost: Any = None,
+        estimate: str = "map",
         classes: Any = None,
         missing_label: Any = "auto",
         unlabeled_weight: float = 1.0,
@@ -169,6 +178,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         self.unseen = unseen
         self.threshold = threshold
         self.cost = cost
+        self.estimate = estimate
         self.classes = classes
         self.missing_label = missing_label
         self.unlabeled_weight = unlabeled_weight
@@ -194,7 +204,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             None, NaN and `missing_label` mark rows without a label; so does a row of NaN among probabilities.
         sample_weight : array of shape (n,), optional
         """
-        check_prior(self.prior)
+        check_estimate(self.estimate, self.prior)
         components_of_classes(self.n_components, None)
         named = named_classes(self.classes)
         coder = LabelCoder(named, declared=named is not None, missing_label=self.missing_label)
@@ -218,7 +228,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         """Keep what EM found."""
         self._adopt(learned.statistics, priors=learned.priors)
         self._never_seen = learned.never_seen
-        self._estimated = learned.outcome.model
+        if self.estimate != "predictive":  # which is a function of the expected statistics
+            self._estimated = learned.outcome.model
         self.bound_history_ = learned.outcome.bounds
         self.n_iter_ = len(learned.outcome.bounds)
         self.converged_ = learned.outcome.converged
@@ -229,7 +240,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
 
         New classes and categories may appear in any batch, unless `classes` lists at the first call all there are.
         """
-        check_prior(self.prior)
+        check_estimate(self.estimate, self.prior)
         require_single(self.n_components, "batches cannot be split into components; use fit, which reads all rows")
         if not hasattr(self, "statistics_"):
             listed = None if classes is None else as_objects_if_mixed(classes)
@@ -259,7 +270,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             return known[0]
 
         statistics = learning.gather(X, y, sample_weight, schema_of=schema_of, coder=coder, n_jobs=self.n_jobs)
-        if self.prior is not None:
+        if self._prior is not None:
             warn_of_light_rows(statistics, coder.n_rows - coder.n_missing)
         return statistics
 
@@ -281,7 +292,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         (3, 4)
         """
         model = cls(**params)
-        check_prior(model.prior)
+        check_estimate(model.estimate, model.prior)
         require_single(model.n_components, "sums of classes cannot be split into components; use fit on the rows")
         statistics.require_classes()
         wanted = {"covariance", "unseen"}.intersection(params).union(cls._fixed)
@@ -300,7 +311,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         again when it is needed.
         """
         try:
-            joint: JointModel | None = self._estimate(statistics, priors)
+            joint: JointModel | None = self._model_of(statistics, priors)
         except EstimateError:
             if not later:
                 raise
@@ -319,9 +330,15 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         self.n_iter_ = 1
         return self
 
-    def _estimate(self, statistics: ModelStatistics, priors: Sequence[PriorSpec] | None) -> JointModel:
+    def _model_of(self, statistics: ModelStatistics, priors: Sequence[PriorSpec] | None) -> JointModel:
+        """Return the model that statistics give: estimates of the parameters, or averages over them."""
         components = self._components(statistics.schema, statistics.classes, priors, statistics.class_of)
-        return components.estimate(statistics.joint)
+        if self.estimate != "predictive":
+            return components.estimate(statistics.joint)
+        # the empirical shares averaged over what they may be: as if each class had been seen once more
+        empirical = isinstance(self.class_prior, str) and self.class_prior == "empirical"
+        count = statistics.joint.class_count
+        return predictive_model(statistics, self.prior, components.log_shares(count + 1.0 if empirical else count))
 
     def _components(
         self,
@@ -333,7 +350,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         holes: bool = False,
     ) -> Components:
         """Return how statistics become a model; `priors` are those of EM, one a block, where it ran."""
-        given, labels = [self.prior] * len(schema.blocks) if priors is None else priors, class_list(classes)
+        given, labels = [self._prior] * len(schema.blocks) if priors is None else priors, class_list(classes)
 
         def log_prior(count: FloatArray) -> FloatArray:
             return log_prior_of_classes(self.class_prior, count, labels)
@@ -345,11 +362,16 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         return Components(schema, given, log_shares, names, holes, class_of)
 
     @property
+    def _prior(self) -> PriorSpec:
+        """The prior that is in use: maximum likelihood has none."""
+        return None if self.estimate == "mle" else self.prior
+
+    @property
     def _joint(self) -> JointModel:
         """What is estimated; the place where a model that was never fitted says so."""
         check_is_fitted(self, "statistics_")
         if self._estimated is None:
-            self._estimated = self._estimate(self.statistics_, self._priors)
+            self._estimated = self._model_of(self.statistics_, self._priors)
         return self._estimated
 
     @property
@@ -541,8 +563,9 @@ def _squared_distances(chunk: Chunk, model: JointModel) -> FloatArray:
     """Kernel: the squared Mahalanobis distances over all Gaussian blocks, n×k."""
     squared = np.zeros((len(chunk), len(model.log_prior)))
     for _, distributions, rows in model.parts(chunk):
-        if isinstance(distributions, GaussianDistributions):
-            squared += distributions.mahalanobis(rows)
+        distance = getattr(distributions, "mahalanobis", None)  # what numbers have, as Gaussians or averaged over them
+        if distance is not None:
+            squared += distance(rows)
     if model.class_of is None:
         return squared
     return np.minimum.reduceat(squared, np.flatnonzero(np.diff(model.class_of, prepend=-1)), axis=1)

@@ -78,7 +78,7 @@ def fit_partly_labelled(
         joint = lifted(simple.joint, schema)
         labelled = ModelStatistics(labelled.classes, schema, joint, labelled.declared)
     priors = [
-        block.family.fixed_prior(sums, model.prior)
+        block.family.fixed_prior(sums, model._prior)
         for block, sums in zip(schema.blocks, labelled.joint.blocks, strict=True)
     ]
     components = model._components(schema, labelled.classes, priors, holes=holes)
@@ -111,7 +111,7 @@ def find_classes(model: GenerativeClassifier, X: Any, sample_weight: Any, classe
         len(classes),
         model.families,
         model.covariance,
-        model.prior,
+        model._prior,
         max_iter=model.max_iter,
         tol=model.tol,
         acceleration=model.acceleration,

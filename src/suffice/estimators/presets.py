@@ -46,6 +46,7 @@ class NaiveBayes(GenerativeClassifier):
         unseen: str = "prior",
         threshold: Any = None,
         cost: Any = None,
+        estimate: str = "map",
         classes: Any = None,
         missing_label: Any = "auto",
         unlabeled_weight: float = 1.0,
@@ -63,6 +64,7 @@ class NaiveBayes(GenerativeClassifier):
         self.unseen = unseen
         self.threshold = threshold
         self.cost = cost
+        self.estimate = estimate
         self.classes = classes
         self.missing_label = missing_label
         self.unlabeled_weight = unlabeled_weight
@@ -116,6 +118,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         n_components: Any = 1,
         threshold: Any = None,
         cost: Any = None,
+        estimate: str = "map",
         classes: Any = None,
         missing_label: Any = "auto",
         unlabeled_weight: float = 1.0,
@@ -132,6 +135,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         self.n_components = n_components
         self.threshold = threshold
         self.cost = cost
+        self.estimate = estimate
         self.classes = classes
         self.missing_label = missing_label
         self.unlabeled_weight = unlabeled_weight
@@ -173,7 +177,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     def _directions(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         if not hasattr(self, "statistics_"):
             raise AttributeError("the model is not fitted yet, so it has no discriminant directions")
-        return discriminant_directions(self.statistics_, self._joint.log_prior, self.prior)
+        return discriminant_directions(self.statistics_, self._joint.log_prior, self._prior)
 
     @property
     def _n_features_out(self) -> int:

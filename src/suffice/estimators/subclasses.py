@@ -110,7 +110,7 @@ def fit_components_of_classes(
     if holes:
         sums_of_classes = lifted(engine.reduce(_learn_known, uncorrelated(schema)), schema)
     priors = [
-        block.family.prior_within_classes(sums, model.prior, float(sizes.mean()))
+        block.family.prior_within_classes(sums, model._prior, float(sizes.mean()))
         for block, sums in zip(schema.blocks, sums_of_classes.blocks, strict=True)
     ]
     units = [block.family.estimate(sums, "auto") for block, sums in zip(schema.blocks, overall.blocks, strict=True)]

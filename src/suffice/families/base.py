@@ -31,6 +31,7 @@ from suffice.priors import PriorSpec
 from suffice.responsibilities import Labels, Responsibilities
 
 if TYPE_CHECKING:
+    from suffice.posteriors import Posterior
     from suffice.statistics import Statistics
 
 #: rows of a chunk that are looked at for holes before all are
@@ -122,6 +123,19 @@ class Family(ABC):
     @abstractmethod
     def log_prior(self, distributions: Any, statistics: Any, prior: PriorSpec) -> float:
         """Return the log-density, less constants, of the prior whose mode `estimate` finds; 0 without a prior."""
+
+    def posterior(self, statistics: Any, prior: PriorSpec = "auto") -> Posterior:
+        """Return what is known of the parameters: the conjugate posterior of each class.
+
+        Parameters
+        ----------
+        statistics : Statistics, or rows of one class
+        prior : "auto", a number or a Prior
+            See `suffice.posteriors`.
+        """
+        from suffice.posteriors import posterior_of
+
+        return posterior_of(self, statistics, prior)
 
     def fit(self, x: ArrayLike, sample_weight: ArrayLike | None = None, *, prior: PriorSpec = None) -> Distribution:
         """Return the one distribution that fits the rows of `x`, by maximum likelihood unless a prior is given."""
@@ -227,6 +241,10 @@ class Distributions(ABC):
     @abstractmethod
     def score(self, x: Array, common: bool = True) -> Array:
         """Return log p(x | c), n×k; ``common=False`` may leave out what is the same for every class."""
+
+    def log_prob(self, x: ArrayLike) -> FloatArray:
+        """Return log p(x | c) of rows as a user has them, n×k."""
+        return to_float64(self.score(self.family.encode(x)))
 
     @property
     @abstractmethod

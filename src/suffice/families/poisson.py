@@ -87,7 +87,7 @@ class Poisson(Family):
         if pseudo is None:
             require_rows(count)
             return PoissonDistributions(total / count)
-        return PoissonDistributions((total + pseudo.amount * _overall(statistics)) / (count + pseudo.amount))
+        return PoissonDistributions((total + pseudo.amount * overall_rate(statistics)) / (count + pseudo.amount))
 
     def with_parameters(self, arrays: Mapping[str, Any]) -> PoissonDistributions:
         """Return the distributions that are made of these arrays."""
@@ -97,10 +97,10 @@ class Poisson(Family):
         """Return α Σ (m log λ − λ): a Gamma prior."""
         pseudo = resolve_prior(prior, PseudoCount, PseudoCount(1.0))
         rate = distributions.rate
-        return 0.0 if pseudo is None else pseudo.amount * float((_overall(statistics) * log_of(rate) - rate).sum())
+        return 0.0 if pseudo is None else pseudo.amount * float((overall_rate(statistics) * log_of(rate) - rate).sum())
 
 
-def _overall(statistics: Sums) -> FloatArray:
+def overall_rate(statistics: Sums) -> FloatArray:
     """Return the smoothed mean of each column over all classes."""
     return (statistics.total.sum(0) + 0.5) / (statistics.count.sum(0) + 1.0)
 

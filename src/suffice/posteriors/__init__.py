@@ -1,0 +1,93 @@
+"""Posteriors: what the statistics and a conjugate prior say of the parameters, and the one place where they are listed.
+
+`Family.posterior` gives one. It updates by adding, samples parameters, and has their mean, mode and credible intervals,
+the evidence, and the predictive distribution of one more row:
+
+| family | prior | posterior of | predictive |
+|---|---|---|---|
+| Bernoulli | Beta(a, b) | p ~ Beta(a + ones, b + zeros) | Bernoulli, Beta–binomial |
+| Categorical | Dirichlet(α) | p ~ Dirichlet(α + counts) | Categorical |
+| Multinomial | Dirichlet(α) | p ~ Dirichlet(α + counts) | Dirichlet–multinomial |
+| Poisson | Gamma(a, b) | λ ~ Gamma(a + Σx, b + n) | negative binomial |
+| Exponential | Gamma(a, b) | λ ~ Gamma(a + n, b + Σx) | Lomax |
+| Gaussian, full and tied | normal–inverse-Wishart | μ, Σ | multivariate t |
+| Gaussian, diagonal and spherical | normal–inverse-Gamma | μ, σ² | t |
+| Gaussian, variance known | normal | μ | Gaussian |
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from suffice.covariance.posterior_means import PosteriorMean
+from suffice.families.base import Family
+from suffice.families.gaussian import Gaussian
+from suffice.posteriors.base import Interval, Posterior, as_statistics
+from suffice.posteriors.beta import BetaBinomialDistributions, BetaPosterior
+from suffice.posteriors.dirichlet import DirichletPosterior
+from suffice.posteriors.dirichlet_multinomial import DirichletMultinomialDistributions
+from suffice.posteriors.gamma import GammaPosterior, WaitingTimePosterior
+from suffice.posteriors.lomax import LomaxDistributions
+from suffice.posteriors.negative_binomial import NegativeBinomialDistributions
+from suffice.posteriors.normal import NormalPosterior
+from suffice.posteriors.normal_inverse_gamma import MeanAndVariance, NormalInverseGammaPosterior
+from suffice.posteriors.normal_inverse_wishart import Intervals, MeanAndCovariance, NormalInverseWishartPosterior
+from suffice.posteriors.predictive import Predictive
+from suffice.posteriors.student import StudentDistributions
+from suffice.posteriors.student_columns import StudentColumns
+from suffice.priors import KnownVariance, PriorSpec, check_prior, find_prior
+
+#: the posterior of each family, by its name; a new one is one line here
+POSTERIORS: dict[str, type[Posterior]] = {
+    "bernoulli": BetaPosterior,
+    "categorical": DirichletPosterior,
+    "multinomial": DirichletPosterior,
+    "poisson": GammaPosterior,
+    "exponential": WaitingTimePosterior,
+}
+
+
+def posterior_of(family: Family, statistics: Any, prior: PriorSpec = "auto") -> Posterior:
+    """Return the posterior of the parameters of a family, given statistics (or the rows of one class) and a prior."""
+    check_prior(prior)
+    kind = _of_gaussian(family, prior) if isinstance(family, Gaussian) else POSTERIORS.get(family.name)
+    if kind is None:
+        raise ValueError(
+            f"{family!r} has no conjugate prior, so its posterior has no closed form; estimate it instead "
+            f"(estimate='map' in a classifier)"
+        )
+    return kind(family, as_statistics(family, statistics), prior)
+
+
+def _of_gaussian(family: Gaussian, prior: PriorSpec) -> type[Posterior] | None:
+    nothing_known = KnownVariance(1.0)
+    if prior is not None and find_prior(prior, (KnownVariance,), nothing_known) is not nothing_known:
+        return NormalPosterior
+    if not isinstance(family.structure, PosteriorMean):
+        return None
+    return NormalInverseGammaPosterior if family.structure.diagonal else NormalInverseWishartPosterior
+
+
+__all__ = [
+    "POSTERIORS",
+    "BetaBinomialDistributions",
+    "BetaPosterior",
+    "DirichletMultinomialDistributions",
+    "DirichletPosterior",
+    "GammaPosterior",
+    "Interval",
+    "Intervals",
+    "LomaxDistributions",
+    "MeanAndCovariance",
+    "MeanAndVariance",
+    "NegativeBinomialDistributions",
+    "NormalInverseGammaPosterior",
+    "NormalInverseWishartPosterior",
+    "NormalPosterior",
+    "Posterior",
+    "Predictive",
+    "StudentColumns",
+    "StudentDistributions",
+    "WaitingTimePosterior",
+    "posterior_of",
+]

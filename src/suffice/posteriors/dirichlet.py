@@ -1,0 +1,115 @@
+"""Dirichlet: what is known of the probabilities of Categorical columns and Multinomial bags."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import betaincinv, gammaln
+
+from suffice._arrays import FloatArray
+from suffice.families.base import Distributions
+from suffice.families.categorical import Categorical, CategoricalDistributions
+from suffice.families.multinomial import Multinomial, MultinomialDistributions
+from suffice.posteriors.base import Interval, Posterior, base_measure, tails
+from suffice.posteriors.dirichlet_multinomial import DirichletMultinomialDistributions
+from suffice.priors import DirichletPrior, PseudoCount, find_prior
+from suffice.statistics import CategoryCounts
+
+
+class DirichletPosterior(Posterior):
+    """p ~ Dirichlet(α + counts), each column of each class by itself, or one for a bag; k×p.
+
+    Examples
+    --------
+    >>> from suffice import Categorical, DirichletPrior
+    >>> dice = Categorical().posterior([0, 2, 2, 1], DirichletPrior(1.0))
+    >>> dice.mean().round(4)
+    array([[0.2857, 0.2857, 0.4286]])
+    >>> dice.predictive().log_prob([2]).round(4)
+    array([[-0.8473]])
+    """
+
+    @cached_property
+    def _before(self) -> FloatArray:
+        prior = find_prior(self.prior, (DirichletPrior, PseudoCount), PseudoCount(1.0))
+        alpha = prior.amount if isinstance(prior, PseudoCount) else prior.alpha  # type: ignore[attr-defined]
+        return np.broadcast_to(np.asarray(alpha, dtype=np.float64), self.statistics.total.shape)
+
+    @cached_property
+    def alpha(self) -> FloatArray:
+        """α + counts, k×p."""
+        return np.asarray(self._before + self.statistics.total)
+
+    def _columns(self) -> Iterator[slice]:
+        """Yield where the values of each column lie; a bag is one."""
+        if isinstance(self.statistics, CategoryCounts):
+            return self.statistics.columns()
+        return iter([slice(0, self.statistics.total.shape[1])])
+
+    def _whole(self, alpha: FloatArray) -> FloatArray:
+        """Return Σα of the column that each value belongs to, k×p."""
+        whole = np.empty_like(alpha)
+        for column in self._columns():
+            whole[:, column] = alpha[:, column].sum(1, keepdims=True)
+        return whole
+
+    def mean(self) -> FloatArray:
+        """Return α / Σα, k×p."""
+        return self.alpha / self._whole(self.alpha)
+
+    def map(self) -> Distributions:
+        """Return p = (α − 1) / Σ(α − 1), 0 where α is below 1."""
+        less = np.maximum(self.alpha - 1.0, 0.0)
+        whole = self._whole(less)
+        return self._distributions(np.where(whole > 0, less / np.where(whole > 0, whole, 1.0), self.mean()))
+
+    def _distributions(self, probability: FloatArray) -> Distributions:
+        if isinstance(self.family, Categorical):
+            sizes = np.asarray(self.statistics.sizes)
+            unseen = np.zeros((self.n_classes, len(sizes)))
+            return CategoricalDistributions(probability, sizes, unseen, self.family.of_sizes(sizes))
+        return MultinomialDistributions(probability, self._mean_size())
+
+    def _mean_size(self) -> FloatArray:
+        rows = np.maximum(self.statistics.count[:, 0], np.finfo(float).tiny)
+        return np.asarray(self.statistics.total.sum(1) / rows)
+
+    def interval(self, level: float = 0.95) -> Interval:
+        """Return equal-tailed intervals of each probability alone, k×p each: p_v ~ Beta(α_v, Σα − α_v)."""
+        rest = np.maximum(self._whole(self.alpha) - self.alpha, np.finfo(float).tiny)
+        return Interval(*(betaincinv(self.alpha, rest, tail) for tail in tails(level)))
+
+    def sample(self, n: int, random_state: int | np.random.Generator | None = None) -> FloatArray:
+        """Return draws of p, n×k×p."""
+        drawn = np.random.default_rng(random_state).standard_gamma(self.alpha, size=(n, *self.alpha.shape))
+        for column in self._columns():
+            drawn[:, :, column] /= drawn[:, :, column].sum(2, keepdims=True)
+        return drawn
+
+    def log_evidence(self, x: ArrayLike | None = None) -> FloatArray:
+        """Return Σ log Γ(Σα)/Γ(Σα + n) + Σ log Γ(α + count)/Γ(α), (k,): of the values in their order.
+
+        For bags the multinomial coefficients are added where the rows `x` are given.
+        """
+        evidence = (gammaln(self.alpha) - gammaln(self._before)).sum(1)
+        for column in self._columns():
+            if column.stop > column.start:
+                evidence += gammaln(self._before[:, column].sum(1)) - gammaln(self.alpha[:, column].sum(1))
+        return np.asarray(evidence + base_measure(self.family, x, self.n_classes))
+
+    def predictive(self) -> Distributions:
+        """Return the distribution of one more row: Categorical with the mean, or Dirichlet–multinomial."""
+        if isinstance(self.family, Multinomial):
+            return DirichletMultinomialDistributions(self.family, self.alpha, self._mean_size())
+        assert isinstance(self.family, Categorical)
+        sizes = np.asarray(self.statistics.sizes)
+        unseen = np.zeros((self.n_classes, len(sizes)))
+        for j, column in enumerate(self._columns()):
+            before = self._before[:, column]
+            # a value that was never seen is like a known one without a row, where all of these are alike
+            if self.family.unseen == "prior" and before.shape[1] and np.ptp(before) == 0.0:
+                unseen[:, j] = before[:, 0] / self.alpha[:, column].sum(1)
+        return CategoricalDistributions(self.mean(), sizes, unseen, self.family.of_sizes(sizes))

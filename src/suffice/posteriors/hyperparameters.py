@@ -1,0 +1,107 @@
+"""From moments and a prior to the four numbers of a normal–inverse-Wishart posterior.
+
+With a rows of the prior covariance V, κ rows of the prior mean m, and f what estimating the mean costs,
+
+    κ_n = κ + n,   m_n = (κ m + n x̄) / κ_n,   Λ = a V + S + κ n/κ_n (x̄ − m)(x̄ − m)ᵀ,   ν = a + n − f
+
+so that Σ⁻¹ ~ Wishart(ν, Λ⁻¹), whose mean is the inverse of Λ/ν: the covariance that `Gaussian.estimate` gives. In
+words: Jeffreys's prior |Σ|^(−(d+1)/2), and then a rows of V. Structures that share more add up what they share.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice._arrays import FloatArray
+from suffice.covariance import Covariance, prior_mean
+from suffice.covariance.belief import constant, freedom, given_scatter, neutral_where_constant, pull_to_prior_mean
+from suffice.priors import NormalInverseWishart
+from suffice.statistics import Moments
+
+
+@dataclass(frozen=True, eq=False)
+class Hyperparameters:
+    """What a normal–inverse-Wishart, or its diagonal form, is made of.
+
+    Parameters
+    ----------
+    location : array of shape (k, d)
+        m_n.
+    count : array of shape (k, 1) or (k, d)
+        κ_n.
+    scatter : array of shape (k, d, d), or (k, d) for variances, (k, 1) where columns share one
+        Λ, with 1 for k where the classes share it.
+    dof : array of shape (k,), or (k, d), (k, 1) for variances
+        ν, likewise.
+    varies : array of shape (d,)
+        False for columns of which all rows hold the same value, under a prior that is scaled to the data.
+    neutral : array of shape (d,)
+        A variance for these, the same in all classes.
+    """
+
+    location: FloatArray
+    count: FloatArray
+    scatter: FloatArray
+    dof: FloatArray
+    varies: NDArray[np.bool_]
+    neutral: FloatArray
+
+
+def hyperparameters(structure: Covariance, moments: Moments, prior: NormalInverseWishart) -> Hyperparameters:
+    """Return the posterior's; a prior that takes V from the data is that of `Gaussian.estimate`, ridge and all."""
+    moments = moments.to_layout(structure.layout)
+    d, a, kappa = moments.n_columns, structure._rows(prior, moments.n_columns), prior.mean_count
+    center, n = prior_mean(moments, prior), moments.count
+    share = np.divide(kappa, kappa + n, out=np.ones_like(n), where=kappa + n > 0)
+    location = moments.mean + share * (center - moments.mean)
+    # under a flat prior a class is never wider than one row would leave it
+    count = np.maximum(n, 1.0) if kappa == 0.0 else kappa + n
+    rows = freedom(n, prior) if kappa == 0.0 or prior.scatter is None else n - prior.freedom
+    dof = _shared(structure, rows, a, d)
+    varies, neutral = np.ones(d, dtype=bool), np.ones(d)
+    given = given_scatter(prior, d)
+    if a > 0 and given is None:
+        estimate = structure.estimate(moments, prior)
+        scatter = (estimate[:, :1] if structure.one_variance else estimate) * _like(dof, estimate)
+        if not structure.one_variance:
+            varies = ~constant(moments)
+            neutral = neutral_where_constant(np.ones_like(estimate), moments)[0]
+            neutral = neutral if neutral.ndim == 1 else np.diagonal(neutral)
+    else:
+        believed = np.zeros((d, d)) if given is None else given
+        believed = np.diagonal(believed) if structure.diagonal else believed
+        scatter = _pooled(structure, moments.scatter + pull_to_prior_mean(moments, prior), a * believed)
+    return Hyperparameters(np.asarray(location), count, scatter, dof, varies, neutral)
+
+
+def degrees_before(structure: Covariance, prior: NormalInverseWishart, k: int, d: int) -> FloatArray:
+    """Return the ν of the prior itself, in the shape of `Hyperparameters.dof`."""
+    nothing = np.full((k, d if structure.diagonal else 1), -prior.freedom)
+    return _shared(structure, nothing, structure._rows(prior, d), d)
+
+
+def _shared(structure: Covariance, rows: FloatArray, a: float, d: int) -> FloatArray:
+    """Return a + the rows of all that share a variance; columns that share one have a rows each."""
+    if structure.tied:
+        rows = rows.sum(0, keepdims=True)
+    if structure.one_variance:
+        return np.asarray(a * d + rows.sum(1, keepdims=True))
+    return np.asarray(a + (rows if structure.diagonal else rows[:, 0]))
+
+
+def _pooled(structure: Covariance, scatter: FloatArray, believed: FloatArray) -> FloatArray:
+    """Return a V + S, summed over what shares a variance."""
+    if not structure.diagonal:
+        return np.asarray(believed + (scatter[None] if scatter.ndim == 2 else scatter))
+    if structure.tied:
+        scatter = scatter.sum(0, keepdims=True)
+    if structure.one_variance:
+        return np.asarray(believed.sum() + scatter.sum(1, keepdims=True))
+    return np.asarray(believed + scatter)
+
+
+def _like(dof: FloatArray, covariance: FloatArray) -> FloatArray:
+    return dof[:, None, None] if covariance.ndim == 3 else dof

@@ -1,0 +1,109 @@
+"""Normal–inverse-Gamma: what is known of the means and variances of Gaussian columns without covariances."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import gammaln
+
+from suffice._arrays import FloatArray
+from suffice.errors import EstimateError
+from suffice.families.base import Distributions
+from suffice.families.gaussian import Gaussian, GaussianDistributions
+from suffice.posteriors.normal_inverse_wishart import GaussianPosterior, Intervals, marginal_intervals
+from suffice.posteriors.student import StudentDistributions
+from suffice.posteriors.student_columns import StudentColumns
+
+
+class MeanAndVariance(NamedTuple):
+    """Means and variances, …×k×d (one variance for all classes where they share it)."""
+
+    mean: FloatArray
+    variance: FloatArray
+
+
+class NormalInverseGammaPosterior(GaussianPosterior):
+    """σ² ~ InverseGamma(ν/2, Λ/2), μ | σ² ~ N(m_n, σ²/κ_n), for the diagonal and spherical structures.
+
+    Examples
+    --------
+    >>> from suffice import Gaussian, NormalInverseWishart
+    >>> prior = NormalInverseWishart.textbook(mean=[0.0], mean_count=1.0, dof=1.0, scale=[1.0])
+    >>> posterior = Gaussian().posterior([1.0, 2.0, 3.0], prior)
+    >>> posterior.dof, posterior.scatter, posterior.mean().variance  # Λ/(ν − 2)
+    (array([[4.]]), array([[6.]]), array([[3.]]))
+    >>> posterior.interval(0.9).mean.low.round(3), posterior.interval(0.9).mean.high.round(3)
+    (array([[0.195]]), array([[2.805]]))
+    """
+
+    def _over_columns(self, values: FloatArray) -> FloatArray:
+        """Return one number a column, also where all columns share it."""
+        return np.broadcast_to(values, (len(values), self.location.shape[1]))
+
+    def mean(self) -> MeanAndVariance:
+        """Return m_n and Λ/(ν − 2), NaN where ν is too small for a mean."""
+        left = np.where(self.dof > 2.0, self.dof - 2.0, np.nan)
+        return MeanAndVariance(self.location, self._over_columns(self.scatter / left))
+
+    def map(self) -> GaussianDistributions:
+        """Return the mode of the joint density: m_n and Λ/(ν + 2 + m), m means sharing the variance."""
+        sharing = self.location.size // self.dof.size
+        variance = self._over_columns(self.scatter / (self.dof + 2.0 + sharing))
+        return GaussianDistributions(self.family, self.location, variance)
+
+    def interval(self, level: float = 0.95) -> Intervals:
+        """Return equal-tailed intervals of each mean (a t with ν degrees of freedom) and each variance."""
+        return marginal_intervals(self.location, self.count, self.scatter, self.dof, level)
+
+    def sample(self, n: int, random_state: int | np.random.Generator | None = None) -> MeanAndVariance:
+        """Return draws of μ, n×k×d, and σ², n×k×d (n×1×d where the classes share them)."""
+        rng = np.random.default_rng(random_state)
+        drawn = self.scatter / rng.chisquare(self.dof, size=(n, *self.dof.shape))
+        variance = np.broadcast_to(drawn, (n, len(drawn[0]), self.location.shape[1]))
+        z = rng.standard_normal((n, *self.location.shape))
+        return MeanAndVariance(self.location + z * np.sqrt(variance / self.count), variance)
+
+    def log_evidence(self, x: ArrayLike | None = None) -> FloatArray:
+        """Return the log-density of all rows, (k,), or (1,) for all classes together where they share variances.
+
+        Σ −½n log π + log Γ(ν/2) − log Γ(ν₀/2) + ½ν₀ log Λ₀ − ½ν log Λ + ½ log κ/κ_n, one term a variance.
+        """
+        before, scatter = self._proper(0.0)
+        scatter = np.diagonal(scatter) if scatter.ndim == 2 else scatter
+        scatter = scatter.sum(keepdims=True) if self.family.structure.one_variance else scatter
+        gammas = gammaln(0.5 * self.dof) - gammaln(0.5 * before)
+        logs = 0.5 * (before * np.log(scatter) - self.dof * np.log(self.scatter))
+        evidence = (gammas + logs - 0.5 * np.log(np.pi) * (self.dof - before)).sum(1)
+        counts = self._log_counts()
+        return np.asarray(evidence + (counts if len(evidence) == len(counts) else counts.sum(keepdims=True)))
+
+    def predictive(self) -> Distributions:
+        """Return the distribution of one more row: a t for each column with ν degrees of freedom.
+
+        Its squared scale is Λ/ν · (1 + 1/κ_n). Columns that share a variance have one t of all of them.
+        """
+        if not (self.dof > 0).all():
+            c, column = (int(i) for i in np.argwhere(~(self.dof > 0))[0])
+            raise EstimateError(
+                "averaging over the variance of column {of_column} in class {of_class} needs rows, of the class or of "
+                "the prior, but there are none; raise scatter_count, or use prior='auto'",
+                c=c,
+                column=column,
+            )
+        k = self.n_classes
+        squared_scale = self.scatter / self.dof * (1.0 + 1.0 / self.count)
+        if self.family.structure.one_variance:
+            gaussian = GaussianDistributions(Gaussian("diagonal"), self.location, squared_scale)
+            dof = np.broadcast_to(self.dof[:, 0], k)
+            return StudentDistributions(self.family, gaussian, dof, np.ones(k))
+        varies = np.flatnonzero(self._hyper.varies)
+        if not len(varies):
+            return self._with_constants(None)
+        # a variance of 0 has no density; the Gaussian says where it is
+        GaussianDistributions(Gaussian("diagonal"), self.location[:, varies], squared_scale[:, varies])
+        dof = np.broadcast_to(self.dof, self.location.shape)[:, varies]
+        return self._with_constants(
+            StudentColumns(self.family, self.location[:, varies], squared_scale[:, varies], dof)
+        )

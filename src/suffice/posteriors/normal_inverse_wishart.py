@@ -1,0 +1,208 @@
+"""Normal–inverse-Wishart: what is known of the means and the full covariances of Gaussian columns."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import chdtri, multigammaln, stdtrit
+
+from suffice._arrays import FloatArray
+from suffice.errors import EstimateError
+from suffice.families.base import Distributions
+from suffice.families.gaussian import Gaussian, GaussianDistributions
+from suffice.posteriors.base import Interval, Posterior, tails
+from suffice.posteriors.hyperparameters import Hyperparameters, degrees_before, hyperparameters
+from suffice.posteriors.side_by_side import Part, SideBySide
+from suffice.posteriors.student import StudentDistributions
+from suffice.priors import NormalInverseWishart, find_prior
+
+#: the prior of a posterior: that of `Gaussian.estimate`, but that the variance within begins with a whole row
+AUTOMATIC = NormalInverseWishart(overall_count=1.0)
+
+
+class MeanAndCovariance(NamedTuple):
+    """Means, …×k×d, and covariances, …×k×d×d (one for all classes where they share it)."""
+
+    mean: FloatArray
+    covariance: FloatArray
+
+
+class Intervals(NamedTuple):
+    """Intervals of the means and of the variances, k×d each."""
+
+    mean: Interval
+    variance: Interval
+
+
+class GaussianPosterior(Posterior):
+    """What the posteriors of Gaussian parameters share: μ | Σ ~ N(m_n, Σ/κ_n)."""
+
+    family: Gaussian
+
+    @cached_property
+    def _belief(self) -> NormalInverseWishart:
+        prior = find_prior(self.prior, (NormalInverseWishart,), AUTOMATIC)
+        assert isinstance(prior, NormalInverseWishart)
+        return prior
+
+    @cached_property
+    def _hyper(self) -> Hyperparameters:
+        return hyperparameters(self.family.structure, self.statistics, self._belief)
+
+    @property
+    def location(self) -> FloatArray:
+        """m_n, k×d."""
+        return self._hyper.location
+
+    @property
+    def count(self) -> FloatArray:
+        """κ_n, k×1 or k×d."""
+        return self._hyper.count
+
+    @property
+    def scatter(self) -> FloatArray:
+        """Λ, the scale of the inverse Wishart (or Gamma)."""
+        return self._hyper.scatter
+
+    @property
+    def dof(self) -> FloatArray:
+        """ν."""
+        return self._hyper.dof
+
+    def _with_constants(self, part: Distributions | None) -> Distributions:
+        """Return the distribution of the columns that vary, with the others beside it."""
+        varies = self._hyper.varies
+        if varies.all() and part is not None:
+            return part
+        still = np.flatnonzero(~varies)
+        means = np.repeat(self.location.mean(0)[None, still], self.n_classes, axis=0)
+        constants = GaussianDistributions(Gaussian("tied-diagonal"), means, self._hyper.neutral[None, still])
+        parts: list[Part] = [(still, constants)]
+        if part is not None:
+            parts.append((np.flatnonzero(varies), part))  # type: ignore[arg-type]
+        return SideBySide(self.family, parts)
+
+    def _proper(self, least: float) -> tuple[FloatArray, FloatArray]:
+        """Return the ν of the prior and its scatter a·V, or say that the evidence needs a proper one."""
+        prior, (k, d) = self._belief, self.location.shape
+        before = degrees_before(self.family.structure, prior, k, d)
+        if prior.scatter is None or prior.mean_count <= 0 or not (before > least).all():
+            raise ValueError(
+                f"the evidence needs a proper prior with scatter, mean_count > 0 and scatter_count − freedom > "
+                f"{least:g}, but it is {prior!r}; give NormalInverseWishart.textbook(mean, mean_count, dof, scale)"
+            )
+        scatter = np.asarray(prior.scatter, dtype=np.float64)
+        return before, self.family.structure._rows(prior, d) * scatter
+
+    def _log_counts(self) -> FloatArray:
+        """Return ½ Σ_j log κ/κ_n, (k,)."""
+        ratio = np.log(self._belief.mean_count / self.count)
+        return 0.5 * np.broadcast_to(ratio, self.location.shape).sum(1)
+
+
+class NormalInverseWishartPosterior(GaussianPosterior):
+    """Σ ~ InverseWishart(ν, Λ), μ | Σ ~ N(m_n, Σ/κ_n), for "full" and "tied" covariances.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from suffice import Gaussian, NormalInverseWishart
+    >>> rows = np.array([[1.0, 2.0], [2.0, 1.0], [3.0, 5.0], [4.0, 4.0]])
+    >>> prior = NormalInverseWishart.textbook(mean=[0.0, 0.0], mean_count=1.0, dof=4.0, scale=np.eye(2))
+    >>> posterior = Gaussian("full").posterior(rows, prior)
+    >>> posterior.dof, posterior.location
+    (array([8.]), array([[2. , 2.4]]))
+    >>> posterior.log_evidence().round(4)
+    array([-20.5627])
+    """
+
+    def mean(self) -> MeanAndCovariance:
+        """Return m_n and Λ/(ν − d − 1), NaN where ν is too small for a mean."""
+        d = self.location.shape[1]
+        left = np.where(self.dof > d + 1, self.dof - d - 1, np.nan)
+        return MeanAndCovariance(self.location, self.scatter / left[:, None, None])
+
+    def map(self) -> GaussianDistributions:
+        """Return the mode of the joint density: m_n and Λ/(ν + d + 2), or d + 1 + k for k classes that share Σ."""
+        k, d = self.location.shape
+        covariance = self.scatter / (self.dof + d + 1 + k // len(self.dof))[:, None, None]
+        return GaussianDistributions(self.family, self.location, covariance)
+
+    def _left(self, d: int) -> FloatArray:
+        """Return ν − d + 1, the degrees of freedom of one row, or say that there are none."""
+        left = self.dof - d + 1.0
+        if (left <= 0).any():
+            raise EstimateError(
+                f"averaging over the covariance of class {{of_class}} needs more than {d - 1} rows, of the class and "
+                f"of the prior together, but there are {self.dof.min():g}; raise scatter_count, or use prior='auto'",
+                c=int(np.argmin(left)),
+            )
+        return left
+
+    def interval(self, level: float = 0.95) -> Intervals:
+        """Return equal-tailed intervals of each mean and each variance alone.
+
+        μ_j has a t distribution with ν − d + 1 degrees of freedom, and Λ_jj/σ²_j is χ² with as many.
+        """
+        left = self._left(self.location.shape[1])[:, None]
+        scatter = np.diagonal(self.scatter, axis1=1, axis2=2)
+        return marginal_intervals(self.location, self.count, scatter, left, level)
+
+    def sample(self, n: int, random_state: int | np.random.Generator | None = None) -> MeanAndCovariance:
+        """Return draws of μ, n×k×d, and Σ, n×k×d×d (n×1×d×d where the classes share it)."""
+        rng = np.random.default_rng(random_state)
+        k, d = self.location.shape
+        self._left(d)
+        # Bartlett: A Aᵀ ~ Wishart(ν, I) for A lower triangular with √χ² on its diagonal; then Σ = L (A Aᵀ)⁻¹ Lᵀ
+        bartlett = np.tril(rng.standard_normal((n, len(self.dof), d, d)), -1)
+        diagonal = np.arange(d)
+        bartlett[..., diagonal, diagonal] = np.sqrt(rng.chisquare(self.dof[:, None] - diagonal, (n, len(self.dof), d)))
+        factor = np.linalg.cholesky(self.scatter)
+        roots = factor @ np.linalg.inv(bartlett).swapaxes(-1, -2)
+        z = rng.standard_normal((n, k, d, 1)) / np.sqrt(self.count)[:, :1, None]
+        return MeanAndCovariance(self.location + (roots @ z)[..., 0], roots @ roots.swapaxes(-1, -2))
+
+    def log_evidence(self, x: ArrayLike | None = None) -> FloatArray:
+        """Return the log-density of all rows, (k,), or (1,) for all classes together where they share Σ.
+
+        −½nd log π + log Γ_d(ν/2) − log Γ_d(ν₀/2) + ½ν₀ log|Λ₀| − ½ν log|Λ| + ½d log κ/κ_n.
+        """
+        d = self.location.shape[1]
+        before, scatter = self._proper(d - 1.0)
+        scatter = np.diag(scatter) if scatter.ndim == 1 else scatter
+        gammas = np.array(
+            [multigammaln(0.5 * v, d) - multigammaln(0.5 * w, d) for v, w in zip(self.dof, before, strict=True)]
+        )
+        determinants = before * np.linalg.slogdet(scatter)[1] - self.dof * np.linalg.slogdet(self.scatter)[1]
+        counts = self._log_counts() if len(self.dof) == self.n_classes else self._log_counts().sum(keepdims=True)
+        return gammas + 0.5 * determinants + counts - 0.5 * d * np.log(np.pi) * (self.dof - before)
+
+    def predictive(self) -> Distributions:
+        """Return the distribution of one more row: a t with ν − d + 1 degrees of freedom.
+
+        Its scale matrix is Λ/(ν − d + 1) · (1 + 1/κ_n).
+        """
+        varies = np.flatnonzero(self._hyper.varies)
+        if not len(varies):
+            return self._with_constants(None)
+        left = self._left(len(varies))
+        covariance = self.scatter[:, varies[:, None], varies] / self.dof[:, None, None]
+        gaussian = GaussianDistributions(self.family, self.location[:, varies], covariance)
+        spread = self.dof / left * (1.0 + 1.0 / self.count[:, 0])
+        return self._with_constants(
+            StudentDistributions(self.family, gaussian, np.broadcast_to(left, spread.shape), spread)
+        )
+
+
+def marginal_intervals(
+    location: FloatArray, count: FloatArray, scatter: FloatArray, dof: FloatArray, level: float
+) -> Intervals:
+    """Return intervals of μ ~ t(dof, m_n, Λ/(κ_n dof)) and of σ² ~ Λ/χ²(dof), k×d each."""
+    low, high = tails(level)
+    dof, scatter = (np.broadcast_to(values, location.shape) for values in (dof, scatter))
+    half = stdtrit(dof, high) * np.sqrt(scatter / (dof * count))
+    variance = Interval(scatter / chdtri(dof, low), scatter / chdtri(dof, high))
+    return Intervals(Interval(location - half, location + half), variance)
