@@ -171,3 +171,35 @@ def test_a_failed_save_leaves_the_old_file_and_nothing_else(tmp_path):
         suffice.save({"a": 1}, file)
     assert file.read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_mixtures_without_statistics_come_back(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {"a": rng.normal(size=200), "b": rng.normal(size=200), "word": rng.choice(["x", "y", "z"], size=200)}
+    )
+    whole = suffice.Mixture(2, random_state=0).fit(table)
+    given = suffice.Mixture.from_parameters([0.4, 0.6], [[0.0, 1.0], [3.0, 4.0]], np.ones((2, 2)))
+    cells = table[["a", "b"]].to_numpy()
+    for mixture, rows in (
+        (whole.marginal(["word", "a"]), table[["word", "a"]]),
+        (whole.condition({"word": "y"}), table[["a", "b"]]),
+        (given, cells),
+    ):
+        suffice.save(mixture, tmp_path / "m")
+        loaded = suffice.load(tmp_path / "m")
+        np.testing.assert_array_equal(loaded.score_samples(rows), mixture.score_samples(rows))
+        assert hasattr(loaded, "statistics_") == hasattr(mixture, "statistics_")
+
+
+@pytest.mark.parametrize("stiffness", [None, 0.7])
+def test_soft_k_means_comes_back(tmp_path, stiffness):
+    rows = np.random.default_rng(0).normal(size=(100, 2)) + np.repeat([[0], [4]], 50, axis=0)
+    model = suffice.SoftKMeans(2, stiffness, random_state=0).fit(rows)
+    suffice.save(model, tmp_path / "m")
+    loaded = suffice.load(tmp_path / "m")
+    np.testing.assert_array_equal(loaded.predict_proba(rows), model.predict_proba(rows))
+    np.testing.assert_array_equal(loaded.cluster_centers_, model.cluster_centers_)
+    assert loaded.stiffness_ == model.stiffness_
+    assert loaded.n_parameters_ == model.n_parameters_
+    assert type(loaded) is suffice.SoftKMeans

@@ -27,6 +27,7 @@ from suffice.errors import ModelFileError
 from suffice.estimators.classifier import GenerativeClassifier
 from suffice.estimators.mixture import Mixture
 from suffice.estimators.presets import GaussianDiscriminant, NaiveBayes
+from suffice.estimators.soft_kmeans import SoftKMeans
 from suffice.families import Family, family_from_config
 from suffice.joint import JointModel
 from suffice.labels import as_class_array, class_list
@@ -50,7 +51,7 @@ _HEADER = "suffice.json"
 Model = GenerativeClassifier | Mixture
 #: what a file may hold; a name that is not listed here is refused
 _MODELS: dict[str, type[Model]] = {
-    model.__name__: model for model in (GenerativeClassifier, NaiveBayes, GaussianDiscriminant, Mixture)
+    model.__name__: model for model in (GenerativeClassifier, NaiveBayes, GaussianDiscriminant, Mixture, SoftKMeans)
 }
 _PRIORS: dict[str, type[Prior]] = {
     prior.__name__: prior
@@ -84,11 +85,14 @@ def save(model: Model | ModelStatistics, path: str | os.PathLike[str]) -> None:
         header["model"] = None
         header["statistics"] = _pack_statistics(model, arrays)
     elif type(model) in _MODELS.values():
-        if not hasattr(model, "statistics_"):
+        if not hasattr(model, "schema_"):
             raise ValueError(f"only a fitted model can be saved; call fit on this {type(model).__name__} first")
         header["model"] = type(model).__name__
         header["params"] = {name: _pack(value) for name, value in _settings(model).items()}
-        header["statistics"] = _pack_statistics(model.statistics_, arrays)
+        if hasattr(model, "statistics_"):
+            header["statistics"] = _pack_statistics(model.statistics_, arrays)
+        else:  # a mixture that was given its parameters, or is part of another one
+            header["schema"] = _pack_schema(model.schema_)
         header["fitted"] = {name: _pack(getattr(model, name)) for name in _FITTED if hasattr(model, name)}
         if isinstance(model, Mixture) or (model._priors is not None and model.estimate != "predictive"):
             _pack_parameters(model._joint, arrays)
@@ -114,17 +118,21 @@ def load(path: str | os.PathLike[str]) -> Any:
     """
     header, arrays = _read(Path(path))
     try:
-        statistics = _unpack_statistics(header["statistics"], arrays)
+        kept = "statistics" in header
+        statistics = _unpack_statistics(header["statistics"], arrays) if kept else None
         if header["model"] is None:
             return statistics
         params = {name: _unpack(value) for name, value in header["params"].items()}
         model = _MODELS[header["model"]](**params)
-        parameters = _unpack_parameters(statistics, arrays)
+        schema = _unpack_schema(header["schema"]) if statistics is None else statistics.schema
+        parameters = _unpack_parameters(schema, None if statistics is None else statistics.class_of, arrays)
         if isinstance(model, Mixture):
             assert parameters is not None
-            model.statistics_ = statistics
+            if statistics is not None:
+                model.statistics_ = statistics
             model._know(parameters)
         else:
+            assert statistics is not None
             model._adopt(statistics, later=True)
             if parameters is not None:
                 model._estimated, model._priors = parameters, ()
@@ -218,10 +226,19 @@ def _pack_statistics(statistics: ModelStatistics, arrays: dict[str, NDArray[Any]
     for number, block in enumerate(joint.blocks):
         for name, array in block.arrays().items():
             arrays[f"block{number}.{name}"] = array
+    packed = _pack_schema(schema)
+    for entry, sums in zip(packed["blocks"], joint.blocks, strict=True):
+        entry["statistics"] = sums.kind
     return {
         "classes": [_pack(label) for label in class_list(statistics.classes)],
         "classes_dtype": statistics.classes.dtype.str,
         "declared": statistics.declared,
+        **packed,
+    }
+
+
+def _pack_schema(schema: Schema) -> dict[str, Any]:
+    return {
         "names": schema.names,
         "n_columns": schema.n_columns,
         "library": schema.library,
@@ -229,25 +246,17 @@ def _pack_statistics(statistics: ModelStatistics, arrays: dict[str, NDArray[Any]
             [column, [_pack(value) for value in known.values], known.declared]
             for column, known in schema.categories.items()
         ],
-        "blocks": [
-            {"family": _pack(block.family), "columns": block.columns, "statistics": sums.kind}
-            for block, sums in zip(schema.blocks, joint.blocks, strict=True)
-        ],
+        "blocks": [{"family": _pack(block.family), "columns": block.columns} for block in schema.blocks],
     }
 
 
-def _unpack_statistics(packed: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> ModelStatistics:
-    blocks, sums = [], []
-    for number, entry in enumerate(packed["blocks"]):
-        blocks.append(Block(_unpack(entry["family"]), tuple(entry["columns"])))
-        prefix = f"block{number}."
-        own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-        sums.append(statistics_from_arrays(entry["statistics"], own))
+def _unpack_schema(packed: Mapping[str, Any]) -> Schema:
+    blocks = [Block(_unpack(entry["family"]), tuple(entry["columns"])) for entry in packed["blocks"]]
     names = packed["names"]
     read = sorted(column for block in blocks for column in block.columns)
     if read != list(range(packed["n_columns"])) or (names is not None and len(names) != len(read)):
         raise ValueError(f"the blocks read the columns {read} of {packed['n_columns']}")
-    schema = Schema(
+    return Schema(
         None if names is None else tuple(names),
         packed["n_columns"],
         tuple(blocks),
@@ -257,6 +266,14 @@ def _unpack_statistics(packed: Mapping[str, Any], arrays: Mapping[str, NDArray[A
         },
         packed["library"],
     )
+
+
+def _unpack_statistics(packed: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> ModelStatistics:
+    schema = _unpack_schema(packed)
+    sums = [
+        statistics_from_arrays(entry["statistics"], _of_block("block", number, arrays))
+        for number, entry in enumerate(packed["blocks"])
+    ]
     class_of = _unpack_class_of(arrays, len(packed["classes"]))
     k = len(packed["classes"]) if class_of is None else len(class_of)
     _require_whole(schema, sums, np.asarray(arrays["class_count"]), k)
@@ -305,20 +322,25 @@ def _pack_parameters(model: JointModel, arrays: dict[str, NDArray[Any]]) -> None
             arrays[f"parameters{number}.{name}"] = array
 
 
-def _unpack_parameters(statistics: ModelStatistics, arrays: Mapping[str, NDArray[Any]]) -> JointModel | None:
+def _unpack_parameters(
+    schema: Schema, class_of: IntArray | None, arrays: Mapping[str, NDArray[Any]]
+) -> JointModel | None:
     if "log_prior" not in arrays:
         return None
+    log_prior = np.array(arrays["log_prior"])
     distributions = []
-    for number, block in enumerate(statistics.schema.blocks):
-        prefix = f"parameters{number}."
-        own = {name.removeprefix(prefix): np.array(a) for name, a in arrays.items() if name.startswith(prefix)}
-        found = block.family.with_parameters(own)
-        if found.n_classes != len(statistics.joint.class_count):
-            raise ValueError(
-                f"there are parameters of {found.n_classes} classes, but {len(statistics.joint.class_count)} classes"
-            )
+    for number, block in enumerate(schema.blocks):
+        found = block.family.with_parameters(_of_block("parameters", number, arrays))
+        if found.n_classes != len(log_prior) or len(log_prior) != len(arrays.get("class_count", log_prior)):
+            raise ValueError(f"there are parameters of {found.n_classes} classes, but {len(log_prior)} shares")
         distributions.append(found)
-    return JointModel(statistics.schema, np.array(arrays["log_prior"]), tuple(distributions), statistics.class_of)
+    return JointModel(schema, log_prior, tuple(distributions), class_of)
+
+
+def _of_block(kind: str, number: int, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return the arrays of one block, by their own names."""
+    prefix = f"{kind}{number}."
+    return {name.removeprefix(prefix): np.array(a) for name, a in arrays.items() if name.startswith(prefix)}
 
 
 # -- values -------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from suffice.covariance.belief import prior_mean
 from suffice.covariance.constrained import EEV, EVE, EVI, EVV, VEE, VEI, VEV, VVE
+from suffice.covariance.given import GivenSphere
 from suffice.covariance.posterior_means import (
     DIAGONAL,
     FULL,
@@ -43,6 +44,7 @@ __all__ = [
     "Covariance",
     "Diagonal",
     "Full",
+    "GivenSphere",
     "Spherical",
     "Tied",
     "TiedDiagonal",
@@ -72,5 +74,7 @@ def as_structure(spec: str | Covariance) -> Covariance:
         found = STRUCTURES.get(spec) or CODES.get(spec)
         if found is not None:
             return found
+        if spec.startswith(GivenSphere.PREFIX):
+            return GivenSphere(float(spec.removeprefix(GivenSphere.PREFIX)))
     names = dict.fromkeys([*STRUCTURES, *CODES])
     raise ValueError(f"covariance must be one of {', '.join(map(repr, names))}, not {spec!r}")

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from suffice._arrays import FloatArray
 from suffice.components import Components
-from suffice.covariance import TiedSpherical
+from suffice.covariance import GivenSphere
 from suffice.estimators.mixture import Mixture
 from suffice.families import Gaussian
-from suffice.priors import NormalInverseWishart
 from suffice.schema import Schema
-from suffice.statistics import Moments
 
 
 class SoftKMeans(Mixture):
@@ -95,29 +93,6 @@ class SoftKMeans(Mixture):
     def stiffness_(self) -> float:
         """What a squared distance costs: 1 / (2σ²)."""
         return 0.5 / float(self.distributions_[0].variance[0, 0])  # type: ignore[attr-defined]
-
-
-class GivenSphere(TiedSpherical):
-    """All classes and columns share one variance, which is given."""
-
-    name: ClassVar[str] = "given-sphere"
-
-    def __init__(self, variance: float) -> None:
-        self.variance = variance
-
-    def estimate(
-        self, moments: Moments, prior: NormalInverseWishart | None, start: FloatArray | None = None
-    ) -> FloatArray:
-        """Return the variance that was given."""
-        return np.full((1, moments.n_columns), self.variance)
-
-    def n_parameters(self, k: int, d: int) -> int:
-        """Return 0: nothing is free."""
-        return 0
-
-    def log_prior(self, compact: FloatArray, prior: NormalInverseWishart | None, *_: Any) -> float:
-        """Return 0: there is nothing to believe."""
-        return 0.0
 
 
 def _equal(count: FloatArray) -> FloatArray:
