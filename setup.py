@@ -4,7 +4,7 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 FOLDER = "src/suffice/compiled"
-PARTS = ("all", "lanes", "real", "codes", "posterior", "holes", "mixture", "patterns")
+PARTS = ("all", "lanes", "real", "codes", "posterior", "holes", "mixture", "patterns", "linear")
 
 
 class BuildKernels(build_ext):

@@ -7,8 +7,10 @@ from suffice._version import __version__
 from suffice.comparison import Comparison, compare
 from suffice.errors import InvalidCellError, ModelFileError, NotKeptError
 from suffice.estimators import (
+    GLM,
     GaussianDiscriminant,
     GenerativeClassifier,
+    LogisticRegression,
     Mixture,
     MixtureSearch,
     NaiveBayes,
@@ -47,6 +49,7 @@ from suffice.sources import scan, stream
 from suffice.statistics import Statistics
 
 __all__ = [
+    "GLM",
     "Bernoulli",
     "Beta",
     "BetaPrior",
@@ -68,6 +71,7 @@ __all__ = [
     "InvalidCellError",
     "InverseGaussian",
     "KnownVariance",
+    "LogisticRegression",
     "Mixture",
     "MixtureSearch",
     "ModelFileError",

@@ -2,6 +2,7 @@
 
 A model is saved as its settings and its statistics, and estimated again on load, which takes no time and is exact:
 estimates are functions of the statistics alone. Where EM was needed they are not, and the parameters are saved too.
+Generalised linear models have parameters alone.
 """
 
 from __future__ import annotations
@@ -25,10 +26,14 @@ from suffice._version import __version__
 from suffice.covariance import Covariance
 from suffice.errors import ModelFileError
 from suffice.estimators.classifier import GenerativeClassifier
+from suffice.estimators.glm import GLM
+from suffice.estimators.logistic import LogisticRegression
 from suffice.estimators.mixture import Mixture
 from suffice.estimators.presets import GaussianDiscriminant, NaiveBayes
 from suffice.estimators.soft_kmeans import SoftKMeans
 from suffice.families import Family, family_from_config
+from suffice.glm.links import Link
+from suffice.glm.state import restore, state
 from suffice.joint import JointModel
 from suffice.labels import as_class_array, class_list
 from suffice.model_statistics import ModelStatistics
@@ -49,6 +54,7 @@ FORMAT_VERSION = 1
 _HEADER = "suffice.json"
 
 Model = GenerativeClassifier | Mixture
+Linear = GLM | LogisticRegression
 #: what a file may hold; a name that is not listed here is refused
 _MODELS: dict[str, type[Model]] = {
     model.__name__: model for model in (GenerativeClassifier, NaiveBayes, GaussianDiscriminant, Mixture, SoftKMeans)
@@ -57,13 +63,14 @@ _PRIORS: dict[str, type[Prior]] = {
     prior.__name__: prior
     for prior in (PseudoCount, NormalInverseWishart, BetaPrior, DirichletPrior, GammaPrior, KnownVariance)
 }
+_LINEAR: dict[str, type[Linear]] = {model.__name__: model for model in (GLM, LogisticRegression)}
 
 
 #: what a fit by EM leaves beside its parameters
 _FITTED = ("bound_history_", "n_iter_", "converged_", "n_rows_")
 
 
-def save(model: Model | ModelStatistics, path: str | os.PathLike[str]) -> None:
+def save(model: Model | Linear | ModelStatistics, path: str | os.PathLike[str]) -> None:
     """Write a fitted model, or its statistics, to a file that `load` reads; the file is whole or not there at all.
 
     Examples
@@ -96,6 +103,8 @@ def save(model: Model | ModelStatistics, path: str | os.PathLike[str]) -> None:
         header["fitted"] = {name: _pack(getattr(model, name)) for name in _FITTED if hasattr(model, name)}
         if isinstance(model, Mixture) or (model._priors is not None and model.estimate != "predictive"):
             _pack_parameters(model._joint, arrays)
+    elif isinstance(model, (GLM, LogisticRegression)) and type(model) in _LINEAR.values():
+        _pack_linear(model, header, arrays)
     else:
         raise TypeError(f"only Suffice's models and statistics can be saved, not {type(model).__name__}")
     _write_atomically(Path(path), header, arrays)
@@ -118,6 +127,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     """
     header, arrays = _read(Path(path))
     try:
+        if header["model"] in _LINEAR:
+            return _unpack_linear(header, arrays)
         kept = "statistics" in header
         statistics = _unpack_statistics(header["statistics"], arrays) if kept else None
         if header["model"] is None:
@@ -211,7 +222,7 @@ def _require_known_format(path: Path, header: Any) -> None:
             f"{path} has format version {header.get('version')!r}, written by {header.get('written_by')!r}, but "
             f"suffice {__version__} reads version {FORMAT_VERSION}; update suffice"
         )
-    if header.get("model") is not None and str(header["model"]) not in _MODELS:
+    if header.get("model") is not None and str(header["model"]) not in {*_MODELS, *_LINEAR}:
         raise ModelFileError(f"{path} holds a model of the unknown kind {header['model']!r}; update suffice")
 
 
@@ -341,6 +352,28 @@ def _of_block(kind: str, number: int, arrays: Mapping[str, NDArray[Any]]) -> dic
     """Return the arrays of one block, by their own names."""
     prefix = f"{kind}{number}."
     return {name.removeprefix(prefix): np.array(a) for name, a in arrays.items() if name.startswith(prefix)}
+
+
+# -- linear models, which have parameters and no statistics ----------------------------------------------------------
+
+
+def _pack_linear(model: Linear, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    if not hasattr(model, "coef_"):
+        raise ValueError(f"only a fitted model can be saved; call fit on this {type(model).__name__} first")
+    params = model.get_params(deep=False)
+    if isinstance(params.get("link"), Link):
+        params["link"] = str(params["link"])
+    values, found = state(model)
+    header["model"] = type(model).__name__
+    header["params"] = {name: _pack(value) for name, value in params.items()}
+    header["linear"] = _pack(values)
+    arrays.update({f"linear.{name}": array for name, array in found.items()})
+
+
+def _unpack_linear(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Linear:
+    model = _LINEAR[header["model"]](**{name: _unpack(value) for name, value in header["params"].items()})
+    restore(model, _unpack(header["linear"]), {name.removeprefix("linear."): array for name, array in arrays.items()})
+    return model
 
 
 # -- values -------------------------------------------------------------------------------------------------------

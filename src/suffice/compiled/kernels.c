@@ -24,6 +24,7 @@
 #define AHEAD 8 /* cells of a sparse row whose parameters are asked for in time */
 
 enum { NOT_FINITE = 1, NEGATIVE = 2, NOT_BINARY = 4, OUT_OF_RANGE = 8 };
+enum { LOGISTIC = 0, LOG_LINEAR = 1, PREDICTOR = 2, GIVEN = 3 }; /* what a pass of a linear model is for */
 
 /* Extension modules must have this; the library is loaded as a plain one, and it is never called. */
 EXPORT void *PyInit_kernels(void) { return 0; }

@@ -20,6 +20,10 @@
 #undef NAME
 
 #if defined(__GNUC__)
+#define NAME(function) JOIN(function, double, LEVEL)
+#include "kernels_linear.h"
+#undef NAME
+
 #define REAL double
 #define EXPONENTIAL(x) exponential(x, -300.0)
 #define FOLD fold

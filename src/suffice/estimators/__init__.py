@@ -1,9 +1,20 @@
 """The estimators that people use."""
 
 from suffice.estimators.classifier import GenerativeClassifier
+from suffice.estimators.glm import GLM
+from suffice.estimators.logistic import LogisticRegression
 from suffice.estimators.mixture import Mixture
 from suffice.estimators.presets import GaussianDiscriminant, NaiveBayes
 from suffice.estimators.search import MixtureSearch
 from suffice.estimators.soft_kmeans import SoftKMeans
 
-__all__ = ["GaussianDiscriminant", "GenerativeClassifier", "Mixture", "MixtureSearch", "NaiveBayes", "SoftKMeans"]
+__all__ = [
+    "GLM",
+    "GaussianDiscriminant",
+    "GenerativeClassifier",
+    "LogisticRegression",
+    "Mixture",
+    "MixtureSearch",
+    "NaiveBayes",
+    "SoftKMeans",
+]

@@ -1,0 +1,90 @@
+"""The compiled passes of generalised linear models over dense rows; None where they cannot do the job."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from suffice import compiled
+from suffice._arrays import Array, FloatArray
+
+#: what a row adds is that of a logistic or a log-linear model; or only η is wanted; or score and curvature are given
+LOGISTIC, LOG_LINEAR, _PREDICTOR, _GIVEN = range(4)
+_BLOCK_BYTES = 150_000  # rows that are centred, weighted and multiplied while they are in a core's own cache
+
+
+def newton_pass(
+    x: Array,
+    center: FloatArray,
+    theta: FloatArray,
+    y: FloatArray,
+    weight: FloatArray | None,
+    offset: FloatArray | None,
+    mode: int,
+    *,
+    hessian: bool,
+) -> tuple[float, FloatArray, FloatArray] | None:
+    """Return the loss of all rows, its gradient and Hessian in θ, for η = (1, x − c)·θ + offset.
+
+    The loss is infinite where a mean is too large for it. The Hessian is 0×0 where it is not wanted.
+    """
+    return _run(x, center, theta, (y, weight, offset), mode, None, None, hessian=hessian)
+
+
+def linear_predictor(x: Array, center: FloatArray, theta: FloatArray) -> FloatArray | None:
+    """Return η = (1, x − c)·θ of each row, (n,)."""
+    eta = np.empty(len(x))
+    found = _run(x, center, theta, (None, None, None), _PREDICTOR, eta, None, hessian=False)
+    return None if found is None else eta
+
+
+def weighted_sums(
+    x: Array, center: FloatArray, score: FloatArray, curvature: FloatArray, *, hessian: bool
+) -> tuple[FloatArray, FloatArray] | None:
+    """Return −Σ score (1, x − c) and Σ curvature (1, x − c)(1, x − c)ᵀ."""
+    theta = np.zeros(len(center) + 1)
+    found = _run(x, center, theta, (None, None, None), _GIVEN, score, curvature, hessian=hessian)
+    return None if found is None else found[1:]
+
+
+def _run(
+    x: Array,
+    center: FloatArray,
+    theta: FloatArray,
+    target: tuple[FloatArray | None, ...],
+    mode: int,
+    score: FloatArray | None,
+    curvature: FloatArray | None,
+    *,
+    hessian: bool,
+) -> Any:
+    library = compiled.library
+    found = compiled._rows(x)
+    if library is None or found is None or not library.has("linear_pass", "double"):
+        return None
+    rows, kind, stride = found
+    if kind != "double":
+        return None
+    n, d = rows.shape
+    q, width = d + 1, -(-(d + 1) // compiled._LANES) * compiled._LANES
+    size = min(max(_BLOCK_BYTES // (8 * width), 64), max(n, 1))
+    size = -(-size // compiled._LANES) * compiled._LANES
+    z, work = compiled._aligned(size, width, np.float64), compiled._aligned(1, 3 * size, np.float64)
+    padded = np.zeros(width)
+    padded[:q] = theta
+    total, gradient = np.zeros(1), np.zeros(width)
+    second = np.zeros((width, width)) if hessian else None
+    center = np.ascontiguousarray(center)
+    given = [None if part is None else np.ascontiguousarray(part, dtype=np.float64) for part in target]
+    curvature = None if curvature is None else np.ascontiguousarray(curvature)
+    failed = library(
+        "linear_pass", kind, rows, stride, n, d, center, padded, *given, mode, width, size, z, work, score, curvature,
+        total, gradient, second,
+    )  # fmt: skip
+    if second is None:
+        full = np.zeros((0, 0))
+    else:
+        full = np.triu(second[:q, :q])
+        full += np.triu(full, 1).T
+    return (np.inf if failed else float(total[0])), gradient[:q], full

@@ -1,0 +1,346 @@
+"""Generalised linear models: scikit-learn's interface to Newton's method over the engines."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from suffice._arrays import FloatArray
+from suffice.estimators.inference import Inference
+from suffice.estimators.watch import watching
+from suffice.glm.baseline import NullModel, Totals, ends, totals
+from suffice.glm.design import Design, Survey
+from suffice.glm.fitting import Found
+from suffice.glm.links import as_link
+from suffice.glm.pairs import Pair, pair
+from suffice.glm.predicting import answer, offsets
+from suffice.glm.regression import Settings, fit_pair
+from suffice.glm.responses import GaussianResponse, as_response
+from suffice.glm.rows import Data, Target, open_rows
+from suffice.glm.sums import Point, predictor, predictor_variance
+from suffice.glm.targets import as_target
+from suffice.glm.warn import INTERCEPT, warn_of_fit
+from suffice.sources import Source
+from suffice.tables import Table
+
+
+class GLM(Inference, RegressorMixin, BaseEstimator):
+    """A generalised linear model: y about its mean μ, with g(μ) = intercept + x·coef + offset.
+
+    Fitted by Newton's method on the expected Hessian (iteratively reweighted least squares): one pass over the rows a
+    round, in memory or from files. Data-frame columns of words and categories become one column of 0 and 1 for each
+    level but the first.
+
+    Parameters
+    ----------
+    family : str or Family
+        "gaussian", "bernoulli", "poisson", "gamma", "binomial", "negative-binomial", "inverse-gaussian", or one of the
+        library's families `Gaussian`, `Bernoulli`, `Poisson`.
+    link : str, Link or None
+        "identity", "logit", "probit", "cloglog", "log", "inverse", "sqrt", "inverse-squared", or a power with its
+        exponent, "power(0.25)". None is the canonical link, and the log for the negative binomial.
+    alpha : float
+        The precision of a normal prior on each coefficient but the intercept: the fit maximises
+        log-likelihood − ½ α Σ coef², with the dispersion taken as 1. It does not grow with the number of rows;
+        scikit-learn's `PoissonRegressor(alpha=a)` is α = a · Σ weights, its `Ridge(alpha=a)` is α = a.
+    fit_intercept : bool
+        Without one, the first categorical column has a column for every level.
+    shape : float
+        The known shape θ of the negative binomial, whose variance is μ + μ²/θ.
+    firth : bool
+        Maximise the likelihood times the root of the information's determinant, which takes the first-order bias off
+        and is finite where classes are separated. For logistic and log-linear models.
+    max_iter : int
+        Rounds at most.
+    tol : float
+        What the log-likelihood may be below its maximum before the last step, in units of itself.
+    verbose : bool
+        Show each round on standard error.
+    n_jobs : int or None
+        Threads; None is one a core.
+
+    Attributes
+    ----------
+    coef_ : array of shape (p,)
+    intercept_ : float
+    terms_ : list of str
+        The names of all parameters: "(intercept)" if there is one, then the columns of the design, such as "age" and
+        "smoke[yes]".
+    parameters_, std_errors_ : arrays, in the order of `terms_`
+        Standard errors are those of R: √ of the diagonal of φ (XᵀWX + α)⁻¹. NaN for columns that were left out.
+    covariance_ : array, in the order of `terms_`
+    dispersion_ : float
+        φ: 1 where the family knows it, else Pearson's χ² / (rows − parameters), as in R. Rows of weight 0 do not count.
+    deviance_, null_deviance_, log_likelihood_, aic_, bic_ : float
+        As R has them: an estimated dispersion counts as a parameter.
+    aliased_ : list of str
+        Columns that are linear combinations of those before them; their coefficients are 0.
+    n_iter_ : int
+        Rounds over all rows.
+    converged_ : bool
+    n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Notes
+    -----
+    Weights are R's prior weights: the variance of row i is φ V(μ) / weight. For families with a known dispersion a row
+    of weight 2 is that row twice; for a binomial the weight is the number of trials.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from suffice import GLM
+    >>> dose = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> model = GLM("poisson").fit(dose, [1, 2, 4, 9])
+    >>> model.coef_.round(4), model.std_errors_.round(4)
+    (array([0.7478]), array([0.687 , 0.2767]))
+    >>> model.predict([[4.0]]).round(2)
+    array([18.74])
+    """
+
+    def __init__(
+        self,
+        family: Any = "gaussian",
+        link: Any = None,
+        alpha: float = 0.0,
+        fit_intercept: bool = True,
+        *,
+        shape: float = 1.0,
+        firth: bool = False,
+        max_iter: int = 100,
+        tol: float = 1e-12,
+        verbose: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.family = family
+        self.link = link
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.shape = shape
+        self.firth = firth
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+
+    # -- learning -----------------------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        offset: Any = None,
+        exposure: Any = None,
+        start: Any = None,
+    ) -> Self:
+        """Find the coefficients.
+
+        Parameters
+        ----------
+        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
+            Every cell must be there.
+        y : array of shape (n,)
+            For the binomial: shares of successes with the trials as weights, or two columns, successes and failures.
+        sample_weight : array of shape (n,), optional
+        offset : array of shape (n,) or the name of a column, optional
+            A known part of the linear predictor. A column that is named here is not a term, and is read in prediction.
+        exposure : array of shape (n,) or the name of a column, optional
+            For log links: the mean is proportional to it; adds log(exposure) to the offset.
+        start : array of shape (1 + p,), or a model with `coef_` and `intercept_`, optional
+            Where to begin: the intercept (if there is one) and the coefficients.
+        """
+        model = self._pair()
+        survey = Survey(
+            intercept=self.fit_intercept,
+            offset=offset if isinstance(offset, str) else None,
+            exposure=exposure if isinstance(exposure, str) else None,
+        )
+        if isinstance(X, Source) and any(v is not None and not isinstance(v, str) for v in (offset, exposure)):
+            raise ValueError(
+                "for a stream or a scan, name the column that holds the offset or exposure: offset='column'"
+            )
+
+        def target(y: Any, weight: Any, table: Table, design: Design, start: int) -> Target:
+            shift = offsets(table, design, model.link, offset, exposure, start)
+            return as_target(model, y, weight, len(table), start, shift)
+
+        name = type(self).__name__
+        data = open_rows(
+            X, y, sample_weight, survey=survey, meet=None, target=target, estimator=name, n_jobs=self.n_jobs
+        )
+        met = data.targets.reduce(totals, None)
+        if met.weight == 0:
+            raise ValueError("at least one row must have a positive weight, but all weights are zero")
+        with watching(self.verbose, self.max_iter, self.tol) as watch:
+            found, null = fit_pair(
+                model,
+                data,
+                met,
+                Settings(self.fit_intercept, self.alpha, self.firth, self.max_iter, self.tol),
+                start,
+                watch,
+            )
+        self._adopt(model, data, met, found, null)
+        warn_of_fit(np.array(self.terms_, dtype=object), found, stacklevel=3)
+        return self
+
+    def _adopt(self, model: Pair, data: Data, met: Totals, found: Found, null: float) -> None:
+        """Keep what was found, and what follows from it."""
+        response, design = model.response, data.design
+        self.design_ = design
+        self.n_features_in_ = design.schema.n_columns
+        if design.schema.names is not None:
+            self.feature_names_in_ = np.array(design.schema.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self.terms_ = ([INTERCEPT] if self.fit_intercept else []) + design.names
+        theta = found.theta if self.fit_intercept else np.append(0.0, found.theta)
+        self._center = data.center if self.fit_intercept else np.zeros(len(theta) - 1)
+        self._theta = theta
+        self.coef_ = theta[1:].copy()
+        self.intercept_ = float(theta[0] - self._center @ self.coef_) if self.fit_intercept else 0.0
+        self.parameters_ = np.append(self.intercept_, self.coef_) if self.fit_intercept else self.coef_.copy()
+        self.n_iter_ = found.n_iter
+        self.converged_ = found.converged
+        rank = int(found.kept.sum())
+        self.n_rows_ = met.n_rows
+        self.df_null_ = met.n_rows - int(self.fit_intercept)
+        self.df_residual_ = met.n_rows - rank
+        self.deviance_ = max(2.0 * found.half_deviance, 0.0)
+        dispersion = 1.0
+        if not response.dispersion_known:
+            dispersion = found.pearson / self.df_residual_ if self.df_residual_ > 0 else np.nan
+        self.dispersion_ = dispersion
+        self._factor = self._spread(found, dispersion)
+        free = 0 if response.dispersion_known else 1
+        rows = met.n_rows if isinstance(response, GaussianResponse) else met.weight
+        # a fit of every row leaves rounding alone, and a density without bound
+        perfect = self.deviance_ <= 1e-24 * (met.square if isinstance(response, GaussianResponse) else met.weight)
+        likely = 1.0 if response.dispersion_known or perfect else self.deviance_ / rows
+        last = data.targets.reduce(ends, NullModel(model, null, likely))
+        self.null_deviance_ = last.null_deviance
+        self.log_likelihood_ = last.saturated - self.deviance_ / (2.0 * likely)
+        if perfect and not response.dispersion_known:
+            self.log_likelihood_ = np.inf
+        self.aic_ = 2.0 * (rank + free) - 2.0 * self.log_likelihood_
+        self.bic_ = np.log(met.n_rows) * (rank + free) - 2.0 * self.log_likelihood_
+        self.aliased_ = np.array(self.terms_, dtype=object)[~found.kept].tolist()
+
+    def _spread(self, found: Found, dispersion: float) -> FloatArray | None:
+        """Return F with F Fᵀ the covariance of the centred intercept and the coefficients, (1 + p)×(1 + p)."""
+        if found.solver is None or found.hessian is None:
+            return None
+        spread = found.solver.root_of_inverse(found.hessian)
+        if not self.fit_intercept:
+            spread = np.pad(spread, ((1, 0), (1, 0)))
+        return np.sqrt(dispersion) * spread
+
+    def _pair(self) -> Pair:
+        return pair(as_response(self.family, self.shape), None if self.link is None else as_link(self.link))
+
+    # -- prediction ---------------------------------------------------------------------------------------------
+
+    def _answer(self, X: Any, kernel: Any, offset: Any, exposure: Any, factor: FloatArray | None = None) -> FloatArray:
+        check_is_fitted(self, "coef_")
+        model = self._pair()
+        at = Point(model, self._center, self._theta, factor=factor)
+        return answer(
+            X, self.design_, kernel, at, estimator=type(self).__name__, n_jobs=self.n_jobs,
+            offset_of=lambda table, start: offsets(table, self.design_, model.link, offset, exposure, start),
+        )  # fmt: skip
+
+    def linear_predictor(self, X: Any, *, offset: Any = None, exposure: Any = None) -> FloatArray:
+        """Return η = intercept + x·coef + offset of each row, (n,)."""
+        return self._answer(X, predictor, offset, exposure)
+
+    def predict(self, X: Any, *, offset: Any = None, exposure: Any = None) -> FloatArray:
+        """Return the mean of y for each row, (n,)."""
+        return self._pair().link.inverse(self.linear_predictor(X, offset=offset, exposure=exposure))
+
+    def predict_interval(
+        self, X: Any, level: float = 0.95, *, of: str = "mean", offset: Any = None, exposure: Any = None
+    ) -> FloatArray:
+        """Return an interval for each row, n×2.
+
+        Parameters
+        ----------
+        of : "mean" or "observation"
+            Where the mean of y is, by the standard error of η; or where a new y is (of weight 1), by the quantiles of
+            its distribution about the predicted mean. The latter includes the error of the mean for the Gaussian with
+            the identity link alone.
+        """
+        check_is_fitted(self, "coef_")
+        if of not in ("mean", "observation"):
+            raise ValueError(f"`of` must be 'mean' or 'observation', not {of!r}")
+        model, quantile = self._pair(), self._quantile(level)
+        if self._factor is None:
+            raise ValueError("there are too many columns for standard errors, so that there are no intervals")
+        eta = self.linear_predictor(X, offset=offset, exposure=exposure)
+        if of == "observation" and not isinstance(model.response, GaussianResponse):
+            mean, tail = model.link.inverse(eta), 0.5 - 0.5 * level
+            shares = (tail, 1.0 - tail)
+            return np.column_stack([model.response.quantile(share, mean, self.dispersion_) for share in shares])
+        variance = self._answer(X, predictor_variance, offset, exposure, self._factor)
+        margin = quantile * np.sqrt(variance + (self.dispersion_ if of == "observation" else 0.0))
+        bounds = np.column_stack([model.link.inverse(eta - margin), model.link.inverse(eta + margin)])
+        return np.sort(bounds, axis=1)
+
+    def residuals(
+        self,
+        X: Any,
+        y: Any,
+        kind: str = "deviance",
+        *,
+        sample_weight: Any = None,
+        offset: Any = None,
+        exposure: Any = None,
+    ) -> FloatArray:
+        """Return the residual of each row, (n,).
+
+        Parameters
+        ----------
+        kind : "deviance", "pearson", "response" or "working"
+            sign(y − μ) √(weight d(y, μ)), (y − μ) √(weight / V(μ)), y − μ, or (y − μ) dη/dμ.
+        """
+        model = self._pair()
+        eta = self.linear_predictor(X, offset=offset, exposure=exposure)
+        target = as_target(model, y, sample_weight, len(eta), 0, None)
+        mu = model.link.inverse(eta)
+        raw = target.y - mu
+        if kind == "response":
+            return raw
+        if kind == "working":
+            return raw / model.link.derivative(eta)
+        if kind == "pearson":
+            return raw * np.sqrt(target.weights / model.response.variance(mu))
+        if kind == "deviance":
+            deviance = np.maximum(model.response.unit_deviance(target.y, mu), 0.0)
+            return np.sign(raw) * np.sqrt(target.weights * deviance)
+        raise ValueError(f"residuals are 'deviance', 'pearson', 'response' or 'working', not {kind!r}")
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None, exposure: Any = None) -> float:
+        """Return the share of the deviance that is explained, 1 − deviance / null deviance; R² for the Gaussian.
+
+        The null deviance is that of the best model with an intercept alone, on these rows.
+        """
+        model = self._pair()
+        eta = self.linear_predictor(X, offset=offset, exposure=exposure)
+        target = as_target(model, y, sample_weight, len(eta), 0, None)
+        weight = target.weights
+        deviance = float(weight @ model.response.unit_deviance(target.y, model.link.inverse(eta)))
+        mean = np.full(len(eta), float(weight @ target.y) / float(weight.sum()))
+        null = float(weight @ model.response.unit_deviance(target.y, mean))
+        return 1.0 - deviance / null if null > 0.0 else float(deviance <= 0.0)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        response = as_response(self.family, self.shape)
+        tags.target_tags.positive_only = not isinstance(response, GaussianResponse)
+        return tags

@@ -1,0 +1,252 @@
+"""Logistic regression, of two classes or several: scikit-learn's interface to Newton's method over the engines."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from suffice._arrays import FloatArray
+from suffice.estimators.watch import watching
+from suffice.glm.baseline import totals
+from suffice.glm.design import Design, Survey
+from suffice.glm.fitting import Found
+from suffice.glm.pairs import Pair, pair
+from suffice.glm.predicting import answer
+from suffice.glm.regression import Settings, fit_pair
+from suffice.glm.responses import BernoulliResponse
+from suffice.glm.rows import Data, Target, open_rows
+from suffice.glm.softmax import SoftmaxPoint, class_weights, fit_softmax, softmax_predictor, symmetric
+from suffice.glm.sums import Point, predictor
+from suffice.glm.warn import INTERCEPT, warn_of_fit
+from suffice.labels import LabelCoder, as_class_array, check_weight, class_list, sorted_order
+from suffice.responsibilities import Labels
+from suffice.tables import Table
+
+
+class LogisticRegression(ClassifierMixin, BaseEstimator):
+    """Classify by log p(c | x) = intercept_c + x·coef_c + constant, fitted by Newton's method.
+
+    Data-frame columns of words and categories become one column of 0 and 1 for each level but the first. Every cell
+    must be there; for rows with holes there are the generative classifiers. With more than 1,500 parameters, L-BFGS
+    takes the place of Newton's method.
+
+    Parameters
+    ----------
+    alpha : float
+        The precision of a normal prior on each coefficient but the intercepts: the fit maximises
+        log-likelihood − ½ α Σ coef². It is 1/C of scikit-learn. 0 is maximum likelihood, which for separated classes
+        is kept finite by a tiny ridge, with a warning that names the columns.
+    fit_intercept : bool
+    firth : bool
+        Firth's correction, for two classes.
+    max_iter, tol, verbose, n_jobs : as in `GLM`
+
+    Attributes
+    ----------
+    classes_ : array of shape (k,)
+    coef_ : array of shape (1, p) for two classes, (k, p) for more
+        For more than two classes they sum to 0 over the classes.
+    intercept_ : array of shape (1,) or (k,)
+    terms_ : list of str
+        The names of the columns of the design, such as "age" and "smoke[yes]".
+    log_likelihood_ : float
+    n_iter_ : int
+        Rounds over all rows.
+    converged_ : bool
+    n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from suffice import LogisticRegression
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])
+    >>> model = LogisticRegression().fit(X, ["no", "no", "yes", "no", "yes", "yes"])
+    >>> model.predict([[0.5], [4.5]]).tolist()
+    ['no', 'yes']
+    >>> model.coef_.round(3), model.intercept_.round(3)
+    (array([[1.214]]), array([-3.035]))
+    """
+
+    def __init__(
+        self,
+        alpha: float = 0.0,
+        fit_intercept: bool = True,
+        *,
+        firth: bool = False,
+        max_iter: int = 100,
+        tol: float = 1e-12,
+        verbose: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.firth = firth
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+
+    # -- learning -----------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, start: Any = None) -> Self:
+        """Find the coefficients.
+
+        Parameters
+        ----------
+        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
+        y : labels of any type, one a row
+        sample_weight : array of shape (n,), optional
+        start : array of shape (1 + p,), (k, 1 + p) for more than two classes, or a model with `coef_`, optional
+            Where to begin: intercepts, if there are any, and coefficients.
+        """
+        settings = Settings(self.fit_intercept, self.alpha, self.firth, self.max_iter, self.tol)
+        labels = _Labels()
+        data = open_rows(
+            X, y, sample_weight, survey=Survey(intercept=self.fit_intercept), meet=labels.meet, target=labels.target,
+            estimator=type(self).__name__, n_jobs=self.n_jobs,
+        )  # fmt: skip
+        classes = labels.classes()
+        k = len(classes)
+        if k < 2:
+            raise ValueError(f"a classifier needs at least two classes, but y has {k} class: {list(classes)}")
+        if k > 2 and self.firth:
+            raise ValueError(f"Firth's correction is for two classes, but y has {k}; pass alpha > 0 instead")
+        with watching(self.verbose, self.max_iter, self.tol) as watch:
+            if k == 2:
+                met = data.targets.reduce(totals, None)
+                _require_weight(met.weight)
+                found, _ = fit_pair(_LOGIT, data, met, settings, start, watch)
+            else:
+                weight = data.targets.reduce(class_weights, k).weight
+                _require_weight(float(weight.sum()))
+                several = fit_softmax(data, weight, settings, start, watch)
+                if several is None:
+                    data.design.complain(data.tables())
+                    raise ValueError("the columns are too large for sums of float64; scale them")
+                found = several
+        self._adopt(data, classes, found)
+        names = np.array(([INTERCEPT] if self.fit_intercept else []) + self.terms_, dtype=object)
+        warn_of_fit(np.tile(names, k - 1), found, stacklevel=3)
+        return self
+
+    def _adopt(self, data: Data, classes: NDArray[Any], found: Found) -> None:
+        """Keep what was found."""
+        self.classes_ = classes
+        self.design_ = data.design
+        self.terms_ = data.design.names
+        self.n_features_in_ = data.design.schema.n_columns
+        if data.design.schema.names is not None:
+            self.feature_names_in_ = np.array(data.design.schema.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        theta = found.theta.reshape(len(classes) - 1, -1)
+        self._theta = theta if self.fit_intercept else np.pad(theta, ((0, 0), (1, 0)))
+        self._center = data.center if self.fit_intercept else np.zeros(len(data.center))
+        shown = self._theta if len(classes) == 2 else symmetric(self._theta)
+        self.coef_ = shown[:, 1:].copy()
+        self.intercept_ = shown[:, 0] - self.coef_ @ self._center if self.fit_intercept else np.zeros(len(shown))
+        self.log_likelihood_ = -found.half_deviance
+        self.n_iter_ = found.n_iter
+        self.converged_ = found.converged
+
+    # -- prediction ---------------------------------------------------------------------------------------------
+
+    def _answer(self, X: Any) -> FloatArray:
+        """Return the log-odds of the second of two classes, (n,), or log p(c | x) of several, n×k."""
+        check_is_fitted(self, "coef_")
+        two = len(self.classes_) == 2
+        at: Any = Point(_LOGIT, self._center, self._theta[0]) if two else SoftmaxPoint(self._center, self._theta)
+        kernel = predictor if two else softmax_predictor
+        name = type(self).__name__
+        return answer(X, self.design_, kernel, at, offset_of=lambda *_: None, estimator=name, n_jobs=self.n_jobs)
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the log-odds of the second class, (n,); for more than two classes log p(c | x), n×k."""
+        return self._answer(X)
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Return log p(c | x), n×k."""
+        found = self._answer(X)
+        if found.ndim == 2:
+            return found
+        return np.column_stack([-np.logaddexp(0.0, found), -np.logaddexp(0.0, -found)])
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return p(c | x), n×k."""
+        found = self._answer(X)
+        return np.exp(found) if found.ndim == 2 else np.column_stack([expit(-found), expit(found)])
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the most probable class of each row, (n,)."""
+        found = self._answer(X)
+        return self.classes_[found.argmax(axis=1) if found.ndim == 2 else (found > 0.0).astype(np.intp)]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+_LOGIT: Pair = pair(BernoulliResponse())
+
+
+def _require_weight(weight: float) -> None:
+    if weight == 0:
+        raise ValueError("at least one row must have a positive weight, but all weights are zero")
+
+
+class _Labels:
+    """Learns which classes there are, and then numbers them in their sorted order."""
+
+    def __init__(self) -> None:
+        self._coder = LabelCoder()
+        self._whole: Any = None
+        self._ranks: NDArray[np.intp] | None = None
+
+    def meet(self, y: Any) -> None:
+        """Look at some labels."""
+        given = y
+        if y is None:
+            raise ValueError("a classifier requires y to be passed, but the target y is None; pass one label a row")
+        if not hasattr(y, "__len__"):
+            y = np.asarray(y)
+        found = self._coder.encode(y, None, len(y))
+        if not isinstance(found, Labels):
+            raise ValueError(
+                "logistic regression needs one label a row, but y has several columns; for class probabilities there "
+                "is GenerativeClassifier"
+            )
+        self._whole = (given, found.codes)
+
+    def _sorted(self) -> list[int]:
+        return sorted_order(class_list(self._coder.classes()))
+
+    def classes(self) -> NDArray[Any]:
+        """Return the classes in their order."""
+        known = self._coder.classes()
+        return as_class_array([class_list(known)[i] for i in self._sorted()], known.dtype)
+
+    def target(self, y: Any, sample_weight: Any, table: Table, design: Design, start: int) -> Target:
+        """Return the number of each row's class, and its weight."""
+        n = len(table)
+        weight = check_weight(sample_weight, n, start)
+        if self._ranks is None:
+            order = self._sorted()
+            self._ranks = np.empty(len(order), dtype=np.intp)
+            self._ranks[order] = np.arange(len(order))
+        if self._whole is not None and self._whole[0] is y and len(self._whole[1]) == n:
+            codes = self._whole[1]
+        else:
+            found = self._coder.encode(y, None, n, start)
+            assert isinstance(found, Labels)
+            codes = found.codes
+        if len(codes) != n:
+            raise ValueError(f"there must be one label a row, but X has {n} rows and y has {len(codes)} labels")
+        return Target(self._ranks[codes].astype(np.float64), weight)

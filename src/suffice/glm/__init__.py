@@ -1,0 +1,6 @@
+"""Generalised linear models: responses, links, designs, and the sums that Newton's method needs of the rows."""
+
+from suffice.glm.links import Link, Power, as_link
+from suffice.glm.responses import Response, as_response
+
+__all__ = ["Link", "Power", "Response", "as_link", "as_response"]

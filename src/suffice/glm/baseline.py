@@ -1,0 +1,106 @@
+"""What needs y alone: its totals, the model without columns, and the model that fits every row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from suffice._arrays import FloatArray
+from suffice.engines import Engine
+from suffice.engines.base import Chunk
+from suffice.glm.fitting import Objective, minimise
+from suffice.glm.pairs import Pair
+from suffice.glm.rows import Target
+from suffice.glm.solve import ridge
+from suffice.glm.sums import NewtonSums, Point, newton_sums
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Sums over y: the rows with a weight, the weight, weight · y and weight · y², and whether there are offsets."""
+
+    n_rows: int
+    weight: float
+    y: float
+    square: float
+    has_offset: bool
+
+    def __add__(self, other: Totals) -> Totals:
+        return Totals(
+            self.n_rows + other.n_rows,
+            self.weight + other.weight,
+            self.y + other.y,
+            self.square + other.square,
+            self.has_offset or other.has_offset,
+        )
+
+
+def totals(chunk: Chunk, _: None) -> Totals:
+    """Kernel: the totals of some rows."""
+    target: Target = chunk.blocks[0]
+    has_offset = target.offset is not None and bool(target.offset.any())
+    if target.weight is None:
+        return Totals(len(target), float(len(target)), float(target.y.sum()), float(target.y @ target.y), has_offset)
+    rows = int((target.weight > 0.0).sum())
+    weighted = target.weight * target.y
+    return Totals(rows, float(target.weight.sum()), float(weighted.sum()), float(weighted @ target.y), has_offset)
+
+
+@dataclass(frozen=True)
+class Ends:
+    """The deviance of the model without columns, and the log-likelihood of the one that fits every row."""
+
+    null_deviance: float
+    saturated: float
+
+    def __add__(self, other: Ends) -> Ends:
+        return Ends(self.null_deviance + other.null_deviance, self.saturated + other.saturated)
+
+
+@dataclass(frozen=True)
+class NullModel:
+    """η = intercept + offset, and the dispersion that the log-likelihood is taken at."""
+
+    pair: Pair
+    intercept: float
+    dispersion: float
+
+
+def ends(chunk: Chunk, model: NullModel) -> Ends:
+    """Kernel: the deviance of the null model and the saturated log-likelihood."""
+    target: Target = chunk.blocks[0]
+    eta = np.full(len(target), model.intercept)
+    if target.offset is not None:
+        eta += target.offset
+    work = model.pair.working(eta, target.y, target.weight)
+    deviance = np.inf if work is None else 2.0 * work.half_deviance
+    return Ends(deviance, model.pair.response.saturated(target.y, target.weights, model.dispersion))
+
+
+def _without_columns(chunk: Chunk, at: Point) -> NewtonSums:
+    """Kernel: the sums of a model that has an intercept and no column."""
+    target: Target = chunk.blocks[0]
+    return newton_sums(Chunk((np.empty((len(target), 0)), target)), at)
+
+
+def null_intercept(pair: Pair, targets: Engine, met: Totals, *, intercept: bool) -> float:
+    """Return the intercept of the model without columns: g(ȳ), unless there are offsets; 0 where it has none."""
+    if not intercept:
+        return 0.0
+    mean, weight = np.array([met.y / met.weight]), np.array([met.weight])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        start = float(pair.link.link(mean)[0])
+    if not np.isfinite(start):  # all y are 0, or all are 1
+        start = float(pair.link.link(pair.response.initial_mean(mean, weight))[0])
+    if not met.has_offset:
+        return start
+
+    def sums(theta: FloatArray, _: bool, engine: Engine) -> NewtonSums:
+        return engine.reduce(_without_columns, Point(pair, np.zeros(0), theta))
+
+    objective = Objective(sums, ridge(np.zeros(1)), lambda _: met.weight / met.n_rows)
+    found = minimise(
+        objective, targets, [lambda _: np.array([start])], n_parameters=1, sample=None, max_iter=50, tol=1e-12
+    )
+    return start if found is None else float(found.theta[0])

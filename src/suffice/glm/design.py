@@ -1,0 +1,199 @@
+"""The design: columns of a table as the numeric columns that coefficients belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from suffice._arrays import Array, FloatArray, issparse, to_float64
+from suffice.labels import sorted_order
+from suffice.schema import Schema, find_column
+from suffice.tables import ArrayTable, Kind, Table
+
+
+@dataclass(frozen=True)
+class Term:
+    """A column of the table: a number as it is, or one column of 0 and 1 for each level but the baseline."""
+
+    column: int
+    label: Any
+    #: the values of a categorical column, the baseline first; None where the column holds numbers
+    levels: tuple[Any, ...] | None = None
+    #: whether the first level has a column too, as there is no intercept to stand for it
+    keep_first: bool = False
+
+    @property
+    def shown(self) -> tuple[Any, ...]:
+        """The levels that have a column."""
+        assert self.levels is not None
+        return self.levels if self.keep_first else self.levels[1:]
+
+    @property
+    def names(self) -> list[str]:
+        """What the columns of the design are called."""
+        name = self.label if isinstance(self.label, str) else f"x{self.label}"
+        return [name] if self.levels is None else [f"{name}[{level}]" for level in self.shown]
+
+
+@dataclass(frozen=True)
+class Design:
+    """How rows of a table become rows of numbers.
+
+    Parameters
+    ----------
+    schema : Schema
+        The names and the number of the columns of the table.
+    terms : tuple of Term
+    offset, exposure : int or None
+        The columns that are not terms, but known parts of the linear predictor.
+    """
+
+    schema: Schema
+    terms: tuple[Term, ...]
+    offset: int | None = None
+    exposure: int | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """What the columns of the design are called."""
+        return [name for term in self.terms for name in term.names]
+
+    def encode(self, table: Table) -> Array:
+        """Return the design of some rows, n×p; NaN where a cell is missing."""
+        if all(term.levels is None for term in self.terms):
+            return table.numbers([term.column for term in self.terms])
+        parts = [self._numbers(table, term) if term.levels is None else _dummies(table, term) for term in self.terms]
+        return np.concatenate(parts, axis=1)
+
+    @staticmethod
+    def _numbers(table: Table, term: Term) -> FloatArray:
+        cells = table.numbers([term.column])[0 : len(table)]
+        return to_float64(cells.toarray() if issparse(cells) else cells)
+
+    def complain(self, tables: Iterable[Table]) -> None:
+        """Raise an error that says which column has how many missing or infinite cells, and where the first is."""
+        found: dict[Any, list[Any]] = {}
+        start = 0
+        for table in tables:
+            for term in self.terms:
+                cells = self._numbers(table, term)[:, 0] if term.levels is None else _codes(table, term)
+                bad = np.flatnonzero(~np.isfinite(cells))
+                if len(bad):
+                    what = "missing (NaN)" if np.isnan(cells[bad[0]]) else "infinite (inf)"
+                    found.setdefault(term.label, [0, start + int(bad[0]), what])[0] += len(bad)
+            start += len(table)
+        if found:
+            label, (count, row, what) = next(iter(found.items()))
+            cells_are = "1 cell is" if count == 1 else f"{count} cells are"
+            more = f"; {len(found) - 1} more columns have such cells" if len(found) > 1 else ""
+            raise ValueError(
+                f"a linear model needs every cell, but in column {label!r} {cells_are} {what} (first: row {row}){more}"
+                f". Drop these rows, or fill the cells in with suffice.Mixture(...).fit(X).impute(X)"
+            )
+
+
+def _codes(table: Table, term: Term) -> FloatArray:
+    """Return the number of each cell's level, NaN where the cell is missing; an unknown level is an error."""
+    found = table.values(term.column)
+    assert term.levels is not None
+    known = {value: float(number) for number, value in enumerate(term.levels)}
+    numbers = [known.get(value, -1.0) for value in found.values]
+    codes = np.array([*numbers, np.nan])[found.codes]  # the last is what code −1 (missing) picks
+    unseen = np.flatnonzero(codes == -1.0)
+    if len(unseen):
+        row = int(unseen[0])
+        shown = ", ".join(map(repr, term.levels[:8])) + (", …" if len(term.levels) > 8 else "")
+        raise ValueError(
+            f"column {term.label!r} holds {found.values[found.codes[row]]!r} in row {row + table.offset}, which was "
+            f"not there in training, so it has no coefficient; the levels are {shown}. Drop the rows, or train on them"
+        )
+    return codes
+
+
+def _dummies(table: Table, term: Term) -> FloatArray:
+    codes = _codes(table, term)
+    assert term.levels is not None
+    first = 0 if term.keep_first else 1
+    columns = (codes[:, None] == np.arange(first, len(term.levels))).astype(np.float64)
+    columns[np.isnan(codes)] = np.nan
+    return columns
+
+
+class Survey:
+    """Looks at tables, one or many, and finds the columns, their kinds and the levels of the categorical ones."""
+
+    def __init__(self, *, intercept: bool, offset: Any = None, exposure: Any = None) -> None:
+        self._intercept = intercept
+        self._named = {"offset": offset, "exposure": exposure}
+        self._places: dict[str, int | None] = {}
+        self._schema: Schema | None = None
+        self._kinds: list[Kind] = []
+        self._library: Any = None
+        self._levels: dict[int, dict[Any, None]] = {}
+        self._declared: dict[int, list[Any]] = {}
+        #: sums and numbers of the cells of each numeric column
+        self._sums: FloatArray = np.zeros(0)
+        self._n_rows = 0
+
+    def add(self, table: Table, estimator: str, *, sums: bool) -> None:
+        """Look at some more rows; with `sums`, also at where the numbers are."""
+        if self._schema is None:
+            if table.n_columns == 0:
+                # scikit-learn's words, which its checks look for
+                raise ValueError(
+                    f"Found array with 0 feature(s) (shape=({len(table)}, 0)) while a minimum of 1 is required."
+                )
+            self._schema = Schema(table.names, table.n_columns, (), library=table.library)
+            for name, given in self._named.items():
+                self._places[name] = None if given is None else find_column(table, given, f"`{name}`")
+            if isinstance(table, ArrayTable):
+                self._kinds = [table.kind(0)] * table.n_columns
+            else:
+                self._kinds = [table.kind(column) for column in range(table.n_columns)]
+            self._sums = np.zeros(table.n_columns)
+        self._schema.check(table, estimator)
+        for column, kind in enumerate(self._kinds):
+            if kind is Kind.CATEGORY and column not in self._places.values():
+                found = table.values(column)
+                present = np.bincount(found.codes[found.codes >= 0], minlength=len(found.values)) > 0
+                met = [value for value, there in zip(found.values, present, strict=True) if there]
+                self._levels.setdefault(column, {}).update(dict.fromkeys(met))
+                if found.declared:
+                    self._declared[column] = list(found.values)
+        if sums:
+            numeric = [column for column, kind in enumerate(self._kinds) if kind is not Kind.CATEGORY]
+            cells = table.numbers(numeric)[0 : len(table)]
+            self._sums[numeric] += np.asarray(cells.sum(axis=0), dtype=np.float64).ravel()
+        self._n_rows += len(table)
+
+    def design(self) -> Design:
+        """Return the design that the tables have."""
+        assert self._schema is not None
+        terms, kept = [], self._intercept
+        for column, kind in enumerate(self._kinds):
+            if column in self._places.values():
+                continue
+            levels = None
+            if kind is Kind.CATEGORY:
+                levels = self._ordered(column)
+            terms.append(Term(column, self._schema.labels[column], levels, levels is not None and not kept))
+            kept = kept or levels is not None
+        return Design(self._schema, tuple(terms), self._places["offset"], self._places["exposure"])
+
+    def center(self, design: Design) -> FloatArray:
+        """Return the means of the numeric columns, and 0 for those of levels, (p,)."""
+        means = self._sums / max(self._n_rows, 1)
+        return np.array(
+            [means[term.column] if term.levels is None else 0.0 for term in design.terms for _ in term.names]
+        )
+
+    def _ordered(self, column: int) -> tuple[Any, ...]:
+        met = self._levels[column]
+        if column in self._declared:
+            declared = [value for value in self._declared[column] if value in met]
+            return tuple(declared) + tuple(value for value in met if value not in declared)
+        values = list(met)
+        return tuple(values[i] for i in sorted_order(values))

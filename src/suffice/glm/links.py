@@ -1,0 +1,198 @@
+"""Links: how the mean of a response follows from the linear predictor η = x·β."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import expit, ndtr, ndtri
+
+from suffice._arrays import FloatArray
+
+#: probabilities stay this far from 0 and 1, as in R, so that their logarithms are finite
+_EDGE = np.finfo(np.float64).eps
+
+
+class Link(ABC):
+    """A function g with g(μ) = η; its inverse gives the mean."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def link(self, mu: FloatArray) -> FloatArray:
+        """Return η = g(μ)."""
+
+    @abstractmethod
+    def inverse(self, eta: FloatArray) -> FloatArray:
+        """Return μ = g⁻¹(η); NaN where η is not among the values of g."""
+
+    @abstractmethod
+    def derivative(self, eta: FloatArray) -> FloatArray:
+        """Return dμ/dη."""
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Identity(Link):
+    """η = μ."""
+
+    name: ClassVar[str] = "identity"
+
+    def link(self, mu: FloatArray) -> FloatArray:
+        """Return μ."""
+        return mu
+
+    def inverse(self, eta: FloatArray) -> FloatArray:
+        """Return η."""
+        return eta
+
+    def derivative(self, eta: FloatArray) -> FloatArray:
+        """Return 1."""
+        return np.ones_like(eta)
+
+
+@dataclass(frozen=True)
+class Log(Link):
+    """η = log μ."""
+
+    name: ClassVar[str] = "log"
+
+    def link(self, mu: FloatArray) -> FloatArray:
+        """Return log μ."""
+        return np.log(mu)
+
+    def inverse(self, eta: FloatArray) -> FloatArray:
+        """Return e^η, above 0."""
+        return np.maximum(np.exp(eta), np.finfo(np.float64).tiny)
+
+    def derivative(self, eta: FloatArray) -> FloatArray:
+        """Return e^η."""
+        return self.inverse(eta)
+
+
+@dataclass(frozen=True)
+class Logit(Link):
+    """η = log(μ / (1 − μ))."""
+
+    name: ClassVar[str] = "logit"
+
+    def link(self, mu: FloatArray) -> FloatArray:
+        """Return log(μ / (1 − μ))."""
+        return np.log(mu / (1.0 - mu))
+
+    def inverse(self, eta: FloatArray) -> FloatArray:
+        """Return 1 / (1 + e^−η)."""
+        return expit(eta)
+
+    def derivative(self, eta: FloatArray) -> FloatArray:
+        """Return μ(1 − μ)."""
+        return expit(eta) * expit(-eta)
+
+
+@dataclass(frozen=True)
+class Probit(Link):
+    """η = Φ⁻¹(μ), with Φ the distribution function of the standard normal."""
+
+    name: ClassVar[str] = "probit"
+
+    def link(self, mu: FloatArray) -> FloatArray:
+        """Return Φ⁻¹(μ)."""
+        return ndtri(mu)
+
+    def inverse(self, eta: FloatArray) -> FloatArray:
+        """Return Φ(η)."""
+        return np.clip(ndtr(eta), _EDGE, 1.0 - _EDGE)
+
+    def derivative(self, eta: FloatArray) -> FloatArray:
+        """Return the normal density."""
+        return np.maximum(np.exp(-0.5 * eta * eta) / np.sqrt(2.0 * np.pi), _EDGE)
+
+
+@dataclass(frozen=True)
+class ComplementaryLogLog(Link):
+    """η = log(−log(1 − μ))."""
+
+    name: ClassVar[str] = "cloglog"
+
+    def link(self, mu: FloatArray) -> FloatArray:
+        """Return log(−log(1 − μ))."""
+        return np.log(-np.log1p(-mu))
+
+    def inverse(self, eta: FloatArray) -> FloatArray:
+        """Return 1 − exp(−e^η)."""
+        return np.clip(-np.expm1(-np.exp(np.minimum(eta, 700.0))), _EDGE, 1.0 - _EDGE)
+
+    def derivative(self, eta: FloatArray) -> FloatArray:
+        """Return exp(η − e^η)."""
+        capped = np.minimum(eta, 700.0)
+        return np.maximum(np.exp(capped - np.exp(capped)), _EDGE)
+
+
+@dataclass(frozen=True)
+class Power(Link):
+    """η = μ^p; -1 is the inverse, ½ the square root.
+
+    Examples
+    --------
+    >>> Power(-1).inverse(np.array([0.5, -1.0]))  # a mean of such a link is positive, and so is η
+    array([ 2., nan])
+    """
+
+    exponent: float
+    name: ClassVar[str] = "power"
+
+    def __post_init__(self) -> None:
+        if not np.isfinite(self.exponent) or self.exponent == 0.0:
+            raise ValueError(f"the exponent of a power link must be a number other than 0, not {self.exponent!r}")
+
+    def link(self, mu: FloatArray) -> FloatArray:
+        """Return μ^p."""
+        return mu**self.exponent
+
+    def inverse(self, eta: FloatArray) -> FloatArray:
+        """Return η^(1/p)."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(eta > 0.0, eta ** (1.0 / self.exponent), np.nan)
+
+    def derivative(self, eta: FloatArray) -> FloatArray:
+        """Return η^(1/p − 1) / p."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(eta > 0.0, eta ** (1.0 / self.exponent - 1.0) / self.exponent, np.nan)
+
+    def __str__(self) -> str:
+        return _NAMES_OF_POWERS.get(self.exponent, f"power({float(self.exponent)!r})")
+
+
+_NAMES_OF_POWERS = {-1.0: "inverse", 0.5: "sqrt", -2.0: "inverse-squared"}
+LINKS: dict[str, Link] = {link.name: link for link in (Identity(), Log(), Logit(), Probit(), ComplementaryLogLog())} | {
+    name: Power(exponent) for exponent, name in _NAMES_OF_POWERS.items()
+}
+
+
+def as_link(spec: str | Link) -> Link:
+    """Return the link that a user named, or gave.
+
+    Examples
+    --------
+    >>> as_link("sqrt")
+    Power(exponent=0.5)
+    >>> as_link("power(0.25)")
+    Power(exponent=0.25)
+    """
+    if isinstance(spec, Link):
+        return spec
+    name = str(spec).lower()
+    if name in LINKS:
+        return LINKS[name]
+    if name.startswith("power(") and name.endswith(")"):
+        try:
+            return Power(float(name[6:-1]))
+        except ValueError as error:
+            raise ValueError(f"link={spec!r}: a power link is written with its exponent, like 'power(0.25)'") from error
+    raise ValueError(
+        f"unknown link {spec!r}; give one of {', '.join(map(repr, LINKS))}, 'power(0.25)' with its exponent, or a Link"
+    )

@@ -1,0 +1,156 @@
+"""A response with a link: what a row adds to the objective, the gradient and the Hessian, given its η."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import xlogy
+
+from suffice._arrays import FloatArray
+from suffice.compiled.linear import LOG_LINEAR, LOGISTIC
+from suffice.glm.links import Link, Log, Logit
+from suffice.glm.responses import BinomialResponse, NegativeBinomialResponse, PoissonResponse, Response
+
+
+@dataclass(frozen=True, eq=False)
+class Working:
+    """Half of the deviance of some rows, and by row the score dℓ/dη and the expected curvature −E d²ℓ/dη²."""
+
+    half_deviance: float
+    score: FloatArray
+    curvature: FloatArray
+    pearson: float = 0.0
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A response and a link."""
+
+    response: Response
+    link: Link
+    #: by which compiled pass the rows can be summed
+    compiled: ClassVar[int | None] = None
+
+    def working(self, eta: FloatArray, y: FloatArray, weight: FloatArray | None) -> Working | None:
+        """Return what the rows add; None where some η gives no mean of such a response.
+
+        score = weight (y − μ) μ′ / V, curvature = weight μ′² / V.
+        """
+        mu = self.link.inverse(eta)
+        if not self.response.possible(mu):
+            return None
+        slope, variance = self.link.derivative(eta), self.response.variance(mu)
+        residual = y - mu
+        per_variance = slope / variance
+        deviance = self.response.unit_deviance(y, mu)
+        pearson = residual * residual / variance
+        if weight is None:
+            return Working(
+                0.5 * float(deviance.sum()), residual * per_variance, slope * per_variance, float(pearson.sum())
+            )
+        return Working(
+            0.5 * float(weight @ deviance),
+            weight * residual * per_variance,
+            weight * slope * per_variance,
+            float(weight @ pearson),
+        )
+
+    def least_loss(self, y: FloatArray, weight: FloatArray | None) -> float:
+        """Return what the compiled pass counts beyond half of the deviance."""
+        return 0.0
+
+    @property
+    def bends(self) -> bool:
+        """Whether Firth's correction is known for the pair: μ″/μ′ as a function of η, with a canonical link."""
+        return False
+
+    def bend(self, eta: FloatArray) -> FloatArray:
+        """Return μ″/μ′."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class LogisticPair(Pair):
+    """Binomial and logit: everything follows from e^−|η|, which neither overflows nor cancels."""
+
+    compiled: ClassVar[int | None] = LOGISTIC
+
+    def working(self, eta: FloatArray, y: FloatArray, weight: FloatArray | None) -> Working:
+        """Return what the rows add; ℓ = yη − log(1 + e^η)."""
+        small = np.exp(-np.abs(eta))
+        larger = 1.0 / (1.0 + small)
+        smaller = small * larger
+        positive = eta >= 0.0
+        score = y - np.where(positive, larger, smaller)
+        curvature = larger * smaller
+        loss = np.log1p(small)
+        loss += np.maximum(eta, 0.0)
+        loss -= y * eta
+        least = self.least_loss(y, weight)
+        if weight is None:
+            return Working(float(loss.sum()) - least, score, curvature)
+        return Working(float(weight @ loss) - least, weight * score, weight * curvature)
+
+    def least_loss(self, y: FloatArray, weight: FloatArray | None) -> float:
+        """Return −ℓ where μ = y: shares of successes are uncertain whatever the model, 0 and 1 are not."""
+        if type(self.response) is not BinomialResponse:
+            return 0.0
+        entropy = -xlogy(y, y) - xlogy(1.0 - y, 1.0 - y)
+        return float(entropy.sum() if weight is None else weight @ entropy)
+
+    @property
+    def bends(self) -> bool:
+        """Yes."""
+        return True
+
+    def bend(self, eta: FloatArray) -> FloatArray:
+        """Return 1 − 2μ."""
+        return -np.tanh(0.5 * eta)
+
+
+@dataclass(frozen=True)
+class LogLinearPair(Pair):
+    """Poisson and log."""
+
+    compiled: ClassVar[int | None] = LOG_LINEAR
+
+    def working(self, eta: FloatArray, y: FloatArray, weight: FloatArray | None) -> Working:
+        """Return what the rows add; ℓ = yη − e^η."""
+        with np.errstate(over="ignore"):
+            mu = np.exp(eta)
+        score = y - mu
+        log_y = np.log(np.maximum(y, np.finfo(np.float64).tiny))
+        log_y -= eta
+        log_y *= y
+        log_y -= score
+        if weight is None:
+            return Working(float(log_y.sum()), score, mu)
+        return Working(float(weight @ log_y), weight * score, weight * mu)
+
+    @property
+    def bends(self) -> bool:
+        """Yes."""
+        return True
+
+    def bend(self, eta: FloatArray) -> FloatArray:
+        """Return 1."""
+        return np.ones_like(eta)
+
+
+def pair(response: Response, link: Link | None = None) -> Pair:
+    """Return a response with a link, its default one where none is given.
+
+    Examples
+    --------
+    >>> from suffice.glm.responses import as_response
+    >>> work = pair(as_response("poisson")).working(np.log([1.0, 2.0]), np.array([1.0, 4.0]), None)
+    >>> work.score, work.curvature
+    (array([0., 2.]), array([1., 2.]))
+    """
+    link = response.default_link if link is None else link
+    if isinstance(response, BinomialResponse) and isinstance(link, Logit):
+        return LogisticPair(response, link)
+    counts = isinstance(response, PoissonResponse) and not isinstance(response, NegativeBinomialResponse)
+    return LogLinearPair(response, link) if counts and isinstance(link, Log) else Pair(response, link)

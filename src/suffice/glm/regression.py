@@ -1,0 +1,126 @@
+"""One response and one link: the objective of a generalised linear model, and its minimum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from suffice._arrays import FloatArray
+from suffice.em import Round
+from suffice.engines import Engine
+from suffice.glm.baseline import Totals, null_intercept
+from suffice.glm.fitting import MOST_PARAMETERS, Found, Objective, Start, minimise
+from suffice.glm.pairs import Pair
+from suffice.glm.responses import GaussianResponse
+from suffice.glm.rows import Data
+from suffice.glm.solve import Solver, ridge
+from suffice.glm.starting import as_start, data_start
+from suffice.glm.sums import NewtonSums, Point, firth_gradient, newton_sums
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a user decides about a fit."""
+
+    intercept: bool
+    alpha: float
+    firth: bool
+    max_iter: int
+    tol: float
+
+    def __post_init__(self) -> None:
+        if self.max_iter < 1:
+            raise ValueError(f"max_iter must be at least 1, not {self.max_iter!r}")
+        if not (np.isfinite(self.alpha) and self.alpha >= 0):
+            raise ValueError(f"alpha must be a number that is not negative, not {self.alpha!r}")
+
+    @property
+    def determined(self) -> bool:
+        """Whether the minimum is finite and unique whatever the columns are."""
+        return self.alpha > 0 or self.firth
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Takes the sums of a pair at θ = (a, b), or at b alone where there is no intercept."""
+
+    pair: Pair
+    center: FloatArray
+    intercept: bool
+
+    @property
+    def keep(self) -> slice:
+        """The parameters that there are."""
+        return slice(0 if self.intercept else 1, None)
+
+    def point(self, theta: FloatArray, **more: Any) -> Point:
+        """Return where θ is."""
+        return Point(self.pair, self.center, theta if self.intercept else np.append(0.0, theta), **more)
+
+    def __call__(self, theta: FloatArray, hessian: bool, engine: Engine) -> NewtonSums:
+        """Return the sums over the rows of an engine."""
+        found = engine.reduce(newton_sums, self.point(theta, hessian=hessian))
+        matrix = found.hessian[self.keep, self.keep] if hessian else found.hessian
+        return NewtonSums(found.half_deviance, found.gradient[self.keep], matrix, found.pearson)
+
+    def firth(self, theta: FloatArray, sums: NewtonSums, solver: Solver, engine: Engine) -> tuple[float, FloatArray]:
+        """Return what Jeffreys' prior adds to the objective, −½ log |H|, and to its gradient."""
+        q = len(self.center) + 1
+        factor = np.zeros((q, q))
+        factor[self.keep, self.keep] = solver.root_of_inverse(sums.hessian)
+        more = engine.reduce(firth_gradient, self.point(theta, factor=factor))
+        return -0.5 * solver.log_determinant(sums.hessian), more.gradient[self.keep]
+
+
+def fit_pair(
+    pair: Pair,
+    data: Data,
+    met: Totals,
+    settings: Settings,
+    start: Any = None,
+    watch: Callable[[Round], None] | None = None,
+) -> tuple[Found, float]:
+    """Return the minimum of a generalised linear model, and the intercept of the model without columns."""
+    if settings.firth and not pair.bends:
+        raise ValueError(
+            f"Firth's correction is for logistic and log-linear models, not for {pair.response} with the link "
+            f"{pair.link}; pass firth=False"
+        )
+    p = len(data.center)
+    sums = Sums(pair, data.center if settings.intercept else np.zeros(p), settings.intercept)
+
+    # a fit of every row leaves rounding alone, which is of the size of y for the Gaussian
+    least = 1e-16 * (met.square if isinstance(pair.response, GaussianResponse) else met.weight)
+    least = max(least, np.finfo(np.float64).tiny)
+
+    def scale(found: NewtonSums) -> float:
+        if pair.response.dispersion_known:
+            return 1.0
+        return max(2.0 * found.half_deviance / met.n_rows, least)
+
+    penalty = ridge(np.append(0.0, np.full(p, float(settings.alpha)))[sums.keep])
+    objective = Objective(sums, penalty, scale, sums.firth if settings.firth else None)
+    null = null_intercept(pair, data.targets, met, intercept=settings.intercept)
+    origin = np.append(null, np.zeros(p))[sums.keep]
+    given = as_start(start, p, settings.intercept, sums.center)
+    starts: list[Start] = [] if given is None else [lambda _: given]
+    if len(origin) <= MOST_PARAMETERS:
+        starts.append(lambda engine: data_start(engine, sums.point(origin), sums.keep))
+    starts.append(lambda _: origin)
+    # the Hessian leaves out how that of Firth's term changes, so that rounds converge by a factor and not by squares
+    tol = 1e-4 * settings.tol if settings.firth else settings.tol
+    found = minimise(
+        objective, data.engine, starts, n_parameters=len(origin),
+        sample=None if given is not None or settings.firth else data.sample,
+        max_iter=settings.max_iter, tol=tol, watch=watch, determined=settings.determined,
+    )  # fmt: skip
+    if found is None:
+        data.design.complain(data.tables())
+        raise ValueError(
+            f"no coefficients were found for which the {pair.link} link gives means that a {pair.response} response "
+            f"can have; pass start=, or another link such as 'log'"
+        )
+    return found, null

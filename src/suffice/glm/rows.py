@@ -1,0 +1,201 @@
+"""Rows for a linear model: a design beside y, weights and offsets, in memory or batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from suffice._arrays import FloatArray, issparse, to_float64
+from suffice.engines import Engine, MemoryEngine, Rows, StreamEngine
+from suffice.glm.design import Design, Survey
+from suffice.sources import MemorySource, ParquetScan, Source
+from suffice.tables import SparseRows, Table
+
+#: rows on which a fit in memory begins, where there are several times as many
+SAMPLE_ROWS = 16_384
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """What belongs to the rows of a design: y, or the number of its class; weights and offsets where there are any."""
+
+    y: FloatArray
+    weight: FloatArray | None = None
+    offset: FloatArray | None = None
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows, and numbers of each."""
+        return (len(self.y), 1 + (self.weight is not None) + (self.offset is not None))
+
+    def __getitem__(self, rows: slice) -> Target:
+        return Target(
+            self.y[rows],
+            None if self.weight is None else self.weight[rows],
+            None if self.offset is None else self.offset[rows],
+        )
+
+    @property
+    def weights(self) -> FloatArray:
+        """The weights, 1 where none are given."""
+        return np.ones(len(self.y)) if self.weight is None else self.weight
+
+
+#: y, weights, the design's table, its place in all rows → what belongs to them
+MakeTarget = Callable[[Any, Any, Table, Design, int], Target]
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """Rows to fit a linear model to.
+
+    Attributes
+    ----------
+    engine : Engine
+        Of the design and the targets.
+    targets : Engine
+        Of the targets alone.
+    center : array of shape (p,)
+        Near the means of the columns; zeros where rows are sparse.
+    sample : Engine or None
+        Of some of the rows, spread over all, where they are many and in memory.
+    tables : callable
+        Gives the tables once more, to look for what is wrong with them.
+    """
+
+    design: Design
+    engine: Engine
+    targets: Engine
+    center: FloatArray
+    sample: Engine | None
+    tables: Callable[[], Iterator[Table]]
+
+
+def open_rows(
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    *,
+    survey: Survey,
+    meet: Callable[[Any], None] | None,
+    target: MakeTarget,
+    estimator: str,
+    n_jobs: int | None,
+) -> Data:
+    """Return the rows of a table in memory, or of a source that is read once to look and once in every round.
+
+    Parameters
+    ----------
+    survey : Survey
+        Finds the design.
+    meet : callable or None
+        Is shown the labels of a source before the target is made, to learn which classes there are.
+    target : callable
+        Makes what belongs to the rows.
+    """
+    if isinstance(X, Source):
+        return _from_source(X, y, sample_weight, survey, meet, target, estimator, n_jobs)
+    table = MemorySource(X).table
+    if len(table) == 0:
+        raise ValueError(
+            f"a model needs rows, but the table has none: 0 sample(s) (shape=(0, {table.n_columns})) while a minimum "
+            f"of 1 is required"
+        )
+    survey.add(table, estimator, sums=False)
+    design = survey.design()
+    if meet is not None:
+        meet(y)
+    belongs = target(y, sample_weight, table, design, 0)
+    rows = design.encode(table)
+    n = len(table)
+    step = n // SAMPLE_ROWS
+    some = _take(rows, step) if step > 1 else _take(rows, 1)
+    sparse = issparse(some[0:1]) if not isinstance(some, np.ndarray) else False
+    center = np.zeros(rows.shape[1])
+    if not sparse:
+        center = _mean(to_float64(some[0 : some.shape[0]]), belongs.weight, max(step, 1))
+        if not np.isfinite(center).all():
+            design.complain([table])
+    sample = None
+    if step >= 4 and rows.shape[1] * 20 <= SAMPLE_ROWS:
+        sample = MemoryEngine(Rows((some, belongs[::step])), n_jobs)
+    return Data(
+        design,
+        MemoryEngine(Rows((rows, belongs)), n_jobs),
+        MemoryEngine(Rows((belongs,)), n_jobs),
+        center,
+        sample,
+        lambda: iter([table]),
+    )
+
+
+def _mean(rows: FloatArray, weight: FloatArray | None, step: int) -> FloatArray:
+    """Return the weighted mean of the columns, where there is a weight."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        if weight is None or not weight[::step].any():
+            return np.asarray(rows.mean(axis=0))
+        return weight[::step] @ rows / weight[::step].sum()
+
+
+def _take(rows: Any, step: int) -> Any:
+    """Return every so manyth row."""
+    if step == 1:
+        return rows
+    if isinstance(rows, SparseRows):
+        return SparseRows(rows._array[::step])
+    part = rows[slice(None, None, step)]
+    return np.ascontiguousarray(part) if isinstance(part, np.ndarray) else part
+
+
+def _from_source(
+    X: Source,
+    y: Any,
+    sample_weight: Any,
+    survey: Survey,
+    meet: Callable[[Any], None] | None,
+    target: MakeTarget,
+    estimator: str,
+    n_jobs: int | None,
+) -> Data:
+    if y is not None or sample_weight is not None:
+        raise ValueError(
+            "a stream or a scan brings its own y and weights; pass y and sample_weight inside it "
+            "(suffice.scan(..., target=..., weight=...)) and not beside it"
+        )
+    if isinstance(X, ParquetScan) and X.target is None:
+        raise ValueError("a linear model needs y: name its column in suffice.scan(..., target=...)")
+    met = 0
+    for table, labels, _ in X.batches():
+        table.offset = met
+        if len(table):
+            survey.add(table, estimator, sums=True)
+            if meet is not None:
+                meet(labels)
+        met += len(table)
+    if met == 0:
+        raise ValueError("a model needs rows, but the source has none: 0 sample(s) while a minimum of 1 is required")
+    design = survey.design()
+
+    def batches(*, whole: bool) -> Iterator[Rows]:
+        start = 0
+        for table, labels, weight in X.batches():
+            table.offset = start
+            if len(table):
+                belongs = target(labels, weight, table, design, start)
+                yield Rows((design.encode(table), belongs) if whole else (belongs,), None, start)
+            start += len(table)
+
+    return Data(
+        design,
+        StreamEngine(lambda: batches(whole=True), n_jobs),
+        StreamEngine(lambda: batches(whole=False), n_jobs),
+        survey.center(design),
+        None,
+        lambda: (table for table, _, _ in X.batches()),
+    )

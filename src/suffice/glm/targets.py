@@ -1,0 +1,78 @@
+"""From what a user gives as y, weights and offsets to numbers, one a row; every complaint names the row."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import DataConversionWarning
+
+from suffice._arrays import FloatArray
+from suffice.glm.pairs import Pair
+from suffice.glm.responses import BinomialResponse
+from suffice.glm.rows import Target
+from suffice.labels import _as_series, check_weight
+from suffice.tables import as_table
+
+
+def as_target(model: Pair, y: Any, sample_weight: Any, n_rows: int, start: int, offset: FloatArray | None) -> Target:
+    """Return y, weights and offsets of some rows; every complaint names the row."""
+    if y is None:
+        raise ValueError("a GLM requires y to be passed, but the target y is None; pass one number a row")
+    weight = check_weight(sample_weight, n_rows, start)
+    numbers = None
+    if isinstance(model.response, BinomialResponse) and len(np.shape(y)) == 2 and np.shape(y)[1] == 2:
+        table = as_table(y)
+        cells = table.numbers([0, 1])[0 : len(table)]
+        yes, no = (as_numbers(cells[:, i], n_rows, "y", start) for i in (0, 1))
+        trials = yes + no
+        if (np.minimum(yes, no) < 0).any():
+            row = int(np.flatnonzero(np.minimum(yes, no) < 0)[0])
+            raise ValueError(f"successes and failures must not be negative, but one is in row {start + row} of y")
+        numbers = np.divide(yes, trials, out=np.zeros(n_rows), where=trials > 0)
+        weight = trials if weight is None else trials * weight
+    else:
+        numbers = as_numbers(y, n_rows, "y", start)
+    bad = model.response.invalid(numbers)
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise ValueError(
+            f"for a {model.response} response {model.response.requirement}, but it is {numbers[row]:g} in row "
+            f"{start + row}; clean it, or choose another family"
+        )
+    return Target(numbers, weight, offset)
+
+
+def as_numbers(values: Any, n_rows: int, name: str, start: int = 0) -> FloatArray:
+    """Return one finite number a row, or say which is none."""
+    series = _as_series(values)
+    try:
+        array = np.asarray(series.to_numpy() if series is not None else values)
+        if array.dtype.kind == "c":
+            raise ValueError("Complex data not supported: a table must hold real numbers")
+        numbers = array.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        if "Complex" in str(error):
+            raise
+        raise ValueError(f"{name} must hold numbers, but that is not what it holds ({error}); convert it") from error
+    if numbers.ndim == 0:
+        numbers = np.full(n_rows, float(numbers))
+    if numbers.ndim == 2 and numbers.shape[1] == 1:
+        if name == "y":
+            warnings.warn(
+                "A column-vector y was passed when a 1d array was expected; it was read as one number a row. Pass "
+                "y.ravel() to say so.",
+                DataConversionWarning,
+                stacklevel=2,
+            )
+        numbers = numbers[:, 0]
+    if numbers.shape != (n_rows,):
+        raise ValueError(f"{name} needs one number a row, but X has {n_rows} rows and {name} has shape {numbers.shape}")
+    if not np.isfinite(numbers.sum()) and not np.isfinite(numbers).all():
+        bad = np.flatnonzero(~np.isfinite(numbers))
+        raise ValueError(
+            f"{name} must be finite, but holds {numbers[bad[0]]:g} (NaN or inf) in {len(bad)} of {n_rows} rows (first: "
+            f"row {start + int(bad[0])}); drop these rows"
+        )
+    return numbers
