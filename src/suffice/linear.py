@@ -5,15 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from suffice._arrays import FloatArray
-from suffice.families import Gaussian
+from suffice.families import Distributions, Gaussian
 from suffice.families.bernoulli import BernoulliDistributions
+from suffice.families.exponential import ExponentialDistributions
 from suffice.families.gaussian import GaussianDistributions
 from suffice.families.multinomial import MultinomialDistributions
+from suffice.families.negative_binomial import NegativeBinomialDistributions
 from suffice.families.poisson import PoissonDistributions
 from suffice.families.quadratic import DiagonalForm, SharedForm
 from suffice.joint import JointModel
 from suffice.model_statistics import ModelStatistics
 from suffice.priors import PriorSpec
+
+#: families with φ(x) = x, but for Bernoulli, whose normaliser is known better by its probabilities
+_IDENTITY = (PoissonDistributions, ExponentialDistributions, NegativeBinomialDistributions)
 
 
 def linear_form(model: JointModel) -> tuple[FloatArray, FloatArray]:
@@ -23,29 +28,40 @@ def linear_form(model: JointModel) -> tuple[FloatArray, FloatArray]:
     """
     if model.class_of is not None:
         raise AttributeError("the log-odds of classes with several components are not linear, so there is no coef_")
-    k = len(model.log_prior)
-    weights = np.zeros((k, model.schema.n_columns))
+    weights = np.zeros((len(model.log_prior), model.schema.n_columns))
     intercepts = model.log_prior.copy()
     for block, distributions in zip(model.schema.blocks, model.distributions, strict=True):
-        if isinstance(distributions, GaussianDistributions):
-            w, b = _gaussian(distributions)
-        elif isinstance(distributions, BernoulliDistributions):
-            w, b = distributions.natural_parameters(), np.log1p(-distributions.probability).sum(1)
-        elif isinstance(distributions, PoissonDistributions):
-            w, b = distributions.natural_parameters(), -distributions.rate.sum(1)
-        elif isinstance(distributions, MultinomialDistributions):
-            w, b = distributions.natural_parameters(), np.zeros(k)
-        else:
+        found = linear_block(distributions)
+        if found is None:
             raise AttributeError(
                 f"the log-odds are not linear in the columns {[model.schema.labels[j] for j in block.columns]} of "
                 f"family {block.family!r}, so there is no coef_"
             )
+        w, b, center = found
         weights[:, list(block.columns)] = w
-        intercepts += b
+        intercepts += b - w @ center
     return weights, intercepts
 
 
-def _gaussian(distributions: GaussianDistributions) -> tuple[FloatArray, FloatArray]:
+def linear_block(distributions: Distributions) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+    """Return W, k×d, b, (k,), and a centre m, (d,), with log p(x | c) = (x − m)·W_c + b_c up to what all classes share.
+
+    Families with φ(x) = x have their natural parameters and −A about 0; Gaussians are taken about a point between the
+    classes, which costs no digits, and say so where they are not linear. None for other families that are not.
+    """
+    if isinstance(distributions, GaussianDistributions):
+        return _gaussian(distributions)
+    eta = distributions.natural_parameters()
+    if isinstance(distributions, BernoulliDistributions):
+        return eta, np.log1p(-distributions.probability).sum(1), np.zeros(eta.shape[1])
+    if isinstance(distributions, MultinomialDistributions):  # the number of draws is given
+        return eta, np.zeros(len(eta)), np.zeros(eta.shape[1])
+    if isinstance(distributions, _IDENTITY):
+        return eta, -distributions.family.log_normalizer(eta), np.zeros(eta.shape[1])
+    return None
+
+
+def _gaussian(distributions: GaussianDistributions) -> tuple[FloatArray, FloatArray, FloatArray]:
     form = distributions.form
     if isinstance(form, SharedForm):
         w = form.directions()
@@ -56,7 +72,7 @@ def _gaussian(distributions: GaussianDistributions) -> tuple[FloatArray, FloatAr
             f"the log-odds of Gaussians with covariance={distributions.family.structure.name!r} are quadratic, so "
             f"there is no coef_; a tied covariance makes them linear"
         )
-    return w, -((0.5 * (form.means - form.origin) + form.origin) * w).sum(1)
+    return w, -0.5 * ((form.means - form.origin) * w).sum(1), form.origin
 
 
 def boundary_point(model: JointModel) -> FloatArray:

@@ -56,6 +56,7 @@ from suffice.tables import Table
 
 if TYPE_CHECKING:
     from suffice.diagnostics import Check
+    from suffice.estimators.logistic import LogisticRegression
 
 
 class GenerativeClassifier(ClassifierMixin, BaseEstimator):
@@ -542,6 +543,26 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         """The point on the boundary between two classes that lies on the line through their means."""
         self._linear()
         return boundary_point(self._joint)
+
+    def to_logistic(self) -> LogisticRegression:
+        """Return the logistic regression that this model is: natural parameters are coefficients, posteriors the same.
+
+        It exists where the log-odds are linear: Gaussians with a tied covariance, Bernoulli, Categorical (a coefficient
+        for each value but the first), Multinomial, Poisson, Exponential, Geometric and NegativeBinomial columns.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from suffice import GaussianDiscriminant
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = GaussianDiscriminant(covariance="tied").fit(X, y)
+        >>> bool(abs(model.to_logistic().predict_proba(X) - model.predict_proba(X)).max() < 1e-12)
+        True
+        """
+        from suffice.bridge import as_logistic
+
+        check_is_fitted(self, "statistics_")
+        return as_logistic(self._joint, self.classes_)
 
     def _linear(self) -> tuple[FloatArray, FloatArray]:
         if not hasattr(self, "statistics_"):

@@ -101,8 +101,9 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
         y : labels of any type, one a row
         sample_weight : array of shape (n,), optional
-        start : array of shape (1 + p,), (k, 1 + p) for more than two classes, or a model with `coef_`, optional
-            Where to begin: intercepts, if there are any, and coefficients.
+        start : array of shape (1 + p,), (k, 1 + p) for more than two classes, or a model, optional
+            Where to begin: intercepts, if there are any, and coefficients, or a model that has them as `coef_`. A
+            generative classifier with linear log-odds gives those of its `to_logistic`.
         """
         settings = Settings(self.fit_intercept, self.alpha, self.firth, self.max_iter, self.tol)
         labels = _Labels()
@@ -114,6 +115,8 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         k = len(classes)
         if k < 2:
             raise ValueError(f"a classifier needs at least two classes, but y has {k} class: {list(classes)}")
+        if start is not None:
+            start = self._begin(start, data.design, k)
         if k > 2 and self.firth:
             raise ValueError(f"Firth's correction is for two classes, but y has {k}; pass alpha > 0 instead")
         with watching(self.verbose, self.max_iter, self.tol) as watch:
@@ -134,22 +137,45 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         warn_of_fit(np.tile(names, k - 1), found, stacklevel=3)
         return self
 
-    def _adopt(self, data: Data, classes: NDArray[Any], found: Found) -> None:
-        """Keep what was found."""
+    def _begin(self, start: Any, design: Design, k: int) -> Any:
+        """Return where to begin as an array, or as what has `coef_`."""
+        from suffice.bridge import as_start
+
+        values = as_start(start, design, k)
+        return values if values is start or self.fit_intercept else values[:, 1:]
+
+    @classmethod
+    def from_coefficients(
+        cls, classes: NDArray[Any], design: Design, coefficients: FloatArray, intercepts: FloatArray, center: FloatArray
+    ) -> Self:
+        """Return a model with given coefficients, k×p, of a design about a centre, (p,), and intercepts, (k,)."""
+        every = np.column_stack([intercepts, coefficients])
+        model = cls()
+        model._know(classes, design, every[1:] - every[:1], center)
+        model.log_likelihood_, model.n_iter_, model.converged_ = float("nan"), 0, True
+        return model
+
+    def _know(self, classes: NDArray[Any], design: Design, theta: FloatArray, center: FloatArray) -> None:
+        """Keep the parameters of all classes but the first, (k − 1)×(1 + p), about the centre of the columns."""
         self.classes_ = classes
-        self.design_ = data.design
-        self.terms_ = data.design.names
-        self.n_features_in_ = data.design.schema.n_columns
-        if data.design.schema.names is not None:
-            self.feature_names_in_ = np.array(data.design.schema.names, dtype=object)
+        self.design_ = design
+        self.terms_ = design.names
+        self.n_features_in_ = design.schema.n_columns
+        if design.schema.names is not None:
+            self.feature_names_in_ = np.array(design.schema.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        theta = found.theta.reshape(len(classes) - 1, -1)
-        self._theta = theta if self.fit_intercept else np.pad(theta, ((0, 0), (1, 0)))
-        self._center = data.center if self.fit_intercept else np.zeros(len(data.center))
+        self._theta, self._center = theta, center
         shown = self._theta if len(classes) == 2 else symmetric(self._theta)
         self.coef_ = shown[:, 1:].copy()
         self.intercept_ = shown[:, 0] - self.coef_ @ self._center if self.fit_intercept else np.zeros(len(shown))
+
+    def _adopt(self, data: Data, classes: NDArray[Any], found: Found) -> None:
+        """Keep what was found."""
+        theta, center = found.theta.reshape(len(classes) - 1, -1), data.center
+        if not self.fit_intercept:
+            theta, center = np.pad(theta, ((0, 0), (1, 0))), np.zeros(len(center))
+        self._know(classes, data.design, theta, center)
         self.log_likelihood_ = -found.half_deviance
         self.n_iter_ = found.n_iter
         self.converged_ = found.converged

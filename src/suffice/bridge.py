@@ -1,0 +1,94 @@
+"""From generative to discriminative: the logistic regression that a model with linear log-odds already is.
+
+Where φ is the same for every class and linear in the columns of a design, log p(c | x) = Σ_j η_cj x_j + b_c up to what
+all classes share: the posterior of a tied Gaussian or a discrete naive Bayes model is a softmax, and the natural
+parameters are its coefficients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice._arrays import FloatArray
+from suffice.estimators.logistic import LogisticRegression
+from suffice.families.categorical import CategoricalDistributions
+from suffice.glm.design import Design, Term
+from suffice.joint import JointModel
+from suffice.labels import sorted_order
+from suffice.linear import linear_block
+from suffice.schema import Schema
+from suffice.statistics import CategoryCounts
+
+
+def as_logistic(model: JointModel, classes: NDArray[Any]) -> LogisticRegression:
+    """Return the logistic regression with the posteriors of a model, or say why there is none."""
+    if model.class_of is not None:
+        raise ValueError("the log-odds of classes with several components are not linear; fit with n_components=1")
+    terms: dict[int, Term] = {}
+    weights: dict[int, FloatArray] = {}
+    centers: dict[int, float] = {}
+    intercepts = model.log_prior.copy()
+    for block, distributions in zip(model.schema.blocks, model.distributions, strict=True):
+        if isinstance(distributions, CategoricalDistributions):
+            for column, logs in zip(block.columns, _log_probabilities(distributions), strict=True):
+                order = _order(model.schema, column)
+                values = model.schema.categories[column].values
+                terms[column] = Term(column, model.schema.labels[column], tuple(values[v] for v in order))
+                weights[column] = logs[:, order[1:]] - logs[:, order[:1]]
+                intercepts += logs[:, order[0]]
+            continue
+        try:
+            found = linear_block(distributions)
+        except AttributeError as error:
+            raise ValueError(str(error).replace(", so there is no coef_;", ";")) from None
+        if found is None:
+            names = [model.schema.labels[column] for column in block.columns]
+            raise ValueError(f"the log-odds are not linear in the columns {names} of family {block.family!r}")
+        w, b, center = found
+        for j, column in enumerate(block.columns):
+            terms[column] = Term(column, model.schema.labels[column])
+            weights[column] = w[:, [j]]
+            centers[column] = float(center[j])
+        intercepts += b
+    columns = range(model.schema.n_columns)
+    coefficients = np.concatenate([weights[column] for column in columns], axis=1)
+    if not (np.isfinite(coefficients).all() and np.isfinite(intercepts).all()):
+        raise ValueError("a probability of 0 has no finite coefficient; fit the model with a prior")
+    plain = Schema(model.schema.names, model.schema.n_columns, (), library=model.schema.library)
+    design = Design(plain, tuple(terms[column] for column in columns))
+    center = np.array([centers.get(term.column, 0.0) for term in design.terms for _ in term.names])
+    return LogisticRegression.from_coefficients(classes, design, coefficients, intercepts, center)
+
+
+def _log_probabilities(distributions: CategoricalDistributions) -> Iterator[FloatArray]:
+    """Yield log p of the values of each column, k×values."""
+    logs = distributions.natural_parameters()
+    return (logs[:, values] for values in CategoryCounts(distributions.probability, distributions.sizes).columns())
+
+
+def _order(schema: Schema, column: int) -> list[int]:
+    """Return the values in the order in which logistic regression has them: as declared, or sorted."""
+    known = schema.categories[column]
+    return list(range(len(known.values))) if known.declared else sorted_order(list(known.values))
+
+
+def as_start(start: Any, design: Design, n_classes: int) -> Any:
+    """Return where to begin as coefficients of a design: a generative model's, matched by name where they differ."""
+    if not hasattr(start, "to_logistic"):
+        return start
+    found = start.to_logistic()
+    place = {name: j for j, name in enumerate(found.terms_)}
+    if len(found.classes_) != n_classes:
+        raise ValueError(
+            f"the model to begin with has {len(found.classes_)} classes, but y has {n_classes}; fit it to the "
+            "same classes"
+        )
+    coefficients = np.zeros((len(found.coef_), len(design.names)))
+    for j, name in enumerate(design.names):
+        if name in place:
+            coefficients[:, j] = found.coef_[:, place[name]]
+    return np.column_stack([found.intercept_, coefficients])
