@@ -8,12 +8,15 @@ from hypothesis import given
 import suffice
 from suffice.covariance import STRUCTURES
 from suffice.covariance.posterior_means import PosteriorMean
+from suffice.posteriors import POSTERIORS
 
 from .cases import CASES, CATEGORICAL, each, law, shapes
 from .test_explain import _assert_adds_up
 
 CONJUGATE = [
-    case for case in CASES if not hasattr(case.family, "structure") or isinstance(case.family.structure, PosteriorMean)
+    case
+    for case in CASES
+    if case.family.name in POSTERIORS or isinstance(getattr(case.family, "structure", None), PosteriorMean)
 ]
 HOLED = [case for case in CONJUGATE if case.scores_holes]
 GAUSSIANS = [case for case in CONJUGATE if hasattr(case.family, "structure")]

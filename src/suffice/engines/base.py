@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import ContextDecorator
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeVar
 
@@ -170,7 +171,7 @@ class Engine(ABC):
             yield self._done(first, work(first, kernel, params))
             return
         pool = _pool(self.n_threads)
-        with _ONE_BLAS_THREAD:
+        with ONE_BLAS_THREAD:
             waiting: deque[tuple[Task, Future[Any]]] = deque()
             try:
                 for task in _chain(first, second, tasks):
@@ -297,7 +298,7 @@ def _pool(n_threads: int) -> ThreadPoolExecutor:
     return pool
 
 
-class _OneBlasThread:
+class _OneBlasThread(ContextDecorator):
     """Keeps BLAS on one thread while any engine runs, in whatever thread of the process.
 
     The first to enter sets the limit and the last to leave takes it back; engines that overlap share it, for a limit
@@ -327,4 +328,4 @@ class _OneBlasThread:
                 self._limit.restore_original_limits()
 
 
-_ONE_BLAS_THREAD = _OneBlasThread()
+ONE_BLAS_THREAD = _OneBlasThread()

@@ -12,6 +12,7 @@ from suffice import newton
 from suffice._arrays import FloatArray
 from suffice.em import Round
 from suffice.engines import Engine
+from suffice.engines.base import ONE_BLAS_THREAD
 from suffice.glm.solve import Penalty, Solver
 from suffice.glm.sums import NewtonSums
 from suffice.newton import Local, Problem
@@ -101,6 +102,7 @@ class Found:
 Start = Callable[[Engine], FloatArray]
 
 
+@ONE_BLAS_THREAD  # threads that wait for each other cost more than factors of this size gain
 def minimise(
     objective: Objective,
     engine: Engine,
