@@ -78,6 +78,9 @@ class Comparison:
             return f"{measure}: {first} is at least as good up to {self.sizes[-1]:,} rows."
         if at <= self.sizes[0]:
             return f"{measure}: {second} is better from {self.sizes[0]:,} rows on."
+        ahead, behind = _mean(self._values(measure))[:, self.sizes < at]
+        if (ahead > behind).any():
+            return f"{measure}: the two take turns up to about {round(at):,} rows; {second} is better from there on."
         return f"{measure}: {first} is better up to about {round(at):,} rows, {second} from there on."
 
     def __str__(self) -> str:

@@ -34,7 +34,7 @@ def warn_of_fit(names: NDArray[Any], found: Found, *, stacklevel: int) -> None:
         guilty = names[found.lost >= _SHARE]
         guilty = guilty[guilty != INTERCEPT] if (guilty != INTERCEPT).any() else guilty
         parts.append(
-            f"{_listed(guilty)} separate the responses perfectly, so that the likelihood has no "
+            f"{_listed(guilty)} separate{'s' if len(set(guilty.tolist())) == 1 else ''} the responses perfectly, so that the likelihood has no "
             f"maximum: a ridge of {GUARD:g} of the information at the start keeps the coefficients finite. Pass "
             f"alpha > 0 or firth=True for estimates that mean something"
         )
