@@ -51,14 +51,14 @@ def linear_block(distributions: Distributions) -> tuple[FloatArray, FloatArray, 
     """
     if isinstance(distributions, GaussianDistributions):
         return _gaussian(distributions)
+    if not isinstance(distributions, (BernoulliDistributions, MultinomialDistributions, *_IDENTITY)):
+        return None
     eta = distributions.natural_parameters()
     if isinstance(distributions, BernoulliDistributions):
         return eta, np.log1p(-distributions.probability).sum(1), np.zeros(eta.shape[1])
     if isinstance(distributions, MultinomialDistributions):  # the number of draws is given
         return eta, np.zeros(len(eta)), np.zeros(eta.shape[1])
-    if isinstance(distributions, _IDENTITY):
-        return eta, -distributions.family.log_normalizer(eta), np.zeros(eta.shape[1])
-    return None
+    return eta, -distributions.family.log_normalizer(eta), np.zeros(eta.shape[1])
 
 
 def _gaussian(distributions: GaussianDistributions) -> tuple[FloatArray, FloatArray, FloatArray]:
