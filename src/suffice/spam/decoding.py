@@ -1,0 +1,121 @@
+"""Bytes to text: transfer encodings, character sets and encoded words, damaged or not."""
+
+from __future__ import annotations
+
+import binascii
+import codecs
+import re
+from functools import lru_cache
+
+_ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
+_NOT_BASE64 = bytes(set(range(256)) - set(_ALPHABET))
+_ENCODED_WORD = re.compile(
+    r"=\?([^?\s*]{1,40})(?:\*[^?\s]{0,20})?\?([bq])\?([^?]{0,2000})\?=(?:\s+(?==\?))?", re.IGNORECASE
+)
+_FOLD = re.compile(r"\n\s*")
+#: codecs that are no character sets of mail, some of which take quadratic time
+_NOT_CHARSETS = frozenset({"idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined", "mbcs", "oem"})
+
+
+@lru_cache(maxsize=256)
+def codec_of(charset: str) -> str:
+    """Return Python's name of a declared charset, or an empty string if there is no such."""
+    if not charset.isascii() or not charset.replace("-", "").replace("_", "").isalnum():
+        return ""
+    try:
+        codec = codecs.lookup(charset)
+        b"a".decode(codec.name)
+    except UnicodeError:
+        pass  # half a character of two bytes
+    except (LookupError, ValueError):
+        return ""  # no such codec, or one that makes bytes of bytes
+    return "" if codec.name.replace("-", "_") in _NOT_CHARSETS else codec.name
+
+
+def as_text(raw: bytes, charset: str) -> str:
+    r"""Return the text of bytes: in the declared charset, else in UTF-8, else in Windows-1252.
+
+    Examples
+    --------
+    >>> from suffice.spam.decoding import as_text
+    >>> as_text("naïve".encode("latin-1"), "us-ascii"), as_text(b"abc\xff", "no-such-charset")
+    ('naïve', 'abcÿ')
+    """
+    if raw.isascii() and not charset.startswith(
+        ("utf-16", "utf16", "utf-32", "utf32", "utf-7", "utf7", "iso-2022", "hz")
+    ):
+        return raw.decode("ascii")
+    declared = codec_of(charset) if charset else ""
+    for codec in (declared, "utf-8"):
+        if codec:
+            try:
+                return raw.decode(codec)
+            except ValueError:
+                continue
+    if declared and declared not in ("ascii", "utf-8"):
+        return raw.decode(declared, "replace")
+    return raw.decode("cp1252", "replace")
+
+
+def decoded_body(raw: bytes, encoding: str) -> bytes:
+    """Return a body without its transfer encoding; an unknown one, or none, changes nothing."""
+    if encoding == "quoted-printable":
+        return binascii.a2b_qp(raw)
+    if encoding == "base64":
+        return from_base64(raw)
+    if encoding in ("x-uuencode", "uuencode", "x-uue", "uue"):
+        return from_uuencoding(raw)
+    return raw
+
+
+def from_base64(raw: bytes) -> bytes:
+    """Return the bytes behind base64; what is no base64 is skipped, and an unfinished end is dropped.
+
+    Examples
+    --------
+    >>> from suffice.spam.decoding import from_base64
+    >>> from_base64(b"aGV s*bG8=aGVsbG8")
+    b'hellohello'
+    """
+    pieces = []
+    for piece in raw.translate(None, _NOT_BASE64).split(b"="):
+        if piece:
+            whole = piece[:-1] if len(piece) % 4 == 1 else piece
+            pieces.append(binascii.a2b_base64(whole + b"=" * (-len(whole) % 4)))
+    return b"".join(pieces)
+
+
+def from_uuencoding(raw: bytes) -> bytes:
+    """Return the bytes behind uuencoding; lines that are none of it are skipped."""
+    pieces = []
+    for line in raw.split(b"\n"):
+        if line.startswith((b"begin ", b"end")) or not line:
+            continue
+        try:
+            pieces.append(binascii.a2b_uu(line))
+        except binascii.Error:
+            continue
+    return b"".join(pieces)
+
+
+def decoded_words(value: str) -> str:
+    """Return the value of a header, given as Latin-1: its encoded words decoded and its folds single spaces.
+
+    Examples
+    --------
+    >>> from suffice.spam.decoding import decoded_words
+    >>> decoded_words("=?utf-8?b?Z3LDvG4=?= =?iso-8859-1?q?e_B=E4ume?= here")
+    'grüne Bäume here'
+    """
+    if "\n" in value:
+        value = _FOLD.sub(" ", value)
+    if not value.isascii():
+        value = as_text(value.encode("latin-1"), "")
+    return _ENCODED_WORD.sub(_decoded_word, value) if "=?" in value else value
+
+
+def _decoded_word(match: re.Match[str]) -> str:
+    charset, kind, word = match.groups()
+    raw = word.encode("latin-1", "replace")
+    raw = from_base64(raw) if kind in "bB" else binascii.a2b_qp(raw, header=True)
+    return as_text(raw, charset.lower())

@@ -1,0 +1,89 @@
+"""What spammers do to words so that filters do not know them, undone."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+#: characters without a width: they split words for a program and not for a reader
+_UNSEEN = re.compile(
+    "[\0\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\U000e0000-\U000e007f\U000e0100-\U000e01ef]"
+)
+_LOOK_ALIKE = str.maketrans(
+    "аеорсухіјѕԁһԛԝвкмнтгпАВЕКМНОРСТУХІЈЅԌԚԜ" + "αοερτυνικχωβΑΒΕΖΗΙΚΜΝΟΡΤΥΧ" + "ıɑɡℓո",
+    "aeopcyxijsdhqwbkmhtrnABEKMHOPCTYXIJSGQW" + "aoeptuvikxwbABEZHIKMNOPTYX" + "iaglh",
+)
+_FOREIGN = re.compile("[\u0370-\u052fıɑɡℓո]")
+_WORD = re.compile(r"\w+")
+_LATIN = re.compile("[a-zA-Z]")
+#: single letters with the same sign between them, four at least
+_SPACED = re.compile(r"(?<![^\W_])[^\W\d_]([ .\-_*/|])[^\W\d_](?:\1[^\W\d_]){2,40}(?![^\W_]|[.\-_*/|][^\W\d_])")
+#: what any of them holds; far fewer places begin with a sign than with a letter
+_SPACED_HINT = re.compile(r"[ .\-_*/|][^\W\d_][ .\-_*/|][^\W\d_][ .\-_*/|]")
+_DISGUISE = str.maketrans("013457|@$!+", "oieastlasit")
+#: Unicode sorts combining marks in quadratic time; pieces keep it bounded
+_PIECE = 512
+
+
+def normalised(text: str) -> str:
+    r"""Return a text in which what looks alike is alike.
+
+    Characters without a width go, compatible forms (full width, ligatures, mathematical letters) become plain, and
+    letters of other alphabets within a word of Latin ones become the Latin ones that they look like.
+
+    Examples
+    --------
+    >>> from suffice.spam.evasion import normalised
+    >>> normalised("mo\u200bney ｆｒｅｅ vi\u0430gra Москва")
+    'money free viagra Москва'
+    """
+    if text.isascii():
+        return text.replace("\0", "") if "\0" in text else text
+    if _UNSEEN.search(text):
+        text = _UNSEEN.sub("", text)
+    if len(text) <= _PIECE:
+        text = unicodedata.normalize("NFKC", text)
+    else:
+        pieces = (text[start : start + _PIECE] for start in range(0, len(text), _PIECE))
+        text = "".join([unicodedata.normalize("NFKC", piece) for piece in pieces])
+    if _FOREIGN.search(text):
+        text = _WORD.sub(_in_one_alphabet, text)
+    return text
+
+
+def _in_one_alphabet(match: re.Match[str]) -> str:
+    word = match[0]
+    return word if word.isascii() or not _LATIN.search(word) else word.translate(_LOOK_ALIKE)
+
+
+def spaced_words(text: str) -> list[str]:
+    """Return the words that were written with a sign between any two letters.
+
+    Examples
+    --------
+    >>> from suffice.spam.evasion import spaced_words
+    >>> spaced_words("F R E E m.o.n.e.y now, a b")
+    ['FREE', 'money']
+    """
+    if not _SPACED_HINT.search(text):
+        return []
+    return [match[0].replace(match[1], "") for match in _SPACED.finditer(text)]
+
+
+def plain_word(word: str) -> str:
+    """Return a word with the letters that its digits and signs stand for, or an empty string if it needs none.
+
+    Examples
+    --------
+    >>> from suffice.spam.evasion import plain_word
+    >>> plain_word("v1@gra"), plain_word("2002"), plain_word("money")
+    ('viagra', '', '')
+    """
+    word = word.rstrip("!%+")
+    plain = word.translate(_DISGUISE)
+    if plain == word or not plain.isalpha() or not 4 <= len(word) <= 20:
+        return ""
+    # a word is disguised by a few signs; 1st, 90s and 2nd are no words in disguise
+    changed = sum(a != b for a, b in zip(word, plain, strict=True))
+    return plain if 2 * changed < len(word) else ""

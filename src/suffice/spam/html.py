@@ -1,0 +1,173 @@
+"""HTML as a person sees it, and apart from it what is there but not shown."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from html import unescape
+
+# every quantifier that could give back what it took is possessive: the time is linear in the text
+_TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*+)([^<>]*+)>|<!--|<[!?/][^<>]*+>")
+_LINK = re.compile(r"(?:href|src|action|background)\s*+=\s*+[\"']?\s*+([^\"'\s>]++)", re.IGNORECASE)
+_STYLED = re.compile(r"style|color|hidden|background", re.IGNORECASE)
+_HIDING = re.compile(
+    r"display\s*+:\s*+none|visibility\s*+:\s*+hidden|mso-hide\s*+:\s*+all|(?:^|\s)hidden(?=[\s=/]|$)"
+    r"|font-size\s*+:\s*+(?:0++(?:\.0*+)?(?:px|pt|em|rem|%)?|[01]?(?:\.\d++)?(?:px|pt))\s*+(?:[;\"'!]|$)"
+    r"|(?:max-height|opacity)\s*+:\s*+0++(?:\.0*+)?(?:px|pt|em|%)?\s*+(?:[;\"'!]|$)|text-indent\s*+:\s*+-\d{3}"
+)
+_COLOUR = re.compile(r"(?:^|[\s;\"'])color\s*+[:=]\s*+[\"']?(rgb\s*+\([\d\s,]*+\)|#?\w++)")
+_BACKGROUND = re.compile(r"(bgcolor\s*+=|background(?:-color|-image)?\s*+[:=])\s*+[\"']?([#\w]*+(?:\([\d\s,]*+\))?)")
+_NUMBERS = re.compile(r"\d++")
+
+#: elements that do not break a word in two
+_INLINE = frozenset({
+    "a", "abbr", "acronym", "b", "bdo", "big", "cite", "code", "del", "dfn", "em", "font", "i", "ins", "kbd", "label",
+    "mark", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "tt", "u", "var", "wbr",
+})  # fmt: skip
+_VOID = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "wbr"})
+_UNSEEN = {
+    name: re.compile(rf"</{name}[^<>]*+>?", re.IGNORECASE) for name in ("script", "style", "noembed", "template")
+}
+_COLOURS = {
+    "white": (255, 255, 255), "black": (0, 0, 0), "red": (255, 0, 0), "blue": (0, 0, 255), "green": (0, 128, 0),
+    "yellow": (255, 255, 0), "gray": (128, 128, 128), "silver": (192, 192, 192), "ivory": (255, 255, 240),
+    "snow": (255, 250, 250), "whitesmoke": (245, 245, 245), "navy": (0, 0, 128),
+}  # fmt: skip
+#: colours whose channels differ by less in all cannot be told apart on a screen
+_COLOUR_DISTANCE = 24
+_STACK_LIMIT = 100
+
+Colour = tuple[int, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Html:
+    """What an HTML text holds: what is seen, what is hidden, where it links to, and which elements it has."""
+
+    visible: str
+    hidden: str
+    links: tuple[str, ...]
+    elements: frozenset[str]
+
+
+def read_html(text: str) -> Html:
+    """Return the parts of an HTML text in time linear in its length; nothing makes it fail.
+
+    Hidden are comments, scripts and styles, elements that are not displayed or have no size, and text in the colour of
+    its background, as far as attributes say it. Elements within a line join their text, all others part it.
+
+    Examples
+    --------
+    >>> from suffice.spam.html import read_html
+    >>> page = read_html('<p>Via<!-- x -->gr<b>a</b></p><p style="display:none">meeting</p>')
+    >>> page.visible.split(), page.hidden.split()
+    (['Viagra'], ['x', 'meeting'])
+    """
+    visible: list[str] = []
+    hidden: list[str] = []
+    links: list[str] = []
+    elements: set[str] = set()
+    stack = _Stack()
+    position = 0
+    while match := _TAG.search(text, position):
+        start, end = match.span()
+        if start > position:
+            (hidden if stack.hidden else visible).append(text[position:start])
+        position = end
+        name = match[2]
+        if name is None:
+            if match[0] == "<!--":
+                close = text.find("-->", end - 2)
+                hidden.append(text[end : close if close >= 0 else len(text)] + " ")
+                position = close + 3 if close >= 0 else len(text)
+            continue
+        name = name.lower()
+        if name not in _INLINE:
+            (hidden if stack.hidden else visible).append("\n")
+        if match[1]:
+            if stack.entries:
+                stack.close(name)
+            continue
+        elements.add(name)
+        attributes = match[3]
+        if name in _UNSEEN:
+            closing = _UNSEEN[name].search(text, end)
+            hidden.append(text[end : closing.start() if closing else len(text)] + " ")
+            position = closing.end() if closing else len(text)
+        elif attributes and not attributes.isspace():
+            if "=" in attributes:
+                links += _LINK.findall(attributes)
+            if name not in _VOID:
+                stack.open(name, attributes.lower() if _STYLED.search(attributes) else "")
+        elif stack.entries:
+            stack.open(name, "")
+    if position < len(text):
+        (hidden if stack.hidden else visible).append(text[position:])
+    return Html(unescaped("".join(visible)), unescaped("".join(hidden)), tuple(links), frozenset(elements))
+
+
+def unescaped(text: str) -> str:
+    """Return the text with its character references resolved."""
+    return unescape(text) if "&" in text else text
+
+
+class _Stack:
+    """The open elements that change what is seen; the others are only counted by name."""
+
+    def __init__(self) -> None:
+        self.hidden = False
+        #: name, how many of that name are open within, hidden and background outside of it
+        self.entries: list[tuple[str, bool, Colour]] = []
+        self.depths: list[int] = []
+        self.background: Colour = (255, 255, 255)
+
+    def open(self, name: str, attributes: str) -> None:
+        """Enter an element."""
+        if attributes and len(self.entries) < _STACK_LIMIT:
+            background = self.background
+            for kind, value in _BACKGROUND.findall(attributes):
+                # an image behind the text: its colour is not known
+                background = colour(value) if "image" not in kind else None
+            ink = _COLOUR.search(attributes)
+            unseen = _HIDING.search(attributes) is not None or (ink is not None and _alike(colour(ink[1]), background))
+            if unseen or background != self.background:
+                self.entries.append((name, self.hidden, self.background))
+                self.depths.append(1)
+                self.background = background
+                # ink that can be seen again shows what was hidden by its colour; nothing shows what is not displayed
+                self.hidden = self.hidden or unseen
+                return
+        if self.entries and self.entries[-1][0] == name:
+            self.depths[-1] += 1
+
+    def close(self, name: str) -> None:
+        """Leave an element, and those that were not closed within it."""
+        for index in range(len(self.entries) - 1, -1, -1):
+            if self.entries[index][0] == name:
+                self.depths[index] -= 1
+                if self.depths[index] == 0:
+                    _, self.hidden, self.background = self.entries[index]
+                    del self.entries[index:], self.depths[index:]
+                return
+
+
+def colour(value: str) -> Colour:
+    """Return red, green and blue of a colour as HTML writes it, or None if it is not known."""
+    if value in _COLOURS:
+        return _COLOURS[value]
+    if value.startswith("rgb"):
+        channels = tuple(min(int(number[:4]), 255) for number in _NUMBERS.findall(value))
+        return channels if len(channels) == 3 else None
+    digits = value.removeprefix("#")
+    if len(digits) == 3:
+        digits = "".join(digit * 2 for digit in digits)
+    try:
+        return tuple(bytes.fromhex(digits)) if len(digits) == 6 else None
+    except ValueError:
+        return None
+
+
+def _alike(ink: Colour, background: Colour) -> bool:
+    if ink is None or background is None:
+        return False
+    return sum(abs(a - b) for a, b in zip(ink, background, strict=True)) <= _COLOUR_DISTANCE

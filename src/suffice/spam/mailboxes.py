@@ -1,0 +1,167 @@
+"""Where messages are kept: an mbox file, a Maildir, an MH folder, a folder of files, one file, a stream, or lines."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+#: a message is read up to here; the rest of it is skipped (the reader looks at less than this)
+MESSAGE_LIMIT = 64_000_000
+
+_QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
+_LINE_LIMIT = 1_000_000
+
+
+class MailboxError(ValueError):
+    """What was given holds no messages that can be read; says what was found and what to do."""
+
+
+def messages(path: str | os.PathLike[str]) -> Iterator[bytes]:
+    """Yield the raw messages of a file or a folder, whichever kind it is.
+
+    A folder with `cur` and `new` is a Maildir, one whose messages have numbers for names is MH, and in any other each
+    file is a message, those of folders within included. A file that begins with "From " is an mbox, any other is one
+    message.
+
+    Parameters
+    ----------
+    path : str or path
+        A file or a folder.
+
+    Yields
+    ------
+    bytes
+        One message, as it is stored.
+
+    Raises
+    ------
+    MailboxError
+        If there is nothing at `path`, or it may not be read.
+    """
+    place = Path(path)
+    if place.is_dir():
+        yield from _folder(place)
+    elif place.exists():
+        with _opened(place) as file:
+            yield from stream(file)
+    else:
+        raise MailboxError(
+            f"there is no file or folder {os.fspath(path)!r}; give an mbox, a Maildir, a folder or a message"
+        )
+
+
+def stream(file: BinaryIO) -> Iterator[bytes]:
+    r"""Yield the raw messages of an open binary file, such as standard input: an mbox, or one message.
+
+    Examples
+    --------
+    >>> import io
+    >>> from suffice.spam.mailboxes import stream
+    >>> list(stream(io.BytesIO(b"From a\nSubject: 1\n\n>From here\n\nFrom b\nSubject: 2\n\n")))
+    [b'Subject: 1\n\nFrom here\n', b'Subject: 2\n\n']
+    """
+    first = file.readline(_LINE_LIMIT)
+    if first.startswith(b"From "):
+        yield from _mbox(file)
+    elif first:
+        rest = file.read(MESSAGE_LIMIT)
+        while file.read(_LINE_LIMIT):  # so that what writes into a pipe can end
+            pass
+        yield first + rest
+
+
+def lines(file: Iterable[bytes]) -> Iterator[bytes]:
+    r"""Yield every line that is not empty as a message without headers: SMS, comments, titles.
+
+    Examples
+    --------
+    >>> from suffice.spam.mailboxes import lines
+    >>> list(lines([b"see you at 8\n", b"\n", b"Winner: call now\r\n"]))
+    [b'\nsee you at 8', b'\nWinner: call now']
+    """
+    for line in file:
+        text = line.rstrip(b"\r\n")
+        if text.strip():
+            yield b"\n" + text
+
+
+def as_mbox(raw: bytes) -> bytes:
+    r"""Return a message as an mbox holds it: behind a "From " line, its own such lines quoted, an empty line last.
+
+    Examples
+    --------
+    >>> from suffice.spam.mailboxes import as_mbox
+    >>> as_mbox(b"Subject: a\n\nFrom here")
+    b'From nobody Thu Jan  1 00:00:00 1970\nSubject: a\n\n>From here\n\n'
+    """
+    if raw.startswith(b"From "):
+        raw = raw.partition(b"\n")[2]
+    quoted = re.sub(rb"^(>*From )", rb">\1", raw, flags=re.MULTILINE)
+    end = b"\n" if quoted.endswith(b"\n") else b"\n\n"
+    return b"From nobody Thu Jan  1 00:00:00 1970\n" + quoted + end
+
+
+def _mbox(file: BinaryIO) -> Iterator[bytes]:
+    """Yield the messages behind the first "From " line, one in memory at a time."""
+    collected: list[bytes] = []
+    size = 0
+    after_empty = False
+    while line := file.readline(_LINE_LIMIT):
+        if after_empty and line.startswith(b"From "):
+            yield _unquoted(collected)
+            collected, size, after_empty = [], 0, False
+            continue
+        if size < MESSAGE_LIMIT:
+            collected.append(line)
+            size += len(line)
+        after_empty = line in (b"\n", b"\r\n")
+    yield _unquoted(collected)
+
+
+def _unquoted(collected: list[bytes]) -> bytes:
+    """Return the message of these lines, without the empty line that the mailbox puts behind it."""
+    empty = (b"\n", b"\r\n")
+    if collected and collected[-1] in empty and any(line in empty for line in collected[:-1]):
+        collected.pop()
+    raw = b"".join(collected)
+    return _QUOTED_FROM.sub(rb"\1", raw) if b">From " in raw else raw
+
+
+def _folder(place: Path) -> Iterator[bytes]:
+    if (place / "cur").is_dir() or (place / "new").is_dir():
+        files = [file for name in ("new", "cur") if (place / name).is_dir() for file in _files(place / name)]
+    else:
+        files = _files(place)
+        numbered = [file for file in files if file.name.isascii() and file.name.isdigit()]
+        if numbered and len(numbered) >= len(files) - len([file for file in files if file.name.startswith((".", ","))]):
+            files = sorted(numbered, key=lambda file: int(file.name))
+        else:
+            files = sorted(
+                file
+                for file in place.rglob("*")
+                if file.is_file() and not file.name.startswith(".") and file.name != "cmds"
+            )
+    for file in files:
+        with _opened(file) as opened:
+            yield opened.read(MESSAGE_LIMIT)
+
+
+def _files(place: Path) -> list[Path]:
+    try:
+        return sorted(file for file in place.iterdir() if file.is_file())
+    except OSError as error:
+        raise MailboxError(
+            f"the folder {str(place)!r} cannot be read: {error.strerror}; check its permissions"
+        ) from error
+
+
+def _opened(place: Path) -> BinaryIO:
+    try:
+        return place.open("rb")
+    except OSError as error:
+        raise MailboxError(
+            f"the file {str(place)!r} cannot be read: {error.strerror}; check its permissions"
+        ) from error

@@ -1,0 +1,276 @@
+"""A message as bytes, read into headers and parts: whatever the bytes are, and in bounded time and memory."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from suffice.spam.decoding import as_text, decoded_body, decoded_words
+
+#: how much of a message is looked at; what lies behind is left out
+RAW_LIMIT = 16_000_000
+HEADER_LIMIT = 65_536
+HEADER_COUNT_LIMIT = 500
+TEXT_LIMIT = 262_144
+PART_LIMIT = 200
+DEPTH_LIMIT = 20
+#: lines that begin with "--" inside of a multipart, most of which are no boundaries in a message made to cost time
+DELIMITER_LIMIT = 20_000
+
+#: headers that filters, scanners and mail programs add to a message that has arrived: no evidence, and no part of it
+STAMP = (
+    rb"(?:x-(?:spam|suffice|bogosity|dspam|crm114|ham-report|virus|mailscanner|rspamd|barracuda|ironport|proofpoint|pmx|amavis"
+    rb"|razor|pyzor|dcc-|antispam|anti-spam|antivirus|brightmail|cloudmark|forefront-antispam|microsoft-antispam|sbrule|sbclass"
+    rb"|sbrs|yahoofilteredbulk|gmx-anti|ovh-spam|filter|ms-exchange-organization-(?:scl|pcl|antispam)|rbl|imap|uid|keywords"
+    rb"|status|mozilla|evolution|gmail-labels|original-folder|folder|popfile|text-classification|scanned|clamav|sophos|avg"
+    rb"|trend|kaspersky|avast|md5sum|delivery-time)[!-9;-~]*"
+    rb"|spam[!-9;-~]*|status|content-length|lines|delivery-date|replied|forwarded|xref)"
+)
+_STAMP_NAME = re.compile(STAMP.decode(), re.IGNORECASE)
+_STAMP_FIELD = re.compile(rb"^" + STAMP + rb"[ \t]*:[^\n]*\n(?:[ \t][^\n]*\n?)*", re.IGNORECASE | re.MULTILINE)
+_FROM_LINE = re.compile(rb">?From [^\n]*\n")
+_FIELD_NAME = re.compile(r"[!-9;-~]{1,100}[ \t]*")
+_FIELD_START = re.compile(rb"[!-9;-~]{1,100}[ \t]*:")
+_FIELD_END = re.compile(r"\n(?![ \t])")
+_DELIMITER = re.compile(rb"^--[^\n]+", re.MULTILINE)
+_PARAMETER = re.compile(
+    r";\s*([a-z-]{1,40})(?:\*\d{0,3})?\*?\s*=\s*(?:\"([^\"]{0,1000})\"?|([^\s;]{1,1000}))", re.IGNORECASE
+)
+_SYMBOLS = re.compile(r"%([0-9a-f]{2})", re.IGNORECASE)
+
+Headers = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One leaf of a message: a text or an attachment; for a multipart, what it holds before its first part.
+
+    Attributes
+    ----------
+    content_type : str
+        In lower case, ``"text/plain"`` where none is declared.
+    charset, disposition, encoding, file_name : str
+        As declared, the first three in lower case; empty where they are not.
+    text : str
+        What a text holds, decoded, up to what is left of `TEXT_LIMIT`; empty for anything else.
+    size : int
+        How many bytes the part has, as it was sent.
+    """
+
+    content_type: str
+    charset: str
+    disposition: str
+    encoding: str
+    file_name: str
+    text: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Headers in their order, names in lower case and values decoded, and the parts."""
+
+    headers: Headers
+    parts: tuple[Part, ...]
+
+    def header(self, name: str) -> str:
+        """Return the first value of a header, or an empty string."""
+        return next((value for key, value in self.headers if key == name), "")
+
+
+def read(raw: bytes) -> Message:
+    r"""Read a message; no bytes make it fail.
+
+    Lines may end in LF, CRLF or CR. A message that begins with no header is all body. Parts deeper than
+    `DEPTH_LIMIT` are read as the text that they are, and what exceeds the other limits is left out.
+
+    Examples
+    --------
+    >>> from suffice.spam import read
+    >>> message = read(b"Subject: =?utf-8?q?caf=C3=A9?=\nContent-Transfer-Encoding: base64\n\naGVsbG8=")
+    >>> message.header("subject"), message.parts[0].text
+    ('café', 'hello')
+    """
+    raw = _with_line_feeds(raw[:RAW_LIMIT])
+    headers, body = _read_headers(raw, 0, len(raw))
+    left = TEXT_LIMIT
+    parts: list[Part] = []
+    nested: list[tuple[str, str]] = []
+    for fields, start, end in _leaves(raw, headers, body, nested):
+        if not fields and (start >= end or raw[start:end].isspace()):
+            continue  # nothing but the line ends around boundaries
+        part = _part(fields, raw, start, end, left)
+        left -= len(part.text)
+        parts.append(part)
+    return Message((*headers, *nested), tuple(parts))
+
+
+def digest(raw: bytes) -> str:
+    r"""Return the identity of a message, SHA-256 in hexadecimal.
+
+    The "From " line of a mailbox, the stamps of filters and mail programs, the kind of line ends and empty lines at the
+    end do not count, so that a stamped copy is the same message.
+
+    Examples
+    --------
+    >>> from suffice.spam import digest
+    >>> digest(b"X-Suffice-Spam: yes\nSubject: a\n\nb\n") == digest(b"From x\r\nSubject: a\r\n\r\nb")
+    True
+    """
+    raw = _with_line_feeds(raw)
+    if first := _FROM_LINE.match(raw):
+        raw = raw[first.end() :]
+    end = raw.find(b"\n\n", 0, HEADER_LIMIT)
+    end = min(len(raw), HEADER_LIMIT) if end < 0 else end + 1
+    head = b"" if raw[:1] == b"\n" else _STAMP_FIELD.sub(b"", raw[:end])
+    body = raw if raw[:1] == b"\n" else raw[end:]
+    state = hashlib.sha256(head)
+    state.update(body.rstrip(b"\n"))
+    return state.hexdigest()
+
+
+@lru_cache(maxsize=4096)
+def is_stamp(name: str) -> bool:
+    """Return whether a header is what a filter, a scanner or a mail program has added."""
+    return _STAMP_NAME.fullmatch(name) is not None
+
+
+def _with_line_feeds(raw: bytes) -> bytes:
+    if b"\r" not in raw:
+        return raw
+    return raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+
+
+def _read_headers(raw: bytes, start: int, end: int) -> tuple[list[tuple[str, str]], int]:
+    """Return the headers that begin at `start`, and where the body does."""
+    while first := _FROM_LINE.match(raw, start, end):
+        start = first.end()
+    if raw.startswith(b"\n", start, end):
+        return [], start + 1
+    if not _FIELD_START.match(raw, start, end):
+        return [], start
+    stop = raw.find(b"\n\n", start, min(end, start + HEADER_LIMIT))
+    body = min(end, start + HEADER_LIMIT) if stop < 0 else stop + 2
+    # Latin-1 gives every byte its character, so that places in the text are places in the bytes
+    block = raw[start : body if stop < 0 else stop].decode("latin-1")
+    fields = []
+    position = start
+    for field in _FIELD_END.split(block):
+        name, colon, value = field.partition(":")
+        if colon and len(name) <= 120 and (name := _field_name(name)):
+            fields.append((name, decoded_words(value.strip())))
+        elif not field.startswith(("From ", ">From ")):
+            body = position  # no header: the empty line is missing, and the body begins here
+            break
+        position += len(field) + 1
+    return fields[:HEADER_COUNT_LIMIT], body
+
+
+@lru_cache(maxsize=1024)
+def _field_name(name: str) -> str:
+    """Return the name of a header in lower case, or an empty string if it is none."""
+    return name.rstrip().lower() if _FIELD_NAME.fullmatch(name) else ""
+
+
+def _leaves(
+    raw: bytes, headers: list[tuple[str, str]], body: int, nested: list[tuple[str, str]]
+) -> Iterator[tuple[list[tuple[str, str]], int, int]]:
+    """Yield the fields, start and end of every leaf, in one pass over the lines that may be boundaries.
+
+    The headers of messages within the message are added to `nested`.
+    """
+    fields, start = headers, body
+    boundaries: list[bytes] = []
+
+    def enter() -> None:
+        """Go down while the part that begins here holds others."""
+        nonlocal fields, start
+        while True:
+            kind, parameters = _content(fields, "content-type")
+            if kind.startswith("message/") and len(boundaries) < DEPTH_LIMIT and start < len(raw):
+                inner, inner_start = _read_headers(raw, start, len(raw))
+                if inner_start == start:
+                    return
+                nested.extend(inner[: max(0, HEADER_COUNT_LIMIT - len(nested))])
+                fields, start = inner, inner_start
+                continue
+            boundary = parameters.get("boundary", "").rstrip().encode("latin-1", "replace")
+            if kind.startswith("multipart/") and boundary and len(boundaries) < DEPTH_LIMIT:
+                boundaries.append(boundary)
+            return
+
+    enter()
+    if not boundaries:
+        yield fields, start, len(raw)
+        return
+    count = 0
+    for number, delimiter in enumerate(_DELIMITER.finditer(raw, start)):
+        if number == DELIMITER_LIMIT:
+            break
+        line = delimiter[0][2:].rstrip()
+        if line in boundaries:
+            level, closing = boundaries.index(line), False
+        elif line.endswith(b"--") and line[:-2] in boundaries:
+            level, closing = boundaries.index(line[:-2]), True
+        else:
+            continue
+        if delimiter.start() < start:
+            continue
+        yield fields, start, delimiter.start()
+        count += 1
+        if count == PART_LIMIT:
+            return
+        start = min(len(raw), delimiter.end() + 1)
+        if closing:
+            del boundaries[level:]
+            fields = []
+        else:
+            del boundaries[level + 1 :]
+            fields, start = _read_headers(raw, start, len(raw))
+            enter()
+        if not boundaries:
+            break
+    yield fields, start, len(raw)
+
+
+def _content(fields: list[tuple[str, str]], name: str) -> tuple[str, dict[str, str]]:
+    """Return the value of a structured header in lower case, and its parameters."""
+    for key, value in fields:
+        if key == name:
+            kind, _, rest = value.partition(";")
+            if not rest:
+                return kind.strip().lower(), {}
+            parameters: dict[str, str] = {}
+            for parameter, quoted, bare in _PARAMETER.findall(";" + rest[:4000]):
+                key = parameter.lower()
+                parameters[key] = parameters.get(key, "") + (quoted or bare)
+            return kind.strip().lower(), parameters
+    return "", {}
+
+
+def _part(fields: list[tuple[str, str]], raw: bytes, start: int, end: int, left: int) -> Part:
+    """Return the leaf of raw[start:end] with at most `left` characters of text."""
+    kind, parameters = _content(fields, "content-type")
+    disposition, about = _content(fields, "content-disposition")
+    encoding, _ = _content(fields, "content-transfer-encoding")
+    charset = parameters.get("charset", "").strip("'\" ").lower()[:40]
+    name = about.get("filename") or parameters.get("name", "")
+    text = ""
+    is_text = kind.startswith(("text/", "multipart/", "message/")) or "/" not in kind
+    if is_text and left > 0 and end > start:
+        # base64 and quoted-printable need at most three bytes for one of theirs
+        body = decoded_body(raw[start : min(end, start + 3 * left)], encoding)
+        text = as_text(body[:left], charset)[:left]
+    return Part(kind or "text/plain", charset, disposition, encoding, decoded_name(name), text, end - start)
+
+
+def decoded_name(name: str) -> str:
+    """Return a file name without its escapes, %20 or charset''."""
+    if "%" not in name:
+        return name[:200]
+    name = name.rpartition("''")[2][:600]
+    raw = _SYMBOLS.sub(lambda match: chr(int(match[1], 16)), name).encode("latin-1", "replace")
+    return as_text(raw, "utf-8")[:200]

@@ -1,0 +1,285 @@
+"""The tokens of a message: what it says, and the marks of how it was made and sent.
+
+| token | stands for |
+|---|---|
+| `word`, `word word` | a word that a person sees, in lower case; two of them within the window |
+| `subject:…` | words of the subject, and pairs of them |
+| `from:…`, `reply-to:…`, `to:…`, … | words, addresses and hosts of the sender and the recipients |
+| `received:…` | hosts and networks on the way |
+| `list:…`, `mailer:…`, `id:…` | the mailing list, the mail program, the host of the message's identity |
+| `header:…` | that there is such a header |
+| `shape:…` | the form of identity, date, addresses and boundaries: the hand of the program that wrote them |
+| `type:…`, `charset:…`, `encoding:…`, `file:…` | what the parts are |
+| `url:…`, `path:…` | hosts of links with their suffixes, and words of their paths |
+| `html:…`, `hidden:…` | elements, and words that are not shown |
+| `long:…`, `text:…` | words too long to keep, in short; marks of the text as a whole |
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from urllib.parse import unquote
+
+from suffice.spam.evasion import normalised, plain_word, spaced_words
+from suffice.spam.html import read_html
+from suffice.spam.message import Message, is_stamp
+
+#: pairs are made of a word and the next WINDOW − 1 words
+WINDOW = 2
+WORD_LIMIT = 20
+WORDS_LIMIT = 30_000
+
+_WORD = re.compile(r"[$£€]?[^\W_]++(?:['’.,@$!|+-][^\W_]++)*+[!%]?")
+_ASCII_WORD = re.compile(r"\$?[a-z0-9]++(?:['.,@$!|+-][a-z0-9]++)*+[!%]?")
+_SIMPLE_WORD = re.compile(r"[^\W_]+")
+_URL = re.compile(r"((?:https?:/?/?|ftp://|www\.)[^\s<>\"'()\[\]{}|]{2,}+)")
+_URL_PARTS = re.compile(r"(?:[a-z]++:/*+)?(?:([^/?#@]*+)@)?([^/?#:@]*+)(?::(\d++))?(.*)", re.DOTALL)
+_ADDRESS = re.compile(r"[\w.+=&'-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){0,8}")
+_HOST = re.compile(r"[\w-]{1,64}(?:\.[\w-]{1,64}){0,8}\.(?:[a-z]{2,20}|\d{1,3})(?![\w-])")
+_NETWORK = re.compile(r"(?<![\w.])(\d{1,3}\.\d{1,3})\.(\d{1,3})\.\d{1,3}(?![\w.])")
+_ZONE = re.compile(r"[+-]\d{4}")
+_BOUNDARY = re.compile(r"boundary\s*+=\s*+\"?([^\"\s;]++)", re.IGNORECASE)
+_DIGITS, _CAPITAL_RUN, _SMALL_RUN = re.compile("[0-9]+"), re.compile("[A-Z]+"), re.compile("[a-z]+")
+_NAME_RUN = re.compile(r"[aA9._-]+")
+_IDEOGRAPHS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+
+_ADDRESSES = {
+    "from": "from:",
+    "reply-to": "reply-to:",
+    "to": "to:",
+    "cc": "to:",
+    "sender": "sender:",
+    "return-path": "return:",
+}
+_VALUES = {"list-id": "list:", "x-mailer": "mailer:", "user-agent": "mailer:", "x-mailing-list": "list:"}
+#: their values are read by themselves, or differ in every message
+_SILENT = frozenset(("subject", "date", "message-id", "received", "content-type", "from", "to"))
+
+
+def tokens(message: Message, window: int = WINDOW) -> list[str]:
+    r"""Return the distinct tokens of a message, in the order in which they come.
+
+    Parameters
+    ----------
+    message : Message
+        What `read` returned.
+    window : int
+        How far apart the words of a pair may be: 1 makes no pairs, 2 pairs of neighbours.
+
+    Examples
+    --------
+    >>> from suffice.spam import read, tokens
+    >>> tokens(read(b"Subject: Hello\n\nFree money"))
+    ['subject:hello', ..., 'free', 'money', 'free money', 'text:size 2']
+    """
+    found: list[str] = []
+    _header_tokens(message, found, window)
+    _body_tokens(message, found, window)
+    return list(dict.fromkeys(found))
+
+
+def _header_tokens(message: Message, found: list[str], window: int) -> None:
+    senders: dict[str, str] = {}
+    for name, value in message.headers:
+        if name == "subject":
+            _add_words(normalised(value).lower(), "subject:", found, window)
+        elif name == "received":
+            for host in _HOST.findall(value.partition(";")[0].partition(" id ")[0].lower()):
+                found += _route(host)
+        elif name == "content-type":
+            if boundary := _BOUNDARY.search(value):
+                found.append("shape:boundary " + shape(boundary[1]))
+        elif name == "date":
+            zone = _ZONE.search(value)
+            found += ["shape:date " + shape(value), "shape:zone " + (zone[0] if zone else "none")]
+        elif name == "message-id":
+            found.append("shape:id " + shape(value.partition("@")[0]))
+            found += ["id:" + suffix for suffix in suffixes(value.rpartition("@")[2].strip("<> ").lower()[:100])]
+        elif name in _ADDRESSES:
+            value = normalised(value)
+            senders[name] = _add_addresses(value, _ADDRESSES[name], found)
+            if name in ("from", "to"):
+                found.append(f"shape:{name} {_NAME_RUN.sub('a', shape(value))}")
+            if name == "to":
+                found.append(f"shape:recipients {min(value.count('@'), 9)}")
+        elif name in _VALUES:
+            found += [
+                _VALUES[name] + word for word in _SIMPLE_WORD.findall(value.lower())[:10] if len(word) <= WORD_LIMIT
+            ]
+        if name not in _SILENT and not is_stamp(name):
+            found.append("header:" + name[:40])
+    for name in ("subject", "date", "message-id", "from", "to"):
+        if not message.header(name):
+            found.append("header:no " + name)
+    sender, answer = senders.get("from"), senders.get("reply-to")
+    if answer:
+        found.append("header:reply elsewhere" if answer != sender else "header:reply to sender")
+
+
+def _body_tokens(message: Message, found: list[str], window: int) -> None:
+    letters = images = 0
+    for part in message.parts:
+        found.append("type:" + part.content_type[:60])
+        if part.charset:
+            found.append("charset:" + part.charset)
+        if part.encoding:
+            found.append("encoding:" + part.encoding[:30])
+        if part.disposition:
+            found.append("disposition:" + part.disposition[:30])
+        if part.file_name:
+            name = normalised(part.file_name).lower()
+            found.append("file:." + name.rpartition(".")[2][:10])
+            found += ["file:" + word[:WORD_LIMIT] for word in _SIMPLE_WORD.findall(name)]
+        images += part.content_type.startswith("image/")
+        text = part.text
+        if not text:
+            continue
+        if part.content_type == "text/html" or text[:100].lstrip()[:6].lower() in ("<html>", "<!doct"):
+            page = read_html(text)
+            text = page.visible
+            found += ["html:" + element for element in page.elements]
+            images += "img" in page.elements
+            for link in dict.fromkeys(page.links):
+                _add_url(link, found)
+            if not page.hidden.isspace() and page.hidden:
+                found += [
+                    "hidden:" + w
+                    for w in _SIMPLE_WORD.findall(page.hidden[:20_000].lower())
+                    if 2 < len(w) <= WORD_LIMIT
+                ]
+        text = normalised(text).lower()
+        if not text.isascii():
+            share = 10 * (len(text) - len(text.encode("ascii", "ignore"))) // len(text)
+            found.append(f"text:8-bit {10 * share}%")
+        if "://" in text or "www." in text:
+            pieces = _URL.split(text)  # text and links by turns
+            for link in dict.fromkeys(pieces[1::2]):
+                _add_url(link, found)
+            text = " ".join(pieces[::2])
+        letters += _add_words(text, "", found, window)
+    found.append(f"text:size {letters.bit_length()}")
+    if images and letters < 20:
+        found.append("text:image only")
+
+
+def _add_words(text: str, prefix: str, found: list[str], window: int) -> int:
+    """Add the words of a text in lower case and their pairs; return how many words there are."""
+    if text.isascii():
+        words = _ASCII_WORD.findall(text)[:WORDS_LIMIT]
+    else:
+        words = _WORD.findall(text)[:WORDS_LIMIT]
+        if _IDEOGRAPHS.search(text):
+            words = _without_runs(words)
+    lengths = list(map(len, words))
+    spaced = lengths.count(1) >= 4
+    if lengths and max(lengths) > WORD_LIMIT:
+        words = [word if len(word) <= WORD_LIMIT else long_word(word) for word in words]
+    found += [prefix + word for word in words] if prefix else words
+    for word in set(words):
+        if not word.isalpha():
+            if plain := plain_word(word):
+                found.append(prefix + plain)
+            elif word[0] in "$£€":
+                found.append("text:money")
+            elif len(word) > 3 and word.isdigit():
+                found.append(f"text:number {len(word)}")
+            spaced = spaced or not word[1:2].isalnum()
+    if spaced:
+        found += [prefix + word[:WORD_LIMIT] for word in spaced_words(text)]
+    for distance in range(1, window):
+        mark = prefix if distance == 1 else f"{prefix}{distance}:"
+        pairs = map(" ".join, zip(words, words[distance:], strict=False))
+        found += [mark + pair for pair in pairs] if mark else pairs
+    return len(words)
+
+
+def long_word(word: str) -> str:
+    """Return what is kept of a long word: its first letter and its length in steps of ten."""
+    return f"long:{word[0]} {len(word) // 10 * 10}"
+
+
+def _without_runs(words: Iterable[str]) -> list[str]:
+    """Return the words with runs of ideographs, which have no spaces, cut into pairs of them."""
+    result: list[str] = []
+    for word in words:
+        if len(word) > 2 and _IDEOGRAPHS.match(word):
+            result += [word[i : i + 2] for i in range(len(word) - 1)]
+        else:
+            result.append(word)
+    return result
+
+
+def suffixes(host: str) -> list[str]:
+    """Return a host and its domains, down to two labels.
+
+    Examples
+    --------
+    >>> from suffice.spam.tokens import suffixes
+    >>> suffixes("mail.a.example.org")
+    ['mail.a.example.org', 'a.example.org', 'example.org']
+    """
+    labels = host.split(".")[-6:]
+    return [".".join(labels[i:]) for i in range(max(1, len(labels) - 1))]
+
+
+def shape(value: str) -> str:
+    """Return the form of a value: runs of small letters as a, of capitals as A, of digits as 9.
+
+    Examples
+    --------
+    >>> from suffice.spam.tokens import shape
+    >>> shape("<20020830.ABCdef-12")
+    '<9.Aa-9'
+    """
+    value = _DIGITS.sub("9", value[:200])
+    return _SMALL_RUN.sub("a", _CAPITAL_RUN.sub("A", value))[:30]
+
+
+@lru_cache(maxsize=4096)
+def _route(host: str) -> tuple[str, ...]:
+    """Return the tokens of a host on the way, or of the networks of a numeric address."""
+    if not host[-1].isdigit():
+        return tuple("received:" + suffix for suffix in suffixes(host))
+    network = _NETWORK.fullmatch(host)
+    return () if network is None else (f"received:{network[1]}", f"received:{network[1]}.{network[2]}")
+
+
+def _add_addresses(value: str, prefix: str, found: list[str]) -> str:
+    """Add addresses, their hosts and the names before them; return the last host."""
+    value = value.lower()
+    host = ""
+    for address in _ADDRESS.findall(value)[:30]:
+        host = address.rpartition("@")[2]
+        found.append(prefix + address)
+        found += [prefix + "@" + suffix for suffix in suffixes(host)]
+    names = _ADDRESS.sub(" ", value) if host else value
+    found += [prefix + word for word in _SIMPLE_WORD.findall(names)[:60] if len(word) <= WORD_LIMIT]
+    if not value.strip("<> "):
+        found.append(prefix + "nobody")
+    return host
+
+
+def _add_url(link: str, found: list[str]) -> None:
+    """Add the host of a link, its suffixes and the words of its path."""
+    link = link[:500].lower()
+    if link.startswith(("cid:", "mailto:", "#", "javascript:")):
+        kind, _, rest = link.partition(":")
+        found.append("url:" + kind)
+        if kind == "mailto":
+            found += ["url:" + suffix for suffix in suffixes(rest.partition("?")[0].rpartition("@")[2])]
+        return
+    parts = _URL_PARTS.match(link)
+    assert parts is not None
+    user, host, port, path = parts.groups()
+    host = unquote(host).rstrip(".")[:100]
+    if network := _NETWORK.fullmatch(host):
+        found += ["url:number", f"url:{network[1]}.{network[2]}"]
+    elif host:
+        found += ["url:" + suffix for suffix in suffixes(host)]
+    if user is not None:
+        found.append("url:user")
+    if port:
+        found.append("url:port")
+    found += ["path:" + word for word in _SIMPLE_WORD.findall(unquote(path))[:20] if len(word) <= WORD_LIMIT]
