@@ -180,3 +180,18 @@ def test_labels_that_do_not_fit_are_refused():
         model.check(X, y_iris[:-1])
     with pytest.raises(ValueError, match="none of the labels is a class"):
         model.check(X, y_iris + 10)
+
+
+def test_too_few_rows_are_not_called_normal_or_independent():
+    check = NaiveBayes().fit(X[::40], y_iris[::40]).check(X[::40], y_iris[::40])
+    assert {finding.verdict for finding in check.findings} == {"not checked"}
+
+
+def test_remedies_fit_the_families():
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, 1000)
+    counts = rng.poisson(3.0, size=(1000, 1))
+    same = np.column_stack([counts, counts])
+    assert "covariance" not in found(NaiveBayes("poisson"), same, y, "independence").sentence
+    narrow = found(NaiveBayes("poisson"), rng.binomial(20, 0.95, size=(1000, 1)), y, "variance of counts")
+    assert "NegativeBinomial" not in narrow.sentence

@@ -9,6 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from scipy import sparse
 
 import suffice
 from suffice import Categorical, Gaussian, GaussianDiscriminant, GenerativeClassifier, NaiveBayes, Poisson
@@ -275,3 +276,19 @@ def test_shares_that_sum_to_more_than_their_count_by_rounding_give_a_probability
     rows = (rng.random((2000, 10)) < rng.uniform(0.2, 0.8, (3, 10))[z]).astype(float)
     model = suffice.Mixture(3, "bernoulli", prior=None, random_state=8, max_iter=5, tol=1.0).fit(rows)
     assert np.isfinite(model.bound_history_).all()
+
+
+@pytest.mark.parametrize(
+    ("family", "rows", "others"),
+    [
+        (Categorical(), [["a", "x"], ["b", "y"], ["a", "y"]], [["a", "x", "b", "b"]] * 3),
+        (Gaussian("full"), np.random.default_rng(0).normal(size=(9, 2)), np.zeros((4, 3))),
+        (Gaussian(), np.random.default_rng(0).normal(size=(9, 2)), np.zeros((4, 1))),
+        (Poisson(), np.eye(3), np.ones((3, 40))),
+        (Poisson(), np.eye(3), sparse.csr_array(np.ones((3, 40)))),
+    ],
+)
+def test_densities_of_rows_with_other_columns_are_refused(family, rows, others):
+    fitted = family.fit(rows, prior="auto")
+    with pytest.raises(ValueError, match="columns, but the rows have"):
+        fitted.log_prob(others)

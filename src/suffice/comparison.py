@@ -73,13 +73,24 @@ class Comparison:
     def sentence(self, measure: str = "error") -> str:
         """Say who wins where."""
         first, second = self.names
+        means = _mean(self._values(measure))
+        for name, mean in zip(self.names, means, strict=True):
+            if not np.isfinite(mean).any():
+                return f"{measure}: {name} could not be fitted to any of these training sets."
         at = self.crossing(measure)
+        both = np.isfinite(means).all(0)
+        before = both & (self.sizes < (np.inf if at is None else at))
+        turns = bool((means[0] > means[1])[before].any())
         if at is None:
-            return f"{measure}: {first} is at least as good up to {self.sizes[-1]:,} rows."
-        if at <= self.sizes[0]:
-            return f"{measure}: {second} is better from {self.sizes[0]:,} rows on."
-        ahead, behind = _mean(self._values(measure))[:, self.sizes < at]
-        if (ahead > behind).any():
+            up_to = f"up to {self.sizes[-1]:,} rows"
+            return (
+                f"{measure}: the two take turns {up_to}."
+                if turns
+                else f"{measure}: {first} is as good or better {up_to}."
+            )
+        if not before.any():
+            return f"{measure}: {second} is better from {round(at):,} rows on."
+        if turns:
             return f"{measure}: the two take turns up to about {round(at):,} rows; {second} is better from there on."
         return f"{measure}: {first} is better up to about {round(at):,} rows, {second} from there on."
 
@@ -184,6 +195,14 @@ def compare(
             raise
         warnings.warn(f"interrupted: {len(done)} of {n_splits} splits are kept", UserWarning, stacklevel=2)
     measured = np.stack(done, axis=-1)
+    for failed, model in zip(np.isnan(measured[0]).all((1, 2)), (generative, discriminative), strict=True):
+        if failed:
+            warnings.warn(
+                f"{type(model).__name__} could not be fitted to any of the training sets; fit it once to all rows to see "
+                f"why",
+                UserWarning,
+                stacklevel=2,
+            )
     if names is None:
         first, second = type(generative).__name__, type(discriminative).__name__
         names = (first, second) if first != second else (f"{first} (1)", f"{second} (2)")

@@ -26,6 +26,7 @@ _BLOCK_BYTES = 150_000  # rows that are centred and multiplied while they are in
 _NEAR = 256.0  # standard deviations (times √½) from which a mean costs digits when it is scaled before it is subtracted
 _LINE = 64  # bytes of a cache line
 _LANES = 8  # doubles in the widest register that any level uses
+_FEW = 5  # columns whose products with all others `quadratic_scores` sums at once
 
 
 class Library:
@@ -180,22 +181,47 @@ def diagonal_scores(x: Array, means: FloatArray, variance: FloatArray, constant:
     return out.T
 
 
+def linear_scores(x: Array, origin: FloatArray, linear: FloatArray, constant: FloatArray) -> FloatArray | None:
+    """Return constant_c + z·linear_c with z = x − origin, n×k."""
+    found = _rows(x)
+    if found is None or library is None:
+        return None
+    rows, kind, stride = found
+    (n, d), k = rows.shape, len(linear)
+    out, block = np.empty((k, n)), np.empty(2 * _LANES * d)
+    linear, origin, constant = (np.ascontiguousarray(part) for part in (linear.T, origin, constant))
+    library("linear_scores", kind, rows, stride, n, d, k, origin, linear, constant, block, out)
+    return out.T
+
+
 def quadratic_scores(
-    x: Array, origin: FloatArray, linear: FloatArray, pairs: FloatArray | None, constant: FloatArray
+    x: Array, origin: FloatArray, linear: FloatArray, pairs: FloatArray, constant: FloatArray
 ) -> FloatArray | None:
     """Return constant_c + z·linear_c + Σ_{i≤j} z_i z_j pairs_cij with z = x − origin, n×k."""
     found = _rows(x)
     if found is None or library is None:
         return None
     rows, kind, stride = found
-    n, d = rows.shape
-    k = len(linear)
-    out, block = np.empty((k, n)), np.empty(2 * _LANES * d)
-    linear = np.ascontiguousarray(linear.T)
-    pairs = None if pairs is None else np.ascontiguousarray(pairs.T)
+    (n, d), k = rows.shape, len(linear)
+    packed = np.ascontiguousarray(np.hstack([linear, pairs, np.zeros((k, 1))])[:, _packing(d)])
+    out, block = np.empty((k, n)), np.zeros(8 * _LANES * d)
     origin, constant = np.ascontiguousarray(origin), np.ascontiguousarray(constant)
-    library("quadratic_scores", kind, rows, stride, n, d, k, origin, linear, pairs, constant, block, out)
+    size = packed.shape[1]
+    library("quadratic_scores", kind, rows, stride, n, d, k, origin, packed, size, constant, block, out)
     return out.T
+
+
+@lru_cache(maxsize=32)
+def _packing(d: int) -> IntArray:
+    """Return which of d linear coefficients, the pairs i ≤ j and a 0 the kernel reads one after the other."""
+    place = np.full((d + _FEW, d), d + d * (d + 1) // 2)  # that of the 0
+    i, j = np.triu_indices(d)
+    place[i, j] = d + np.arange(len(i))
+    order: list[IntArray] = []
+    for first in range(0, d, _FEW):
+        columns = np.arange(first, first + _FEW)
+        order += [np.where(columns < d, columns, place[-1, -1]), place[columns, first:].T.ravel()]
+    return np.concatenate(order)
 
 
 def posterior(scores: Array, log_prior: FloatArray, out: NDArray[Any] | None = None) -> FloatArray | None:

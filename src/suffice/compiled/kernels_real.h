@@ -296,49 +296,69 @@ INLINE void NAME(linear_group)(const double *block, int64_t d, const double *lin
     }
 }
 
-/* z·linear + Σ_{i≤j} z_i z_j pairs_ij for G classes; linear is d×K, pairs p×K with K classes side by side */
-INLINE void NAME(quadratic_group)(const double *block, int64_t d, const double *linear, const double *pairs, int64_t K,
-                                  double *sums, const int G) {
-    for (int g = 0; g < G * 2 * LANES; g++) sums[g] = 0.0;
-    for (int64_t i = 0; i < d; i++) {
-        lanes low[MOST], high[MOST]; /* Σ_j pairs_ij z_j, from which z_i is factored out */
-        for (int g = 0; g < G; g++) low[g] = high[g] = all(linear[i * K + g]);
-        for (int64_t j = i; j < d; j++, pairs += K) {
-            const lanes z = load(block + j * 2 * LANES), y = load(block + j * 2 * LANES + LANES);
-            for (int g = 0; g < G; g++) {
-                const lanes coefficient = all(pairs[g]);
-                low[g] = multiply_add(z, coefficient, low[g]);
-                high[g] = multiply_add(y, coefficient, high[g]);
+/* constant + Σ_i z_i (linear_i + Σ_{j≥i} pairs_ij z_j) of one class for TALL registers of rows, whose columns lie `step`
+ * apart. FEW columns i are taken at once: `packed` has for each FEW of them their linear coefficients, and then for every
+ * j from the first of them on the FEW coefficients pairs_ij, 0 where j < i or i is not there. */
+#define FEW 5
+#define TALL (MOST > 5 ? 4 : 2)
+INLINE void NAME(quadratic_tile_of_rows)(const double *block, int64_t step, int64_t d, const double *packed,
+                                         double constant, double *out) {
+    lanes total[TALL];
+    for (int h = 0; h < TALL; h++) total[h] = all(constant);
+    for (int64_t i = 0; i < d; i += FEW) {
+        lanes sums[FEW][TALL], z[TALL];
+        for (int f = 0; f < FEW; f++)
+            for (int h = 0; h < TALL; h++) sums[f][h] = all(packed[f]);
+        packed += FEW;
+        for (int64_t j = i; j < d; j++, packed += FEW) {
+            for (int h = 0; h < TALL; h++) z[h] = load(block + j * step + h * LANES);
+            for (int f = 0; f < FEW; f++) {
+                const lanes coefficient = all(packed[f]);
+                for (int h = 0; h < TALL; h++) sums[f][h] = multiply_add(z[h], coefficient, sums[f][h]);
             }
         }
-        const lanes z = load(block + i * 2 * LANES), y = load(block + i * 2 * LANES + LANES);
-        for (int g = 0; g < G; g++) {
-            double *s = sums + g * 2 * LANES;
-            store(s, multiply_add(z, low[g], load(s)));
-            store(s + LANES, multiply_add(y, high[g], load(s + LANES)));
-        }
+        for (int f = 0; f < FEW && i + f < d; f++)
+            for (int h = 0; h < TALL; h++)
+                total[h] = multiply_add(load(block + (i + f) * step + h * LANES), sums[f][h], total[h]);
     }
+    for (int h = 0; h < TALL; h++) store(out + h * LANES, total[h]);
 }
 
-/* constant_c + z·linear_c + Σ_{i≤j} z_i z_j pairs_cij with z = x − origin; pairs may be NULL; out is k×n */
-EXPORT void NAME(quadratic_scores)(const REAL *x, int64_t stride, int64_t n, int64_t d, int64_t k,
-                                          const double *origin, const double *linear, const double *pairs,
-                                          const double *constant, double *block, double *out) {
+/* constant_c + z·linear_c + Σ_{i≤j} z_i z_j pairs_cij with z = x − origin; out is k×n. The rows of a block stay in the
+ * nearest cache while each class's coefficients (`packed`, `size` numbers a class) pass by; `block` has room for
+ * d × 2·TALL·LANES. */
+EXPORT void NAME(quadratic_scores)(const REAL *x, int64_t stride, int64_t n, int64_t d, int64_t k, const double *origin,
+                                   const double *packed, int64_t size, const double *constant, double *block,
+                                   double *out) {
+    const int64_t tile = TALL * LANES, step = 2 * tile;
+    double scores[TALL * LANES];
+    for (int64_t i = 0; i < n; i += step) {
+        const int64_t rows = n - i < step ? n - i : step;
+        for (int64_t r = 0; r < rows; r += 2 * LANES)
+            NAME(load_block)(x + (i + r) * stride, stride, rows - r, d, origin, step, block + r);
+        for (int64_t c = 0; c < k; c++)
+            for (int64_t r = 0; r < rows; r += tile) {
+                const int64_t left = rows - r < tile ? rows - r : tile;
+                NAME(quadratic_tile_of_rows)(block + r, step, d, packed + c * size, constant[c], scores);
+                memcpy(out + c * n + i + r, scores, left * sizeof(double));
+            }
+    }
+}
+#undef FEW
+#undef TALL
+
+/* constant_c + z·linear_c with z = x − origin; linear is d×k; out is k×n */
+EXPORT void NAME(linear_scores)(const REAL *x, int64_t stride, int64_t n, int64_t d, int64_t k, const double *origin,
+                                const double *linear, const double *constant, double *block, double *out) {
     double sums[MOST * 2 * LANES];
     for (int64_t i = 0; i < n; i += 2 * LANES) {
         const int64_t rows = n - i < 2 * LANES ? n - i : 2 * LANES;
         NAME(load_block)(x + i * stride, stride, rows, d, origin, 2 * LANES, block);
         for (int64_t c = 0; c < k;) {
             const int64_t group = group_size(k - c);
-            if (pairs) {
-#define RUN(G) NAME(quadratic_group)(block, d, linear + c, pairs + c, k, sums, G)
-                BY_SIZE(group, RUN)
-#undef RUN
-            } else {
 #define RUN(G) NAME(linear_group)(block, d, linear + c, k, sums, G)
-                BY_SIZE(group, RUN)
+            BY_SIZE(group, RUN)
 #undef RUN
-            }
             NAME(store_group)(sums, group, rows, constant + c, n, out + c * n + i);
             c += group;
         }

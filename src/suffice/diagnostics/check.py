@@ -23,6 +23,8 @@ DOUBTFUL, BROKEN = 0.05, 0.3
 _SURE = 0.01
 #: the pairs of columns, and the columns, that are named
 _NAMED = 3
+#: rows that a class must have to be tested at all
+_FEWEST_ROWS = 10
 #: columns whose pairs are looked at
 _MOST_COLUMNS = 1000
 _SHARED = ("EEE", "EEI", "EII")
@@ -148,14 +150,14 @@ def _normality(sample: _Sample, block: Block, rows: FloatArray) -> Finding:
         if block.family.columnwise:
             labels = [sample.schema.labels[column] for column in block.columns]
             found = zip(labels, skewed_columns(group), strict=True)
-            measures += [(f"column {label!r} in class {name!r}", measure) for label, measure in found]
+            measures += [(f"column {label!r} in class {name!r}", m) for label, m in found if m is not None]
         else:
             complete = group[~np.isnan(group).any(1)]
             if len(complete) > max(20, 2 * len(block.columns)):
                 for kind, measure in zip(("skewed", "heavy- or light-tailed"), mardia(complete), strict=True):
                     measures.append((f"class {name!r} ({kind})", measure))
     if not measures:
-        return _unchecked("normality", "Too few rows a class to see whether they are normal (Mardia's tests).")
+        return _unchecked("normality", "Too few rows a class, or none that differ, to see whether they are normal.")
     where, measure, verdict = _worst(measures)
     test = "d'Agostino and Pearson" if block.family.columnwise else "Mardia"
     if verdict == "holds":
@@ -215,14 +217,23 @@ def _equidispersion(sample: _Sample, block: Block, rows: FloatArray) -> Finding:
         (f"column {sample.schema.labels[column]!r} in class {name!r}", dispersion(group[:, j]))
         for name, group in sample.groups(rows)
         for j, column in enumerate(block.columns)
+        if len(group) >= _FEWEST_ROWS
     ]
+    if not measures:
+        return _unchecked(
+            "variance of counts", "Too few rows a class to see whether the variance of counts is their mean."
+        )
     where, measure, verdict = _worst(measures)
     if verdict == "holds":
         sentence = "The variance of counts is about their mean."
     else:
+        wider = "NegativeBinomial, whose variance is larger than its mean"
+        remedy = (
+            wider if measure.statistic > 1.0 else "Gaussian or Categorical, as few families of counts vary so little"
+        )
         sentence = (
             f"The variance of {where} is {measure.statistic:.2g} times its mean (p {_p(measure.p)}; "
-            f"{_nats(measure.effect)}). Remedy: a family of its own spread, such as NegativeBinomial."
+            f"{_nats(measure.effect)}). Remedy: another family, such as {remedy}."
         )
     return Finding("variance of counts", verdict, measure.effect, measure.p, sentence)
 
@@ -244,8 +255,10 @@ def _independence(sample: _Sample) -> list[Finding]:
     classes = [
         residuals([cells[sample.codes == c] for _, cells in columns])
         for c in range(len(sample.classes))
-        if (sample.codes == c).sum() > 2
+        if (sample.codes == c).sum() >= _FEWEST_ROWS
     ]
+    if not classes:
+        return [_unchecked("independence", "Too few rows a class to see whether columns depend on each other.")]
     found = dependence(classes, [cells.dtype.kind == "f" for _, cells in columns])
     same = np.equal.outer(block_of, block_of) & np.logical_and.outer(together, together)
     a, b = np.nonzero(np.triu(~same, 1))
@@ -261,10 +274,13 @@ def _independence(sample: _Sample) -> list[Finding]:
     named = "; ".join(_pair(sample, columns, found.correlation, found.strength, pair) for pair in bad[:_NAMED])
     more = f" and {len(bad) - _NAMED} more" if len(bad) > _NAMED else ""
     worst = float(found.nats[bad[0]])
+    gaussian = [isinstance(sample.schema.blocks[number].family, Gaussian) for number in block_of]
+    join = "take numbers together (covariance='full' or 'tied'), or "
+    joinable = any(gaussian[one] and gaussian[other] for one, other in bad)
     sentence = (
         f"Given the class, {len(bad)} of {len(a)} pairs of columns still depend on each other: {named}{more} "
-        f"({_nats(worst)} at most). What they share is counted twice, so probabilities come out too sure. Remedy: take "
-        f"numbers together (covariance='full' or 'tied'), or leave one of each pair out."
+        f"({_nats(worst)} at most). What they share is counted twice, so probabilities come out too sure. Remedy: "
+        f"{join if joinable else ''}leave one of each pair out."
     )
     return [
         Finding("independence", "broken" if worst >= BROKEN else "doubtful", worst, float(found.p[bad[0]]), sentence)

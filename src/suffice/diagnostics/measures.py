@@ -67,13 +67,16 @@ def _third_moments(z: FloatArray) -> float:
     return float(sum((((z * z[:, [a]]).T @ z / n) ** 2).sum() for a in range(d)))
 
 
-def skewed_columns(x: FloatArray) -> list[Measure]:
-    """Return for each column d'Agostino and Pearson's test of normality; the effect is skew²/12 + excess²/48."""
-    found = []
+def skewed_columns(x: FloatArray) -> list[Measure | None]:
+    """Return for each column d'Agostino and Pearson's test of normality; the effect is skew²/12 + excess²/48.
+
+    None where there are fewer than 20 cells, or they are all the same: there is nothing to test.
+    """
+    found: list[Measure | None] = []
     for column in x.T:
         values = column[~np.isnan(column)]
         if len(values) < 20 or values.std() == 0.0:
-            found.append(Measure(0.0, 1.0, 0.0))
+            found.append(None)
             continue
         statistic, p = stats.normaltest(values)
         skew, excess = float(stats.skew(values)), float(stats.kurtosis(values))

@@ -71,7 +71,7 @@ def linear_scores(chunk: Chunk, linear: LinearScores) -> FloatArray:
     """Kernel: the linear scores of each row."""
     x = chunk.blocks[0]
     with np.errstate(invalid="ignore", over="ignore"):
-        scores: Any = compiled.quadratic_scores(x, linear.origin, linear.weights, None, linear.constants)
+        scores: Any = compiled.linear_scores(x, linear.origin, linear.weights, linear.constants)
         if scores is None:
             scores = (x - linear.origin) @ linear.weights.T + linear.constants
     if not np.isfinite(scores).all():

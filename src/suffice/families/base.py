@@ -244,7 +244,13 @@ class Distributions(ABC):
 
     def log_prob(self, x: ArrayLike) -> FloatArray:
         """Return log p(x | c) of rows as a user has them, n×k."""
-        return to_float64(self.score(self.family.encode(x)))
+        rows = self.family.encode(x)
+        if rows.shape[1] != self.n_columns:
+            raise ValueError(
+                f"{self.family!r} was fitted to {self.n_columns} columns, but the rows have {rows.shape[1]}; give it "
+                f"rows of the same columns"
+            )
+        return to_float64(self.score(rows))
 
     @property
     @abstractmethod
@@ -350,7 +356,7 @@ class Distribution:
 
     def log_prob(self, x: ArrayLike) -> FloatArray:
         """Return log p(x) of each row, (n,)."""
-        return to_float64(self._together.score(self.family.encode(x)))[:, self._c]
+        return self._together.log_prob(x)[:, self._c]
 
     def sample(self, n: int, random_state: int | np.random.Generator | None = None) -> Any:
         """Return `n` rows drawn at random, n×d."""

@@ -319,7 +319,7 @@ class SharedForm(QuadraticForm):
             return self._score_by_class(x)
         constant = self._constant() - halves
         if not common:
-            linear = compiled.quadratic_scores(x, origin, w, None, constant)
+            linear = compiled.linear_scores(x, origin, w, constant)
             if linear is not None:
                 return linear
         z = x - as_like(origin, x)
