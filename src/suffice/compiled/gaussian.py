@@ -1,0 +1,154 @@
+"""Moments and scores of Gaussian columns."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from suffice import compiled
+from suffice._arrays import Array, FloatArray, IntArray
+
+_BLOCK_BYTES = 150_000  # rows that are centred and multiplied while they are in a core's own cache
+_FEW = 5  # columns whose products with all others `quadratic_scores` sums at once
+
+
+def diagonal_moments(
+    x: Array, codes: IntArray, weight: FloatArray | None, k: int
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray] | None:
+    """Return count, centre, first and second moments of each class, in one pass over the rows."""
+    found = compiled._rows(x)
+    if found is None or compiled.library is None:
+        return None
+    rows, kind, stride = found
+    n, d = rows.shape
+    count, center, first, second = np.zeros(k), np.zeros((k, d)), np.zeros((k, d)), np.zeros((k, d))
+    compiled.library("diagonal_moments", kind, rows, stride, n, d, codes, weight, count, center, first, second)
+    return count, center, first, second
+
+
+def complete_rows(x: Array) -> IntArray | None:
+    """Return the places of the rows without holes (NaN); None too where a cell is infinite."""
+    found = compiled._rows(x)
+    if found is None or compiled.library is None:
+        return None
+    rows, kind, stride = found
+    n, d = rows.shape
+    complete = np.empty(n + 1, dtype=np.int64)
+    size = compiled.library("complete_rows", kind, rows, stride, n, d, complete)
+    return None if size < 0 else complete[:size]
+
+
+def observed_moments(
+    x: Array, codes: IntArray, weight: FloatArray | None, k: int
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray] | None:
+    """Return count, centre, first and second moments of the cells that are there (not NaN), each k×d."""
+    found = compiled._rows(x)
+    if found is None or compiled.library is None:
+        return None
+    rows, kind, stride = found
+    n, d = rows.shape
+    count, center, first, second = np.zeros((k, d)), np.full((k, d), np.nan), np.zeros((k, d)), np.zeros((k, d))
+    compiled.library("observed_moments", kind, rows, stride, n, d, codes, weight, count, center, first, second)
+    return count, np.where(count > 0, center, 0.0), first, second
+
+
+def tied_moments(
+    x: Array, codes: IntArray, weight: FloatArray | None, k: int
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray] | None:
+    """Return count, centre and first moments of each class, and the second moments of all classes together, d×d."""
+    return _dense_moments(x, codes, weight, k, grouped=False)
+
+
+def full_moments(
+    x: Array, codes: IntArray, weight: FloatArray | None, k: int
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray] | None:
+    """Return count, centre, first and second moments of each class, the last k×d×d."""
+    return _dense_moments(x, codes, weight, k, grouped=True)
+
+
+def _dense_moments(
+    x: Array, codes: IntArray, weight: FloatArray | None, k: int, *, grouped: bool
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray] | None:
+    """Centre the rows, a block that fits the cache at a time, and multiply each block, or class in it, by itself."""
+    found = compiled._rows(x)
+    if found is None or compiled.library is None:
+        return None
+    rows, kind, stride = found
+    n, d = rows.shape
+    cells = 64 // rows.itemsize  # in the widest register
+    width = -(-d // cells) * cells
+    count, center, first = np.zeros(k), np.zeros((k, d)), np.zeros((k, d))
+    second = np.zeros((k if grouped else 1, width, width))
+    block = _BLOCK_BYTES * (min(k, 6) if grouped else 1)
+    size = min(max(block // (rows.itemsize * width), 64), max(n, 1))
+    z = compiled._aligned(size, width, rows.dtype)
+    place = np.empty(k + 1, dtype=np.int64) if grouped else None
+    sums = (count, center, first, second)
+    compiled.library("dense_moments", kind, rows, stride, n, d, codes, weight, k, place, width, size, z, *sums)
+    second = np.ascontiguousarray(second[:, :d, :d])
+    return count, center, first, second if grouped else second[0]
+
+
+def diagonal_scores(x: Array, means: FloatArray, variance: FloatArray, constant: FloatArray) -> FloatArray | None:
+    """Return constant_c − ½ Σ_j (x_j − μ_cj)² / σ²_cj, n×k; nothing cancels, wherever the classes are."""
+    found = compiled._rows(x)
+    if found is None or compiled.library is None:
+        return None
+    rows, kind, stride = found
+    n, d = rows.shape
+    k = len(means)
+    origin = np.ascontiguousarray(0.5 * (means.min(axis=0) + means.max(axis=0)))
+    factor = np.ascontiguousarray(np.broadcast_to(np.sqrt(0.5 / variance), means.shape))
+    centred = (means - origin) * factor
+    scaled = bool((np.abs(centred) < compiled._NEAR).all())
+    if not scaled:
+        origin, centred, factor = np.zeros(d), np.ascontiguousarray(means), -(factor**2)
+    out, block = np.empty((k, n)), np.empty(2 * compiled._LANES * d)
+    compiled.library(
+        "diagonal_scores", kind, rows, stride, n, d, k, scaled, origin, centred, factor, constant, block, out
+    )
+    return out.T
+
+
+def linear_scores(x: Array, origin: FloatArray, linear: FloatArray, constant: FloatArray) -> FloatArray | None:
+    """Return constant_c + z·linear_c with z = x − origin, n×k."""
+    found = compiled._rows(x)
+    if found is None or compiled.library is None:
+        return None
+    rows, kind, stride = found
+    (n, d), k = rows.shape, len(linear)
+    out, block = np.empty((k, n)), np.empty(2 * compiled._LANES * d)
+    linear, origin, constant = (np.ascontiguousarray(part) for part in (linear.T, origin, constant))
+    compiled.library("linear_scores", kind, rows, stride, n, d, k, origin, linear, constant, block, out)
+    return out.T
+
+
+def quadratic_scores(
+    x: Array, origin: FloatArray, linear: FloatArray, pairs: FloatArray, constant: FloatArray
+) -> FloatArray | None:
+    """Return constant_c + z·linear_c + Σ_{i≤j} z_i z_j pairs_cij with z = x − origin, n×k."""
+    found = compiled._rows(x)
+    if found is None or compiled.library is None:
+        return None
+    rows, kind, stride = found
+    (n, d), k = rows.shape, len(linear)
+    packed = np.ascontiguousarray(np.hstack([linear, pairs, np.zeros((k, 1))])[:, _packing(d)])
+    out, block = np.empty((k, n)), np.zeros(8 * compiled._LANES * d)
+    origin, constant = np.ascontiguousarray(origin), np.ascontiguousarray(constant)
+    size = packed.shape[1]
+    compiled.library("quadratic_scores", kind, rows, stride, n, d, k, origin, packed, size, constant, block, out)
+    return out.T
+
+
+@lru_cache(maxsize=32)
+def _packing(d: int) -> IntArray:
+    """Return which of d linear coefficients, the pairs i ≤ j and a 0 the kernel reads one after the other."""
+    place = np.full((d + _FEW, d), d + d * (d + 1) // 2)  # that of the 0
+    i, j = np.triu_indices(d)
+    place[i, j] = d + np.arange(len(i))
+    order: list[IntArray] = []
+    for first in range(0, d, _FEW):
+        columns = np.arange(first, first + _FEW)
+        order += [np.where(columns < d, columns, place[-1, -1]), place[columns, first:].T.ravel()]
+    return np.concatenate(order)

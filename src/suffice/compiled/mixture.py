@@ -1,0 +1,175 @@
+"""Whole rounds of EM over a mixture of Gaussians."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from suffice import compiled
+from suffice._arrays import Array, FloatArray, IntArray
+
+_Moments = tuple[float, FloatArray, FloatArray, FloatArray]
+STEP_BYTES = 2048 + 128  # from column to column in the scratch of `mixture_pass`
+_FULL, _TIED, _SCALED, _DIAGONAL, _SPHERE = range(5)
+
+
+@lru_cache(maxsize=32)
+def _products(form: int, d: int) -> tuple[int, IntArray, IntArray]:
+    """Return how many products of two columns are summed for each component, and of which; column 0 is all ones.
+
+    The lists have 8 more entries, as the kernel takes several products at once.
+    """
+    ones, columns = np.zeros(d + 1, dtype=np.int64), np.arange(d + 1)
+    if form == _FULL:
+        left, right = np.triu_indices(d + 1)
+    elif form == _TIED:
+        left, right = ones, columns
+    else:
+        left, right = np.append(ones, columns[1:]), np.append(columns, columns[1:])
+    filled = (np.append(side, np.zeros(8)).astype(np.int64) for side in (left, right))
+    return len(left), *filled  # type: ignore[return-value]
+
+
+def _pass(
+    x: Array,
+    weight: FloatArray | None,
+    origin: FloatArray,
+    form: int,
+    tables: tuple[FloatArray, FloatArray | None],
+    constant: FloatArray,
+    single: bool,
+) -> tuple[float, FloatArray, FloatArray] | None:
+    """Return the log-likelihood, the sums of `_products`, k×products, and, where TIED, the scatter matrix's half."""
+    found = compiled._rows(x)
+    if found is None or compiled.library is None or not compiled.library.has("mixture_pass", "double"):
+        return None
+    rows, kind, stride = found
+    narrow = kind == "float"
+    cell = np.dtype(np.float32 if narrow and single else np.float64)
+    (n, d), k = rows.shape, len(constant)
+    products, left, right = _products(form, d)
+    first, second = (None if table is None else np.ascontiguousarray(table.T, dtype=cell) for table in tables)
+    constant = np.ascontiguousarray(constant, dtype=cell)
+    origin = np.ascontiguousarray(origin, dtype=np.float64)
+    weight = None if weight is None else np.ascontiguousarray(weight, dtype=np.float64)
+    scratch = compiled._aligned(2 * d + k + 1, STEP_BYTES // cell.itemsize, cell)
+    wide = np.empty(2 * compiled._LANES * d)
+    sums, moments = np.zeros(room(k, products)), np.empty((k, products))
+    sums_of_all, scatter = np.zeros(room(d, d) if form == _TIED else 0), np.zeros((d, d) if form == _TIED else (0, 0))
+    total = np.empty(1)
+    compiled.library(
+        "mixture_pass", compiled._REALS[cell], rows, narrow, stride, n, d, k, weight, origin, form, first, second,
+        constant, products, left, right, scratch, wide, sums, sums_of_all, moments, scatter, total,
+    )  # fmt: skip
+    if not (np.isfinite(total[0]) and np.isfinite(moments).all() and np.isfinite(scatter).all()):
+        return None
+    return float(total[0]), moments, scatter
+
+
+def room(k: int, products: int) -> int:
+    """Return at least how many sums the kernel keeps, with those that fill up its tiles and registers."""
+    return 2 * k * (products + 8) + 64
+
+
+def _symmetric(above: FloatArray, d: int) -> FloatArray:
+    """Return d×d matrices from what is on and above their diagonals, row by row."""
+    matrix = np.empty((*above.shape[:-1], d, d))
+    i, j = np.triu_indices(d)
+    matrix[..., i, j] = above
+    matrix[..., j, i] = above
+    return matrix
+
+
+def full_pass(
+    x: Array,
+    weight: FloatArray | None,
+    origin: FloatArray,
+    linear: FloatArray,
+    pairs: FloatArray,
+    constant: FloatArray,
+    *,
+    single: bool = False,
+) -> _Moments | None:
+    """Return Σ weight · log Σ_c exp(score_c) over the rows, and the moments about `origin` of rows shared by softmax.
+
+    The scores are those of `quadratic_scores`; the moments are the count (k,), first (k, d) and second (k, d, d) of
+    weight · softmax(scores). Rows of float32 are reckoned with in float32 where `single`, which is faster and keeps
+    seven digits of the scores' largest terms. None where anything is not finite.
+    """
+    found = _pass(x, weight, origin, _FULL, (linear, pairs), constant, single)
+    if found is None:
+        return None
+    d = x.shape[1]
+    total, moments, _ = found
+    return total, moments[:, 0], moments[:, 1 : d + 1], _symmetric(moments[:, d + 1 :], d)
+
+
+def diagonal_pass(
+    x: Array,
+    weight: FloatArray | None,
+    origin: FloatArray,
+    means: FloatArray,
+    variance: FloatArray,
+    constant: FloatArray,
+    *,
+    single: bool = False,
+) -> _Moments | None:
+    """Return what `full_pass` does for the scores of `diagonal_scores`; the second moments are those of each column.
+
+    The moments are the count (k,), first (k, d) and second (k, d), about `origin`.
+    """
+    factor = np.broadcast_to(np.sqrt(0.5 / variance), means.shape)
+    centred = means - origin
+    scaled = centred * factor
+    near = bool((np.abs(scaled) < compiled._NEAR).all())
+    tables = (scaled, factor) if near else (centred, -(factor**2))
+    return _by_column(_pass(x, weight, origin, _SCALED if near else _DIAGONAL, tables, constant, single), x.shape[1])
+
+
+def spherical_pass(
+    x: Array,
+    weight: FloatArray | None,
+    origin: FloatArray,
+    linear: FloatArray,
+    factor: FloatArray,
+    constant: FloatArray,
+    *,
+    single: bool = False,
+) -> _Moments | None:
+    """Return what `diagonal_pass` does for the scores constant + z·linear + factor·|z|², z = x − origin.
+
+    `linear` is k×d, `factor` (k,).
+    """
+    tables = linear, factor[:, None]
+    return _by_column(_pass(x, weight, origin, _SPHERE, tables, constant, single), x.shape[1])
+
+
+def _by_column(found: tuple[float, FloatArray, FloatArray] | None, d: int) -> _Moments | None:
+    if found is None:
+        return None
+    total, moments, _ = found
+    return total, moments[:, 0], moments[:, 1 : d + 1], moments[:, d + 1 :]
+
+
+def tied_pass(
+    x: Array,
+    weight: FloatArray | None,
+    origin: FloatArray,
+    linear: FloatArray,
+    shared_pairs: FloatArray,
+    constant: FloatArray,
+    *,
+    single: bool = False,
+) -> _Moments | None:
+    """Return what `full_pass` does where the pairs (d(d+1)/2,) are those of every component.
+
+    The moments are the count (k,), first (k, d), and second (d, d) of all components together. The quadratic term is
+    the same for all, so that only the log-likelihood has it: its sum is that of the pairs times the second moments.
+    """
+    found = _pass(x, weight, origin, _TIED, (linear, None), constant, single)
+    if found is None:
+        return None
+    total, moments, scatter = found
+    above = scatter[np.triu_indices(x.shape[1])]
+    return total + float(shared_pairs @ above), moments[:, 0], moments[:, 1:], _symmetric(above, x.shape[1])

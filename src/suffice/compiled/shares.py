@@ -1,0 +1,35 @@
+"""The softmax of scores, and the most probable class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice import compiled
+from suffice._arrays import Array, FloatArray, IntArray
+
+
+def posterior(scores: Array, log_prior: FloatArray, out: NDArray[Any] | None = None) -> FloatArray | None:
+    """Return softmax(scores + log_prior) over the classes, n×k; None where some row has no finite maximum.
+
+    The answer is written to `out` where that is an array of its shape and type.
+    """
+    return _of_scores("posterior", scores, log_prior, scores.shape, np.float64, out)
+
+
+def most_probable(scores: Array, log_prior: FloatArray, out: NDArray[Any] | None = None) -> IntArray | None:
+    """Return the class with the largest scores + log_prior, (n,); `out` and None as in `posterior`."""
+    return _of_scores("most_probable", scores, log_prior, scores.shape[:1], np.int64, out)
+
+
+def _of_scores(name: str, scores: Array, log_prior: FloatArray, shape: Any, dtype: Any, out: Any) -> Any:
+    if compiled.library is None or not isinstance(scores, np.ndarray) or scores.dtype != np.float64:
+        return None
+    n, k = scores.shape
+    if out is None or out.shape != shape or out.dtype != dtype or not out.flags.c_contiguous:
+        out = np.empty(shape, dtype=dtype)
+    steps = (step // 8 for step in scores.strides)
+    prior, block = np.ascontiguousarray(log_prior), np.empty(compiled._LANES * k)
+    return None if compiled.library(name, "double", scores, *steps, n, k, prior, block, out) else out
