@@ -198,8 +198,8 @@ def compare(
     for failed, model in zip(np.isnan(measured[0]).all((1, 2)), (generative, discriminative), strict=True):
         if failed:
             warnings.warn(
-                f"{type(model).__name__} could not be fitted to any of the training sets; fit it once to all rows to see "
-                f"why",
+                f"{type(model).__name__} could not be fitted to any of the training sets; fit it once to all rows to "
+                f"see why",
                 UserWarning,
                 stacklevel=2,
             )

@@ -1,8 +1,11 @@
 """scikit-learn's classes with Suffice's engine inside: change one import, keep the answers."""
 
+from suffice.dropin.bernoulli_nb import BernoulliNB
+from suffice.dropin.categorical_nb import CategoricalNB
 from suffice.dropin.discriminant import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from suffice.dropin.gaussian_nb import GaussianNB
 from suffice.dropin.mixture import GaussianMixture
-from suffice.dropin.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB
+from suffice.dropin.multinomial_nb import ComplementNB, MultinomialNB
 
 __all__ = [
     "BernoulliNB",
