@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -17,8 +16,7 @@ from suffice._arrays import FloatArray, IntArray
 from suffice.acceleration import accelerates
 from suffice.components import Components, has_holes, lifted, never_seen, shares, uncorrelated
 from suffice.conditioning import conditional_model, marginal_model
-from suffice.engines import Engine, MemoryEngine, Rows
-from suffice.errors import EstimateError
+from suffice.estimators.mixture_starts import Starts, compatible
 from suffice.estimators.partly_labelled import iterate
 from suffice.estimators.sampling import sample_table
 from suffice.families import Distributions, Gaussian
@@ -28,16 +26,10 @@ from suffice.joint import JointModel, expect, log_evidence, log_joint, log_poste
 from suffice.labels import NoLabels, check_weight
 from suffice.model_statistics import ModelStatistics
 from suffice.priors import PriorSpec, check_prior
-from suffice.responsibilities import Labels, PartialLabels, Responsibilities, SoftLabels
+from suffice.responsibilities import PartialLabels
 from suffice.schema import Block, Schema, make_schema
 from suffice.starts import (
-    LLOYD,
-    START_ROUNDS,
-    START_ROWS,
     generator,
-    nearest_of_k_means,
-    random_responsibilities,
-    some_rows,
 )
 from suffice.statistics import JointStatistics
 from suffice.tables import Table, as_table
@@ -181,7 +173,11 @@ class Mixture(DensityMixin, BaseEstimator):
             return PartialLabels(None, check_weight(weight, n, start), k, n)
 
         engine = learning.passes(X, None, sample_weight, schema, known, n_jobs=self.n_jobs)
-        model = self._start(components, engine, overall.joint, n_rows, rng)
+        if isinstance(self.init, Mixture):
+            model = compatible(self.init._joint, schema, k)
+        else:
+            starts = Starts(self.init, self.n_init, k, self.tol, self.n_jobs)
+            model = starts.begin(components, engine, overall.joint, n_rows, rng)
         return components, iterate(self, components, engine, model), n_rows
 
     def _components(self, schema: Schema, priors: Sequence[PriorSpec], holes: bool) -> Components:
@@ -269,70 +265,6 @@ class Mixture(DensityMixin, BaseEstimator):
         joint = lifted(simple.joint, overall.schema)
         self._never_seen = never_seen(overall.schema, simple.joint)
         return ModelStatistics(overall.classes, overall.schema, joint, declared=True), coder.n_rows, True
-
-    def _start(
-        self,
-        components: Components,
-        engine: Engine,
-        overall: JointStatistics,
-        n_rows: int,
-        rng: np.random.Generator,
-    ) -> JointModel:
-        """Return the best of a few starts, each tried for a few rounds on a sample of the rows."""
-        if isinstance(self.init, Mixture):
-            return _compatible(self.init, components.schema, self._size)
-        rows = self._rows_to_begin_with(engine, n_rows, rng)
-        sample = MemoryEngine(rows, self.n_jobs)
-        best: em.Outcome[JointModel, JointStatistics] | None = None
-        failed: EstimateError | None = None
-        guesses = self._first_guesses(rows, components, overall, rng)
-        only_one = len(guesses) == 1
-        for guess in guesses:
-            try:
-                first = components.begin(MemoryEngine(Rows(rows.blocks, guess(), rows.start), self.n_jobs))
-                if only_one:
-                    return first
-                outcome = em.run(components.problem(sample), first, max_iter=START_ROUNDS, tol=self.tol)
-            except EstimateError as error:
-                failed = error
-                continue
-            if best is None or outcome.bounds[-1] > best.bounds[-1]:
-                best = outcome
-        if best is None:
-            assert failed is not None
-            raise failed
-        return best.model
-
-    def _rows_to_begin_with(self, engine: Engine, n_rows: int, rng: np.random.Generator) -> Rows:
-        if isinstance(self.init, str):
-            return some_rows(engine, n_rows, max(START_ROWS, 50 * self._size), rng)
-        if not isinstance(engine, MemoryEngine):
-            raise ValueError("labels or responsibilities to begin with need rows in memory; give a fitted Mixture")
-        return engine.rows
-
-    def _first_guesses(
-        self, rows: Rows, components: Components, overall: JointStatistics, rng: np.random.Generator
-    ) -> list[Callable[[], Responsibilities]]:
-        """Return functions that say who belongs to which component, one a start."""
-        known, k = rows.responsibilities, self._size
-        assert isinstance(known, PartialLabels)
-        weight, n_init = known.weight, self.n_init if k > 1 else 1
-        if not isinstance(self.init, str):
-            several = isinstance(self.init, (list, tuple)) and np.ndim(self.init[0]) > 0 and len(self.init) != len(rows)
-            given = [_members(np.asarray(start), known, k) for start in (self.init if several else [self.init])]
-            return [lambda start=start: start for start in given]  # type: ignore[misc]
-        if self.init == "random":
-            return [partial(random_responsibilities, len(rows), k, weight, rng)] * n_init
-        if self.init == "k-means++":
-            pairs = zip(components.schema.blocks, overall.blocks, strict=True)
-            all_rows = [block.family.estimate(sums, "auto") for block, sums in pairs]
-            return [
-                partial(nearest_of_k_means, rows, all_rows, k, weight, rng, LLOYD[start % len(LLOYD)])
-                for start in range(n_init)
-            ]
-        raise ValueError(
-            f"init must be 'k-means++', 'random', labels, responsibilities or a fitted Mixture, not {self.init!r}"
-        )
 
     def _adopt(self, components: Components, outcome: em.Outcome[JointModel, JointStatistics], n_rows: int) -> Self:
         model, statistics = outcome.model, outcome.statistics
@@ -582,28 +514,3 @@ class Mixture(DensityMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
-
-
-def _members(given: NDArray[Any], known: PartialLabels, k: int) -> Responsibilities:
-    if len(given) != len(known) or given.ndim not in (1, 2):
-        raise ValueError(f"init must have one label or one row of shares for each of {len(known)} rows")
-    if given.ndim == 2:
-        matrix = np.asarray(given, dtype=np.float64)
-        if matrix.shape[1] != k or not (np.isfinite(matrix) & (matrix >= 0)).all():
-            raise ValueError(f"responsibilities to begin with must be {k} shares a row, finite and not negative")
-        return SoftLabels(matrix if known.weight is None else matrix * known.weight[:, None])
-    values, codes = np.unique(given, return_inverse=True)
-    if len(values) != k:
-        raise ValueError(f"labels to begin with must name {k} components, but name {len(values)}")
-    return Labels(codes.astype(np.intp), known.weight, k)
-
-
-def _compatible(start: Mixture, schema: Schema, k: int) -> JointModel:
-    """Return the parameters of another mixture for rows of this schema, or say why they do not fit."""
-    model = start._joint
-    if len(model.log_prior) != k or model.schema.n_columns != schema.n_columns:
-        raise ValueError(
-            f"the mixture to begin with has {len(model.log_prior)} components of {model.schema.n_columns} columns, but "
-            f"{k} of {schema.n_columns} are asked for"
-        )
-    return JointModel(schema, model.log_prior, model.distributions)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from suffice.components import Components, has_holes, lifted, never_seen, uncorr
 from suffice.engines import Engine, MemoryEngine, Rows
 from suffice.engines.base import Chunk
 from suffice.errors import EstimateError
+from suffice.estimators.mixture_starts import Problem, best_of
 from suffice.estimators.partly_labelled import Learned, iterate, known_labels
 from suffice.families import Distributions
 from suffice.joint import JointModel, learn, most_probable, posterior
@@ -26,7 +28,6 @@ from suffice.responsibilities import Labels, PartialLabels, SoftLabels
 from suffice.schema import Schema
 from suffice.starts import (
     LLOYD,
-    START_ROUNDS,
     START_ROWS,
     clusters_of_k_means,
     generator,
@@ -200,18 +201,12 @@ class _Clusters:
 
     def _best(self, starts: Sequence[JointModel], engine: Engine) -> JointModel:
         """Return what a few rounds make of the best start."""
-        outcomes, failed = [], None
-        for start in starts:
+
+        def problem_of(start: JointModel) -> tuple[Problem, JointModel]:
             assert start.class_of is not None
-            problem = self.components(start.class_of).problem(engine)
-            try:
-                outcomes.append(em.run(problem, start, max_iter=START_ROUNDS, tol=self.model.tol))
-            except EstimateError as error:
-                failed = error
-        if not outcomes:
-            assert failed is not None
-            raise failed
-        return max(outcomes, key=lambda outcome: outcome.bounds[-1]).model
+            return self.components(start.class_of).problem(engine), start
+
+        return best_of([partial(problem_of, start) for start in starts], self.model.tol)
 
     def _split(self, rows: Rows, shares: FloatArray) -> JointModel:
         """Return the model of clusters in each class; `shares`, n×k, says what each row weighs in each class."""
@@ -237,33 +232,23 @@ class _Clusters:
         everything = np.ones((len(rows), 1))
         if k == 1:
             return everything
-        best: em.Outcome[JointModel, JointStatistics] | None = None
-        failed: EstimateError | None = None
+        starts = []
         for start in range(STARTS):
             codes = clusters_of_k_means(rows, self.units, k, weight, self.rng, LLOYD[start % len(LLOYD)])
             numbers, codes = np.unique(codes, return_inverse=True)
-            size = len(numbers)
-            if size == 1:
+            if len(numbers) == 1:
                 return everything
-            components = Components(
-                self.schema, self.priors, names=class_list(self.classes[[c]]) * size, holes=self.holes
-            )
-            alone = Rows(rows.blocks, PartialLabels(None, weight, size, len(rows)))
-            try:
-                first = components.begin(
-                    MemoryEngine(Rows(rows.blocks, Labels(codes, weight, size)), self.model.n_jobs)
-                )
-                problem = components.problem(MemoryEngine(alone, self.model.n_jobs))
-                outcome = em.run(problem, first, max_iter=START_ROUNDS, tol=self.model.tol)
-            except EstimateError as error:
-                failed = error
-                continue
-            if best is None or outcome.bounds[-1] > best.bounds[-1]:
-                best = outcome
-        if best is None:
-            assert failed is not None
-            raise failed
-        return MemoryEngine(rows, self.model.n_jobs).map(posterior, best.model)
+            starts.append(partial(self._first_of_clusters, rows, Labels(codes, weight, len(numbers)), c))
+        best = best_of(starts, self.model.tol)
+        return MemoryEngine(rows, self.model.n_jobs).map(posterior, best)
+
+    def _first_of_clusters(self, rows: Rows, clusters: Labels, c: int) -> tuple[Problem, JointModel]:
+        """Return the problem of a class's components alone, and the model of clusters to begin with."""
+        size, n_jobs = clusters.n_classes, self.model.n_jobs
+        components = Components(self.schema, self.priors, names=class_list(self.classes[[c]]) * size, holes=self.holes)
+        alone = Rows(rows.blocks, PartialLabels(None, clusters.weight, size, len(rows)))
+        first = components.begin(MemoryEngine(Rows(rows.blocks, clusters), n_jobs))
+        return components.problem(MemoryEngine(alone, n_jobs)), first
 
 
 def _without_empty(
