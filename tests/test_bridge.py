@@ -89,6 +89,8 @@ def test_a_bridge_can_be_saved(tmp_path):
         (NaiveBayes(suffice.Gamma()), "not linear in the columns"),
         (GaussianDiscriminant("tied", n_components=2, random_state=0), "n_components=1"),
         (NaiveBayes("bernoulli", prior=None), "fit the model with a prior"),
+        (GaussianDiscriminant("tied", estimate="predictive"), "averages over parameters are not linear"),
+        (NaiveBayes("poisson", estimate="predictive"), "averages over parameters are not linear"),
     ],
 )
 def test_what_is_not_linear_says_so(model, message):

@@ -122,6 +122,9 @@ def test_bad_settings_are_refused():
         compare(NaiveBayes(), NaiveBayes(), X, y, sizes=[2, 50])
     with pytest.raises(ValueError, match="150 rows and y 10 labels"):
         compare(NaiveBayes(), NaiveBayes(), X, y[:10])
+    for missing in (None, np.nan):
+        with pytest.raises(ValueError, match=r"y is missing \(NaN or None\) in 2 of 150 rows \(first: row 3\)"):
+            compare(NaiveBayes(), NaiveBayes(), X, [missing if row in (3, 7) else c for row, c in enumerate(y)])
     with pytest.raises(ValueError, match="test_size"):
         compare(NaiveBayes(), NaiveBayes(), X, y, test_size=1.5)
     with pytest.raises(ValueError, match="'error', 'log-loss'"):

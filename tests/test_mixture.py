@@ -258,3 +258,11 @@ def test_naive_bayes_takes_unlabelled_streams():
     halves = [(X[:500], y[:500]), (X[500:], y[500:])]
     streamed, whole = NaiveBayes().fit(suffice.stream(halves)), NaiveBayes().fit(X, y)
     np.testing.assert_allclose(streamed.predict_proba(X), whole.predict_proba(X), atol=1e-8)
+
+
+@pytest.mark.parametrize(("column", "what"), [(["x", "y"] * 10, "words"), ([True, False] * 10, "booleans")])
+@pytest.mark.parametrize("stiffness", [None, 2.0])
+def test_soft_k_means_takes_numbers_only_and_names_the_column_that_has_none(column, what, stiffness):
+    table = pd.DataFrame({"size": np.arange(20.0), "other": column})
+    with pytest.raises(ValueError, match=f"soft k-means takes numbers, but column 'other' holds {what}"):
+        SoftKMeans(2, stiffness).fit(table)

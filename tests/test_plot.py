@@ -4,6 +4,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -81,3 +82,31 @@ def test_the_bound_is_that_of_each_round():
     np.testing.assert_array_equal(line.get_ydata(), mixture.bound_history_)
     with pytest.raises(NotFittedError):
         plot.bound(Mixture(3))
+
+
+def test_densities_of_a_table_with_words_are_those_of_the_column():
+    table = data.data.assign(garden=np.where(np.arange(150) % 2, "north", "south"), tall=X.iloc[:, 0] > 6)
+    model = NaiveBayes().fit(table, y)
+    with_words = plot.densities(model, table, "petal width (cm)", y)
+    without = plot.densities(NaiveBayes().fit(data.data, y), data.data, "petal width (cm)", y)
+    for line, other in zip(with_words.lines, without.lines, strict=True):
+        np.testing.assert_allclose(line.get_data(), other.get_data())
+    assert len(plot.densities(model, table, "tall").lines) == 3
+    with pytest.raises(ValueError, match="of a column of numbers, but column 'garden' holds categories"):
+        plot.densities(model, table, "garden")
+    with pytest.raises(ValueError, match="feature names should match"):
+        plot.densities(model, table[table.columns[::-1]], "tall")
+
+
+def test_densities_of_sparse_rows():
+    counts = np.random.default_rng(0).poisson(1.0, size=(100, 2)).astype(float)
+    model = NaiveBayes("poisson").fit(counts, np.arange(100) % 2)
+    dense, sparse = (plot.densities(model, rows, 1) for rows in (counts, csr_array(counts)))
+    np.testing.assert_array_equal(sparse.lines[0].get_data(), dense.lines[0].get_data())
+
+
+def test_a_model_without_em_has_no_bound_and_says_so():
+    with pytest.raises(ValueError, match="EM did not run: this NaiveBayes was fitted without it"):
+        plot.bound(NaiveBayes().fit(X, y))
+    with pytest.raises(NotFittedError):
+        plot.bound(NaiveBayes())

@@ -6,6 +6,7 @@ from typing import Any
 
 import mpmath
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import integrate, stats
 
@@ -14,11 +15,13 @@ from suffice import (
     BetaPrior,
     Categorical,
     DirichletPrior,
+    Exponential,
     Family,
     GammaPrior,
     Gaussian,
     KnownVariance,
     Multinomial,
+    NaiveBayes,
     NormalInverseWishart,
     Poisson,
     PseudoCount,
@@ -94,7 +97,7 @@ def test_evidence_is_the_product_of_the_predictives_of_one_row_after_the_other(n
     posterior = family.posterior(_nothing(family), prior)
     total = 0.0
     for row, c in zip(rows, y, strict=True):
-        total += posterior.predictive().log_prob(row[None])[0, c]
+        total += posterior.predictives().log_prob(row[None])[0, c]
         posterior = posterior + _statistics(family, row[None], np.array([c]))
     base = np.sum(family.log_base_measure(family.encode(rows))) if name in ("poisson", "multinomial") else 0.0
     np.testing.assert_allclose(posterior.log_evidence().sum() + base, total, rtol=1e-8)
@@ -105,7 +108,7 @@ def test_a_posterior_updates_by_adding(name: str) -> None:
     family, prior, rows, y = _case(name)
     at_once = family.posterior(_statistics(family, rows, y), prior)
     added = family.posterior(_statistics(family, rows[:3], y[:3]), prior).update(_statistics(family, rows[3:], y[3:]))
-    np.testing.assert_allclose(added.predictive().log_prob(rows), at_once.predictive().log_prob(rows), rtol=1e-10)
+    np.testing.assert_allclose(added.predictives().log_prob(rows), at_once.predictives().log_prob(rows), rtol=1e-10)
     np.testing.assert_allclose(added.log_evidence(), at_once.log_evidence(), rtol=1e-10)
 
 
@@ -187,12 +190,12 @@ def test_beta_agrees_with_scipy_and_with_integration() -> None:
     assert coin.log_evidence().item() == pytest.approx(float(mpmath.log(mpmath.quad(density, [0, 0.5, 1]))), rel=1e-10)
     many = coin.predictive(draws=7)
     x = np.arange(8.0)
-    np.testing.assert_allclose(many.log_prob(x)[:, 0], stats.betabinom(7, 4.5, 3.0).logpmf(x), rtol=1e-10)
+    np.testing.assert_allclose(many.log_prob(x), stats.betabinom(7, 4.5, 3.0).logpmf(x), rtol=1e-10)
     np.testing.assert_allclose(many.mean().item(), stats.betabinom(7, 4.5, 3.0).mean())
-    np.testing.assert_allclose(many.variances().item(), stats.betabinom(7, 4.5, 3.0).var())
+    np.testing.assert_allclose(many.variance().item(), stats.betabinom(7, 4.5, 3.0).var())
     assert np.isneginf(many.log_prob([8.0, 1.5])).all()
-    drawn = many[0].sample(20_000, 0)
-    assert abs(drawn.mean() - many.mean().item()) < 5 * np.sqrt(many.variances().item() / len(drawn))
+    drawn = many.sample(20_000, 0)
+    assert abs(drawn.mean() - many.mean().item()) < 5 * np.sqrt(many.variance().item() / len(drawn))
 
 
 def test_dirichlet_agrees_with_scipy() -> None:
@@ -205,7 +208,7 @@ def test_dirichlet_agrees_with_scipy() -> None:
     np.testing.assert_allclose(np.stack(posterior.interval(0.9))[:, 0], marginal.interval(0.9))
     x = np.array([[1, 2, 3], [0, 0, 5], [0, 0, 0]])
     expected = stats.dirichlet_multinomial(alpha, x.sum(1)).logpmf(x)
-    np.testing.assert_allclose(posterior.predictive().log_prob(x)[:, 0], expected, rtol=1e-10)
+    np.testing.assert_allclose(posterior.predictive().log_prob(x), expected, rtol=1e-10)
     one_bag = Multinomial().posterior(bags[:1], DirichletPrior([0.5, 1.0, 2.0]))
     before = stats.dirichlet_multinomial([0.5, 1.0, 2.0], 3).logpmf([2, 1, 0])
     np.testing.assert_allclose(one_bag.log_evidence(bags[:1]), before)
@@ -218,8 +221,8 @@ def test_gamma_agrees_with_scipy() -> None:
     assert posterior.map()[0].rate == pytest.approx(9.0 / 3.5)
     x = np.arange(9.0)
     expected = stats.nbinom(10.0, 3.5 / 4.5)
-    np.testing.assert_allclose(posterior.predictive().log_prob(x)[:, 0], expected.logpmf(x), rtol=1e-10)
-    np.testing.assert_allclose(posterior.predictive().variances().item(), expected.var())
+    np.testing.assert_allclose(posterior.predictive().log_prob(x), expected.logpmf(x), rtol=1e-10)
+    np.testing.assert_allclose(posterior.predictive().variance().item(), expected.var())
     likelihood = lambda r: np.prod(stats.poisson(r).pmf([3, 0, 5])) * stats.gamma(2.0, scale=2.0).pdf(r)  # noqa: E731
     evidence = integrate.quad(likelihood, 0, 30)[0]
     np.testing.assert_allclose(posterior.log_evidence([3, 0, 5]), np.log(evidence), rtol=1e-7)
@@ -232,12 +235,12 @@ def test_waiting_times_have_a_gamma_posterior_and_a_lomax_predictive() -> None:
     assert posterior.rate.item() == 4.0
     assert posterior.map().mean().item() == pytest.approx(1.0)  # 1/λ at λ = (5 − 1)/4
     reference = stats.lomax(5.0, scale=4.0)
-    np.testing.assert_allclose(posterior.predictive().log_prob(x)[:, 0], reference.logpdf(x))
+    np.testing.assert_allclose(posterior.predictive().log_prob(x), reference.logpdf(x))
     assert posterior.predictive().mean().item() == pytest.approx(reference.mean())
-    assert posterior.predictive().variances().item() == pytest.approx(reference.var())
+    assert posterior.predictive().variance().item() == pytest.approx(reference.var())
     likelihood = lambda r: np.prod(r * np.exp(-r * x)) * stats.gamma(2.0, scale=2.0).pdf(r)  # noqa: E731
     np.testing.assert_allclose(posterior.log_evidence(), np.log(integrate.quad(likelihood, 0, 40)[0]), rtol=1e-7)
-    drawn = posterior.predictive()[0].sample(40_000, 0)
+    drawn = posterior.predictive().sample(40_000, 0)
     assert np.median(drawn) == pytest.approx(reference.median(), rel=0.03)
 
 
@@ -291,19 +294,19 @@ def test_student_predictives_agree_with_scipy() -> None:
     full = Gaussian("full").posterior(x, WISHART)
     scale = full.scatter[0] / (full.dof.item() - D + 1) * (1 + 1 / full.count.item())
     expected = stats.multivariate_t(full.location[0], scale, df=full.dof.item() - D + 1)
-    np.testing.assert_allclose(full.predictive().log_prob(new)[:, 0], expected.logpdf(new), rtol=1e-9)
-    drawn = full.predictive()[0].sample(60_000, 0)
+    np.testing.assert_allclose(full.predictive().log_prob(new), expected.logpdf(new), rtol=1e-9)
+    drawn = full.predictive().sample(60_000, 0)
     np.testing.assert_allclose(np.median(drawn, axis=0), full.location[0], atol=0.05)
     quartile = stats.t(full.dof.item() - D + 1).ppf(0.75) * np.sqrt(np.diagonal(scale))
     np.testing.assert_allclose(np.median(np.abs(drawn - full.location[0]), axis=0), quartile, rtol=0.03)
     diagonal = Gaussian("diagonal").posterior(x, GAMMAS)
     squared = diagonal.scatter / diagonal.dof * (1 + 1 / diagonal.count)
     columns = stats.t(diagonal.dof[0], diagonal.location[0], np.sqrt(squared[0]))
-    np.testing.assert_allclose(diagonal.predictive().log_prob(new)[:, 0], columns.logpdf(new).sum(1), rtol=1e-9)
+    np.testing.assert_allclose(diagonal.predictive().log_prob(new), columns.logpdf(new).sum(1), rtol=1e-9)
     ball = Gaussian("spherical").posterior(x, GAMMAS)
     scale = np.eye(D) * (ball.scatter / ball.dof).item() * (1 + 1 / ball.count[0, 0])
     expected = stats.multivariate_t(ball.location[0], scale, df=ball.dof.item())
-    np.testing.assert_allclose(ball.predictive().log_prob(new)[:, 0], expected.logpdf(new), rtol=1e-9)
+    np.testing.assert_allclose(ball.predictive().log_prob(new), expected.logpdf(new), rtol=1e-9)
 
 
 def test_pseudo_counts_and_the_automatic_prior_are_translated() -> None:
@@ -354,3 +357,177 @@ def test_what_is_not_there_is_said() -> None:
         Poisson().posterior([1, 2]).predictive().natural_parameters()
     assert "BetaPosterior of Bernoulli()" in repr(Bernoulli().posterior([1, 0]))
     assert isinstance(Bernoulli().posterior([1, 0]), Posterior)
+
+
+# -- priors that do not fit -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("family", "prior", "wanted"),
+    [
+        (Bernoulli(), GammaPrior(1, 1), "a BetaPrior or a PseudoCount"),
+        (Categorical(), NormalInverseWishart(), "a DirichletPrior or a PseudoCount"),
+        (Multinomial(), BetaPrior(), "a DirichletPrior or a PseudoCount"),
+        (Poisson(), BetaPrior(), "a GammaPrior or a PseudoCount"),
+        (Exponential(), KnownVariance(1.0), "a GammaPrior or a PseudoCount"),
+        (Gaussian(), GammaPrior(1, 1), "a NormalInverseWishart or a KnownVariance"),
+        (Gaussian("full"), DirichletPrior(1), "a NormalInverseWishart or a KnownVariance"),
+    ],
+)
+def test_a_prior_of_another_family_is_an_error_but_in_a_list_it_is_left_to_the_others(family, prior, wanted) -> None:
+    rows = np.array([[1, 0], [0, 1], [1, 1]])
+    with pytest.raises(ValueError, match=f"is {wanted}.*, but prior is {type(prior).__name__}"):
+        family.posterior(rows, prior)
+    plain, listed = (family.posterior(rows, given).predictive().log_prob(rows) for given in ("auto", [prior]))
+    np.testing.assert_array_equal(plain, listed)
+
+
+def test_a_single_prior_of_a_mixed_table_is_for_the_blocks_that_take_it() -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"size": rng.normal(size=40), "flag": rng.random(40) < 0.3})
+    y = np.arange(40) % 2
+    model = NaiveBayes(prior=BetaPrior(3.0, 1.0), estimate="predictive").fit(table, y)
+    ones = table["flag"].groupby(y).sum().to_numpy()
+    np.testing.assert_allclose(model.distributions_[1].probability[:, 0], (ones + 3.0) / (20 + 4.0))
+    with pytest.raises(ValueError, match="prior is GammaPrior"):
+        NaiveBayes(prior=GammaPrior(1.0, 1.0), estimate="predictive").fit(table, y)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ([0, 0], 1, 4, [[1.0, 2.0], [2.0, 1.0]]),
+            "scale must be positive definite, but its smallest eigenvalue is -1",
+        ),
+        (([0, 0], 1, 4, [[1.0, 2.0], [0.0, 9.0]]), "scale must be a symmetric matrix"),
+        (([0, 0], 1, 4, [1.0, -1.0]), "scale must hold positive numbers"),
+        (([0, 0], 1, 4, [[1.0, 2.0]]), r"scale must be of shape \(d,\) or \(d, d\), but is of shape \(1, 2\)"),
+        (([0, 0], 1, 1, np.eye(2)), r"dof must be more than 1 for a scale of shape \(2, 2\), but is 1"),
+        (([0, 0], 1, 0, [1.0, 1.0]), "dof must be more than 0"),
+        (([0, 0], 0, 4, np.eye(2)), "mean_count must be more than 0"),
+        (([0, 0, 0], 1, 4, np.eye(2)), r"mean is of shape \(3,\) and scale of shape \(2, 2\)"),
+    ],
+)
+def test_the_textbook_prior_says_what_its_parameters_must_be(arguments, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        NormalInverseWishart.textbook(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("family", "prior", "message"),
+    [
+        (Gaussian("full"), NormalInverseWishart.textbook(np.zeros(3), 1, 4, np.eye(3)), r"\(2, 2\).*not \(3, 3\)"),
+        (Gaussian(), NormalInverseWishart(mean=[0, 0, 0], mean_count=1.0), r"\(2,\).*is of shape \(3,\)"),
+        (Gaussian(), KnownVariance([1.0, 2.0, 3.0]), r"variance .*\(2,\).*is of shape \(3,\)"),
+        (Gaussian(), KnownVariance(1.0, mean=[1.0, 2.0, 3.0]), r"mean .*\(2,\).*is of shape \(3,\)"),
+        (Bernoulli(), BetaPrior(1.0, [1.0, 2.0, 3.0]), r"b of the BetaPrior .*\(1, 2\).*is of shape \(3,\)"),
+        (Poisson(), GammaPrior([1.0, 2.0, 3.0], 1.0), r"shape of the GammaPrior .*\(1, 2\).*is of shape \(3,\)"),
+        (Multinomial(), DirichletPrior([1.0, 2.0, 3.0]), r"alpha .*\(1, 2\).*is of shape \(3,\)"),
+    ],
+)
+def test_a_prior_of_another_size_is_an_error_when_the_posterior_is_made(family, prior, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        family.posterior(np.array([[1, 0], [0, 1], [1, 1]]), prior)
+
+
+def test_a_known_covariance_must_be_one() -> None:
+    with pytest.raises(ValueError, match="must be positive definite"):
+        KnownVariance([[1.0, 2.0], [2.0, 1.0]])
+
+
+# -- words ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wrap", [list, np.array, pd.Series, pd.Categorical])
+def test_words_have_a_posterior_whose_values_grow_with_the_rows(wrap) -> None:
+    posterior = Categorical().posterior(wrap(["a", "a", "b"]), DirichletPrior(1))
+    assert posterior.values == [["a", "b"]]
+    np.testing.assert_allclose(posterior.mean(), [[3 / 5, 2 / 5]])
+    np.testing.assert_allclose(np.exp(posterior.predictive().log_prob(["b", "new"])), [2 / 5, 1 / 5])
+    more = posterior + wrap(["c", "b", "c"])
+    assert more.values == [["a", "b", "c"]]
+    np.testing.assert_allclose(more.mean(), [[3 / 9, 3 / 9, 3 / 9]])
+    assert set(more.predictive().sample(50, random_state=0)[:, 0]) == {"a", "b", "c"}
+    with pytest.raises(ValueError, match=r"alpha .*\(1, 3\).*is of shape \(2,\)"):
+        Categorical().posterior(wrap(["a", "b"]), DirichletPrior([1.0, 2.0])) + wrap(["c"])
+    with pytest.raises(ValueError, match="must have 1 columns, but have 2"):
+        posterior.update([["a", "b"]])
+
+
+def test_numbers_that_are_names_are_values_and_missing_words_count_nothing() -> None:
+    assert Categorical().posterior(pd.Categorical([10, 20, 10])).values == [[10, 20]]
+    posterior = Categorical().posterior(["a", None, "b", "b"], DirichletPrior(1))
+    np.testing.assert_allclose(posterior.mean(), [[2 / 5, 3 / 5]])
+
+
+# -- predictives ----------------------------------------------------------------------------------------------------
+
+
+def _one_class(name: str) -> Posterior:
+    family, prior, rows, _ = _case(name, n=24)
+    return family.posterior(rows, prior)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_predictive_samples_and_its_moments_are_those_of_its_samples(name: str) -> None:
+    predictive = _one_class(name).predictive()
+    rows = predictive.sample(20_000, random_state=0)
+    assert predictive.log_prob(rows[:3]).shape == (3,)
+    if name == "categorical":
+        rows = predictive.family.sufficient_statistics(rows)
+    np.testing.assert_allclose(rows.mean(0), predictive.mean(), atol=6 * rows.std(0).max() / np.sqrt(len(rows)))
+    found = np.cov(rows.T)
+    assert predictive.variance().shape == (len(found),)
+    np.testing.assert_allclose(np.diagonal(predictive.covariance()), predictive.variance())
+    if name == "multinomial":  # the moments are those of bags of the mean size; samples have Poisson sizes
+        p, size = predictive.probability, predictive.mean_size
+        found -= size * np.outer(p, p) + (np.diag(p) - np.outer(p, p)) * size / (predictive.alpha.sum() + 1.0)
+    np.testing.assert_allclose(found, predictive.covariance(), atol=0.12 * found.max())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_draws_are_empty_arrays(name: str) -> None:
+    posterior = _one_class(name)
+    some, none = posterior.sample(2, 0), posterior.sample(0)
+    for a, b in zip(some, none, strict=True) if isinstance(some, tuple) else [(some, none)]:
+        assert b.shape == (0, *a.shape[1:])
+    assert posterior.predictive().sample(0).shape == (0, D)
+
+
+def test_predictives_are_called_by_their_own_names() -> None:
+    times = Exponential().posterior([1.0, 2.0, 1.0], GammaPrior(2.0, 0.5)).predictive()
+    assert repr(times) == "<Lomax with shape 5, rate 4.5>"
+    assert repr(Poisson().posterior([3, 0], GammaPrior(1, 1)).predictive()) == "<NegativeBinomial with shape 4, rate 3>"
+    assert repr(Bernoulli().posterior([1, 0]).predictive(draws=4)) == "<Beta–binomial with a 2, b 2, draws 4>"
+    assert repr(Multinomial().posterior([[1, 2]]).predictive()).startswith("<Dirichlet–multinomial with alpha [2. 3.]")
+    rows = np.column_stack([_numbers(np.random.default_rng(0), 9), np.ones(9)])
+    for name in ("full", "diagonal", "spherical"):
+        assert repr(Gaussian(name).posterior(rows[:, :2]).predictive()).startswith("<Student's t with location [")
+        assert repr(Gaussian(name).posterior(rows).predictive()).startswith("<Student's t ")
+    prior = NormalInverseWishart(3.0)
+    beside, alone = (Gaussian("full").posterior(x, prior).predictive().covariance() for x in (rows, rows[:, :3]))
+    np.testing.assert_allclose(beside[:3, :3], alone)
+    np.testing.assert_array_equal(beside[3, :3], 0.0)
+
+
+def test_several_classes_have_several_predictives() -> None:
+    family, prior, rows, y = _case("poisson")
+    posterior = family.posterior(_statistics(family, rows, y), prior)
+    with pytest.raises(ValueError, match=r"there are 2; predictives\(\) has all of them"):
+        posterior.predictive()
+    alone = family.posterior(rows[y == 1], prior).predictive()
+    np.testing.assert_allclose(posterior.predictives()[1].log_prob(rows), alone.log_prob(rows))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_row_of_weight_two_is_the_row_twice(name: str) -> None:
+    family, prior, rows, _ = _case(name)
+    weight = np.arange(len(rows)) % 3
+    weighted = family.posterior(rows, prior, sample_weight=weight)
+    repeated = family.posterior(np.repeat(rows, weight, axis=0), prior)
+    np.testing.assert_allclose(weighted.predictive().log_prob(rows), repeated.predictive().log_prob(rows), rtol=1e-9)
+    updated = family.posterior(rows[:4], prior, weight[:4]).update(rows[4:], sample_weight=weight[4:])
+    np.testing.assert_allclose(updated.predictive().log_prob(rows), repeated.predictive().log_prob(rows), rtol=1e-9)
+    with pytest.raises(ValueError, match="statistics hold the weights"):
+        family.posterior(weighted.statistics, prior, sample_weight=weight)

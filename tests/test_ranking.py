@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -157,3 +158,51 @@ def test_importing_the_library_imports_no_plotting():
     code = "import sys, suffice; print([m for m in ('matplotlib', 'suffice.ranking_plot') if m in sys.modules])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+def test_densities_of_whole_numbers_from_zero_are_drawn_where_they_are():
+    ranking = best_family(np.append(np.floor(RNG(12).exponential(30.0, 400)), 0.0))
+    ax = ranking.plot(most=len(ranking))
+    assert {line.get_label().split(" (")[0] for line in ax.lines} == {row.family.replace("_", " ") for row in ranking}
+    (curve,) = (line for line in ax.lines if line.get_label().startswith("exponential"))
+    assert min(curve.get_xdata()) > 0.0
+    for x in (RNG(12).gamma(2.0, 30.0, 400).round() + 1.0, RNG(12).wald(60.0, 60.0, 400).round() + 1.0):
+        ranked = best_family(x)
+        assert len(ranked.plot(most=9).lines) == len(ranked)
+
+
+def test_a_plot_needs_a_family_at_least():
+    ranking = best_family(COLUMNS["gamma"](RNG(9)))
+    for most in (0, -1, 1.5):
+        with pytest.raises(ValueError, match=f"most must be a whole number of at least 1, but is {most}"):
+            ranking.plot(most=most)
+
+
+def test_cells_whose_squares_overflow_leave_families_out_and_say_so():
+    x = RNG(13).gamma(2.0, 1e200, 200)
+    ranking = best_family(x)
+    assert ranking[0].family == "gamma"
+    assert ranking["gamma"].distribution.shape == pytest.approx(suffice.Gamma().fit(x / 1e200).shape)
+    assert "overflow for cells of size 9e+200" in ranking.skipped["gaussian"]
+    assert max(map(len, repr(ranking).splitlines()[:-1])) < 80
+    with pytest.raises(ValueError, match=r"divide the column by a constant'\}$"):
+        best_family(RNG(13).normal(size=20) * 1e200)
+
+
+def test_arrow_nulls_are_missing_and_decimals_are_numbers():
+    pa = pytest.importorskip("pyarrow")
+    expected = best_family([1.5, 2.25, 4.0]).table[0].bic
+    for column in (pa.array([1.5, None, 2.25, 4.0]), pa.chunked_array([[1.5, None], [2.25, 4.0]])):
+        assert best_family(column).table[0].bic == expected
+    decimals = [Decimal("1.5"), Decimal("2.25"), None, Decimal("4"), Decimal("NaN")]
+    assert best_family(decimals).table[0].bic == expected
+    assert best_family(pa.array([3, None, 0, 5])).table[0].bic == best_family([3, 0, 5]).table[0].bic
+    assert best_family(pa.array(["a", None, "b"])).best.family.name == "categorical"
+    assert best_family(pa.array([True, None, False])).best.family.name == "bernoulli"
+
+
+def test_values_that_vary_too_little_for_their_size_are_not_called_one_value():
+    ranking = best_family(1e8 + RNG(11).normal(size=500))
+    for name in ("gamma", "inverse_gaussian"):
+        assert "further apart than the rounding of numbers of their size" in ranking.skipped[name]
+        assert "only one" not in ranking.skipped[name]

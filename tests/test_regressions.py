@@ -292,3 +292,10 @@ def test_densities_of_rows_with_other_columns_are_refused(family, rows, others):
     fitted = family.fit(rows, prior="auto")
     with pytest.raises(ValueError, match="columns, but the rows have"):
         fitted.log_prob(others)
+
+
+def test_by_maximum_likelihood_a_value_never_seen_with_a_class_is_impossible_there_and_one_never_seen_says_nothing():
+    table = pd.DataFrame({"sky": ["sun", "rain", "rain", "fog"]})
+    model = NaiveBayes(prior=None).fit(table, ["a", "a", "b", "b"])
+    probability = model.predict_proba(pd.DataFrame({"sky": ["sun", "fog", "hail"]}))
+    np.testing.assert_allclose(probability, [[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])

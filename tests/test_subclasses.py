@@ -416,3 +416,19 @@ def test_maximum_likelihood_of_booleans_stays_a_probability(n_components):
             model = NaiveBayes("bernoulli", prior=None, n_components=n_components, max_iter=30, random_state=0)
             model.fit(rows, y)
         assert not np.isnan(model.predict_proba(rows)).any()
+
+
+@pytest.mark.parametrize("params", [{"n_components": 2}, {"n_components": 1, "covariance": "full"}])
+@pytest.mark.parametrize("holes", [False, True])
+def test_a_class_without_weight_is_absent(params, holes):
+    rng = np.random.default_rng(0)
+    rows, y = rng.normal(size=(90, 2)), np.repeat(["p", "q", "r"], 30)
+    rows[y == "q"] += 3.0
+    if holes:
+        rows[4, 0] = np.nan
+    weight = np.where(y == "r", 0.0, 1.0)
+    model = GenerativeClassifier(random_state=0, **params).fit(rows, y, weight)
+    alone = GenerativeClassifier(random_state=0, **params).fit(rows[:60], y[:60])
+    assert model.classes_.tolist() == ["p", "q"]
+    np.testing.assert_allclose(model.class_prior_, alone.class_prior_)
+    np.testing.assert_allclose(model.predict_proba(rows), alone.predict_proba(rows), atol=0.02)

@@ -229,3 +229,11 @@ def test_labels_come_from_any_library(labels):
     model = NaiveBayes().fit(X, given)
     assert model.classes_.tolist() == ["setosa", "versicolor", "virginica"]
     assert model.score(X, words) > 0.9
+
+
+@pytest.mark.parametrize("series", [pd.Series, pl.Series, np.array])
+def test_a_series_is_no_table_and_the_message_is_that_of_a_1d_array(series):
+    column = series(np.arange(6.0))
+    for fit in (NaiveBayes().fit, NaiveBayes().fit(np.arange(6.0)[:, None], [0, 1] * 3).predict):
+        with pytest.raises(ValueError, match=r"a table must be a 2D array, but X has shape \(6,\). Reshape your data"):
+            fit(column, [0, 1] * 3) if fit.__name__ == "fit" else fit(column)

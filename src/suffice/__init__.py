@@ -3,6 +3,7 @@
 Model p(x, y) = p(y) p(x | y), and one model classifies, finds outliers, samples and explains.
 """
 
+from suffice import plot
 from suffice._version import __version__
 from suffice.comparison import Comparison, compare
 from suffice.errors import InvalidCellError, ModelFileError, NotKeptError
@@ -91,6 +92,7 @@ __all__ = [
     "compare",
     "distribution",
     "load",
+    "plot",
     "save",
     "scan",
     "stream",

@@ -20,6 +20,7 @@ from suffice.glm.design import Design, Term
 from suffice.joint import JointModel
 from suffice.labels import sorted_order
 from suffice.linear import linear_block
+from suffice.posteriors.predictive import Predictive
 from suffice.schema import Schema
 from suffice.statistics import CategoryCounts
 
@@ -41,6 +42,11 @@ def as_logistic(model: JointModel, classes: NDArray[Any]) -> LogisticRegression:
                 weights[column] = logs[:, order[1:]] - logs[:, order[:1]]
                 intercepts += logs[:, order[0]]
             continue
+        if isinstance(distributions, Predictive):
+            raise ValueError(
+                "averages over parameters are not linear, so a model with estimate='predictive' is no logistic "
+                "regression; fit it with estimate='map'"
+            )
         try:
             found = linear_block(distributions)
         except AttributeError as error:

@@ -11,6 +11,8 @@ import numpy as np
 from sklearn.base import clone
 
 from suffice._arrays import FloatArray, IntArray
+from suffice.factorize import factorize
+from suffice.labels import as_objects_if_mixed
 from suffice.tables import as_table
 
 MEASURES = ("error", "log-loss")
@@ -177,6 +179,13 @@ def compare(
     (2, 3, 3)
     """
     table, labels = as_table(X), np.asarray(y)
+    missing = factorize(as_objects_if_mixed(y)).codes < 0 if labels.ndim == 1 else np.zeros(len(labels), dtype=bool)
+    holes = np.flatnonzero(missing)
+    if len(holes):
+        raise ValueError(
+            f"compare needs a label a row, but y is missing (NaN or None) in {len(holes)} of {len(labels)} rows "
+            f"(first: row {holes[0]}); drop these rows"
+        )
     if len(labels) != len(table):
         raise ValueError(f"compare needs a label a row, but X has {len(table)} rows and y {len(labels)} labels")
     if not 0.0 < test_size < 1.0:

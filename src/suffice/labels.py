@@ -30,6 +30,9 @@ class LabelCoder:
     missing_label : label, None or "auto"
         What marks a row without a label, beside None and NaN: a label, nothing else, or −1 among whole numbers of which
         there are two others at least. By default missing labels are an error.
+    again : bool
+        Whether these rows were read before, and found to have these classes: a row with another label then has no
+        weight, and it does not matter which class it is put in.
     """
 
     #: whether rows without labels are an error
@@ -41,11 +44,13 @@ class LabelCoder:
         *,
         declared: bool = False,
         missing_label: Any = REFUSED,
+        again: bool = False,
     ) -> None:
         known = () if classes is None else class_list(as_objects_if_mixed(classes))
         self._numbers: dict[Any, int] = {value: number for number, value in enumerate(known)}
         self._declared = declared
         self._missing_label = missing_label
+        self._again = again
         #: rows seen so far, and how many of them had no label
         self.n_rows = 0
         self.n_missing = 0
@@ -133,6 +138,8 @@ class LabelCoder:
     def _number(self, value: Any, codes: NDArray[np.intp], place: int, start: int) -> int:
         number = self._numbers.get(value)
         if number is None:
+            if self._again:
+                return 0
             if self._declared:
                 row = start + int(np.flatnonzero(codes == place)[0])
                 raise ValueError(

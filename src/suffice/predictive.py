@@ -9,7 +9,8 @@ from suffice.errors import EstimateError
 from suffice.joint import JointModel
 from suffice.labels import class_list
 from suffice.model_statistics import ModelStatistics
-from suffice.priors import PriorSpec, check_prior
+from suffice.posteriors import takes
+from suffice.priors import Prior, PriorSpec, check_prior
 
 ESTIMATES = ("map", "mle", "predictive")
 
@@ -42,9 +43,11 @@ def predictive_model(statistics: ModelStatistics, prior: PriorSpec, log_prior: F
         log p(y), or log p(m) where classes have several components.
     """
     schema, predictives = statistics.schema, []
+    if isinstance(prior, Prior) and any(takes(block.family, prior) for block in schema.blocks):
+        prior = [prior]  # the other blocks do without it
     for block, sums in zip(schema.blocks, statistics.joint.blocks, strict=True):
         try:
-            predictives.append(block.family.posterior(sums, prior).predictive())
+            predictives.append(block.family.posterior(sums, prior).predictives())
         except EstimateError as error:
             raise error.named(class_list(statistics.classes), block.columns, schema.labels) from None
     return JointModel(schema, log_prior, tuple(predictives), statistics.class_of)

@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from suffice._arrays import FloatArray
+
 
 class Prior:
     """Base of all priors."""
@@ -107,9 +109,24 @@ class NormalInverseWishart(Prior):
         dof : float
             ν, more than d − 1 (0 for the diagonal structures).
         scale : array of shape (d,) or (d, d)
-            Ψ.
+            Ψ, positive, or symmetric and positive definite.
         """
-        return cls(float(dof), np.asarray(scale, dtype=np.float64) / dof, mean_count, mean, freedom=0.0)
+        psi = np.asarray(scale, dtype=np.float64)
+        if psi.ndim not in (1, 2) or (psi.ndim == 2 and psi.shape[0] != psi.shape[1]):
+            raise ValueError(f"scale must be of shape (d,) or (d, d), but is of shape {psi.shape}")
+        d = len(psi)
+        if np.shape(mean) not in ((), (d,)):
+            raise ValueError(
+                f"mean and scale must be of the same columns, but mean is of shape {np.shape(mean)} and scale of "
+                f"shape {psi.shape}"
+            )
+        require_positive_definite(psi, "scale")
+        least = 0 if psi.ndim == 1 else d - 1
+        if not (np.isfinite(dof) and dof > least):
+            raise ValueError(f"dof must be more than {least} for a scale of shape {psi.shape}, but is {dof!r}")
+        if not (np.isfinite(mean_count) and mean_count > 0):
+            raise ValueError(f"mean_count must be more than 0, but is {mean_count!r}")
+        return cls(float(dof), psi / dof, mean_count, mean, freedom=0.0)
 
 
 class Conjugate(Prior):
@@ -211,6 +228,8 @@ class KnownVariance(Conjugate):
     def __post_init__(self) -> None:
         if np.ndim(self.variance) < 2:
             _require_positive(self, "variance")
+        else:
+            require_positive_definite(np.asarray(self.variance, dtype=np.float64), "the variance of a KnownVariance")
         if not (np.isfinite(self.count) and self.count >= 0):
             raise ValueError(f"count must not be negative, but is {self.count!r}")
 
@@ -220,6 +239,23 @@ def _require_positive(prior: Prior, *names: str) -> None:
         values = np.asarray(getattr(prior, name), dtype=np.float64)
         if not (np.isfinite(values).all() and (values > 0).all()):
             raise ValueError(f"the {name} of a {type(prior).__name__} must be positive, but is {getattr(prior, name)}")
+
+
+def require_positive_definite(values: FloatArray, what: str) -> None:
+    """Raise unless the numbers are positive, (d,), or the matrix is symmetric and positive definite, (d, d)."""
+    if values.ndim == 1:
+        if not (np.isfinite(values).all() and (values > 0).all()):
+            raise ValueError(f"{what} must hold positive numbers, but is {values.tolist()}")
+        return
+    if values.ndim != 2 or values.shape[0] != values.shape[1]:
+        raise ValueError(f"{what} must be of shape (d,) or (d, d), but is of shape {values.shape}")
+    if not np.isfinite(values).all() or not np.allclose(values, values.T, rtol=1e-8, atol=1e-10 * np.abs(values).max()):
+        raise ValueError(f"{what} must be a symmetric matrix of finite numbers, but is {values.tolist()}")
+    try:
+        np.linalg.cholesky(values)
+    except np.linalg.LinAlgError:
+        least = float(np.linalg.eigvalsh(values)[0])
+        raise ValueError(f"{what} must be positive definite, but its smallest eigenvalue is {least:.3g}") from None
 
 
 P = TypeVar("P", bound=Prior)
@@ -248,13 +284,25 @@ def resolve_prior(spec: PriorSpec, kind: type[P], default: P) -> P | None:
 
 
 def find_prior(spec: PriorSpec, kinds: tuple[type[Prior], ...], default: Prior) -> Prior:
-    """Return the prior of one of these kinds in `spec`, for a posterior, which cannot do without one."""
+    """Return the prior of one of these kinds in `spec`, for a posterior, which cannot do without one.
+
+    A list may hold priors for other columns. A single prior must be of one of the kinds, or a PseudoCount, which stands
+    for the default where it has no meaning of its own.
+    """
     if spec is None:
         raise ValueError(
             "a posterior needs a prior, but prior=None says that there is none; give prior='auto', a conjugate prior "
             "such as BetaPrior(1, 1), or take the maximum likelihood with estimate"
         )
+    if isinstance(spec, Prior) and not isinstance(spec, (*kinds, PseudoCount)):
+        wanted = " or a ".join(dict.fromkeys([*(kind.__name__ for kind in kinds), "PseudoCount"]))
+        raise ValueError(f"the conjugate prior of this family is a {wanted}, but prior is {spec!r}")
     return next((prior for prior in _as_sequence(spec) if isinstance(prior, kinds)), default)
+
+
+def holds_prior(spec: PriorSpec, kinds: tuple[type[Prior], ...]) -> bool:
+    """Whether `spec` has a prior of one of these kinds."""
+    return any(isinstance(prior, kinds) for prior in _as_sequence(spec))
 
 
 def _as_sequence(spec: PriorSpec) -> Sequence[Prior]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from decimal import Decimal
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from suffice._arrays import FloatArray
-from suffice.errors import EstimateError
 from suffice.factorize import is_missing
 from suffice.families import (
     Bernoulli,
@@ -34,6 +35,8 @@ SMOOTH_DEVIATION = 10.0
 #: the most values for which whole numbers are compared with a Categorical distribution, and the least rows for each
 _MOST_VALUES = 20
 _LEAST_ROWS = 5
+#: squares of cells larger than this may overflow
+_LARGE = 1e150
 
 
 def distribution(name: str | Family, **parameters: Any) -> Family:
@@ -108,7 +111,8 @@ class FamilyRanking:
     def __repr__(self) -> str:
         head = f"{'family':<18} {'BIC':>12} {'AIC':>12} {'log-likelihood':>15} {'parameters':>10}"
         lines = [
-            f"{row.family:<18} {row.bic:>12.2f} {row.aic:>12.2f} {row.log_likelihood:>15.2f} {row.n_parameters:>10d}"
+            f"{row.family:<18} {_short(row.bic):>12} {_short(row.aic):>12} {_short(row.log_likelihood):>15} "
+            f"{row.n_parameters:>10d}"
             for row in self.table
         ]
         return "\n".join([head, *lines, *(f"{name}: left out, {why}" for name, why in self.skipped.items())])
@@ -120,7 +124,7 @@ class FamilyRanking:
         ----------
         ax : matplotlib Axes, optional
         most : int
-            How many families to draw.
+            How many families to draw, at least 1.
         """
         from suffice.ranking_plot import draw
 
@@ -161,17 +165,18 @@ def best_family(x: Any, sample_weight: Any = None) -> FamilyRanking:
     values, weight = _column(x, sample_weight)
     rows: list[FamilyScore] = []
     skipped: dict[str, str] = {}
+    too_large = _too_large(values)
     for family, more in _candidates(values, weight):
         try:
             with np.errstate(all="ignore"):
                 found = family.fit(values, weight)
                 logs = found.log_prob(values)
             log_likelihood = float(weight @ logs)
-        except (EstimateError, np.linalg.LinAlgError) as error:
-            skipped[family.name] = str(error).split(";")[0]
+        except (ValueError, ArithmeticError) as error:  # LinAlgError is a ValueError
+            skipped[family.name] = too_large or str(error).split(";")[0]
             continue
         if not np.isfinite(log_likelihood):
-            skipped[family.name] = "its likelihood has no maximum here"
+            skipped[family.name] = too_large or "its likelihood has no maximum here"
             continue
         n_parameters = found.n_parameters + more
         bic = n_parameters * float(np.log(weight.sum())) - 2.0 * log_likelihood
@@ -179,14 +184,27 @@ def best_family(x: Any, sample_weight: Any = None) -> FamilyRanking:
         rows.append(FamilyScore(family.name, bic, aic, log_likelihood, n_parameters, found))
     if not rows:
         raise ValueError(
-            f"no family fits this column: {skipped}; a column that never varies has no distribution to find"
+            f"no family fits this column: {skipped}"
+            + ("" if too_large else "; a column that never varies has no distribution to find")
         )
     return FamilyRanking(sorted(rows, key=lambda row: row.bic), skipped, values, weight)
 
 
+def _short(number: float) -> str:
+    return f"{number:.2f}" if abs(number) < 1e9 else f"{number:.3e}"
+
+
+def _too_large(values: NDArray[Any]) -> str | None:
+    """Return the reason why families do not fit where squares of the cells overflow."""
+    size = float(np.abs(values).max()) if values.dtype.kind in "iuf" else 0.0
+    if size <= _LARGE:
+        return None
+    return f"its sums overflow for cells of size {size:.0e}, so divide the column by a constant"
+
+
 def _column(x: Any, sample_weight: Any) -> tuple[NDArray[Any], FloatArray]:
     """Return the cells that are there and count, and their weights."""
-    array = as_objects_if_mixed(x.to_numpy() if hasattr(x, "to_numpy") else x)
+    array = as_objects_if_mixed(_as_array(x))
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
@@ -196,7 +214,7 @@ def _column(x: Any, sample_weight: Any) -> tuple[NDArray[Any], FloatArray]:
     if array.dtype.kind == "O":
         there = np.array([not is_missing(cell) for cell in array.tolist()], dtype=bool)
         kept = array[there].tolist()
-        numbers = all(isinstance(cell, (int, float, np.number)) for cell in kept)
+        numbers = all(isinstance(cell, (Real, Decimal, np.number)) for cell in kept)
         if kept and numbers and not all(isinstance(cell, bool) for cell in kept):
             array = np.array([float(cell) if here else np.nan for cell, here in zip(array, there, strict=True)])
         elif kept and all(isinstance(cell, bool) for cell in kept):
@@ -215,6 +233,14 @@ def _column(x: Any, sample_weight: Any) -> tuple[NDArray[Any], FloatArray]:
     return array[there], weight[there]
 
 
+def _as_array(x: Any) -> Any:
+    """Return a column of a data-frame library as NumPy has it, nulls as NaN or None."""
+    if not hasattr(x, "to_numpy"):
+        return x
+    # an Arrow array with nulls cannot be looked at without a copy, and has to be told so
+    return x.to_numpy(zero_copy_only=False) if type(x).__module__.startswith("pyarrow") else x.to_numpy()
+
+
 def _candidates(values: NDArray[Any], weight: FloatArray) -> Iterator[tuple[Family, int]]:
     """Yield the families whose support allows the values, each with its parameters beyond those that `fit` finds."""
     if values.dtype.kind not in "biuf":
@@ -227,7 +253,8 @@ def _candidates(values: NDArray[Any], weight: FloatArray) -> Iterator[tuple[Fami
     lowest = numbers.min()
     whole = bool((numbers == np.floor(numbers)).all())
     mean = float(np.average(numbers, weights=weight))
-    variance = float(np.average((numbers - mean) ** 2, weights=weight))
+    with np.errstate(over="ignore"):
+        variance = float(np.average((numbers - mean) ** 2, weights=weight))
     if whole and lowest >= 0:
         yield from _of_counts(numbers, weight, mean, variance)
         if variance < SMOOTH_DEVIATION**2:
@@ -245,7 +272,7 @@ def _candidates(values: NDArray[Any], weight: FloatArray) -> Iterator[tuple[Fami
 def _of_counts(numbers: FloatArray, weight: FloatArray, mean: float, variance: float) -> Iterator[tuple[Family, int]]:
     yield Poisson(), 0
     yield Geometric(), 0
-    if variance > mean > 0:  # else the best shape is infinite, which is Poisson
+    if np.inf > variance > mean > 0:  # else the best shape is infinite, which is Poisson
         yield NegativeBinomial(_best_shape(numbers, weight, mean, variance)), 1
     if numbers.max() <= 1:
         yield Bernoulli(), 0

@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suffice.families import Bernoulli, Categorical, Distribution, NegativeBinomial, Poisson
+from suffice._arrays import FloatArray
+from suffice.families import (
+    Bernoulli,
+    Beta,
+    Categorical,
+    Distribution,
+    Exponential,
+    Family,
+    Gamma,
+    InverseGaussian,
+    NegativeBinomial,
+    Poisson,
+)
 
 if TYPE_CHECKING:
     from suffice.ranking import FamilyRanking
@@ -21,6 +33,8 @@ _MOST_BARS = 80
 
 def draw(ranking: FamilyRanking, ax: Any, most: int) -> Any:
     """Draw bars of the shares of each value, or a histogram, and the distributions over it; return the axes."""
+    if not isinstance(most, (int, np.integer)) or isinstance(most, bool) or most < 1:
+        raise ValueError(f"most must be a whole number of at least 1, but is {most!r}")
     if ax is None:
         from matplotlib.figure import Figure
 
@@ -84,12 +98,19 @@ def _histogram(ax: Any, values: Any, share: Any, best: Any) -> None:
         family = row.distribution.family
         if isinstance(family, Categorical):
             continue
-        where = np.unique(np.round(at)) if isinstance(family, _DISCRETE) else at
+        where = np.unique(np.round(at)) if isinstance(family, _DISCRETE) else _within(family, at)
         density = np.exp(row.distribution.log_prob(where))
         ax.plot(where, density, linestyle=_LINES[number % len(_LINES)], color=f"C{number}", label=_label(row))
     ax.set_ylim(0.0, 1.4 * max(patch.get_height() for patch in ax.patches))  # a density may be infinite at its end
     ax.set_xlabel("value")
     ax.set_ylabel("density")
+
+
+def _within(family: Family, at: FloatArray) -> FloatArray:
+    """Return the points where a family has a density; bins of whole numbers begin half a unit below the first."""
+    if isinstance(family, (Beta, Exponential, Gamma, InverseGaussian)):
+        at = at[at > 0.0]
+    return at[at < 1.0] if isinstance(family, Beta) else at
 
 
 def _label(row: Any) -> str:

@@ -353,7 +353,8 @@ def _frame(X: Any) -> FrameTable | None:
 
 def _require_unique_names(X: Any) -> None:
     """Refuse what pandas and Arrow allow; polars does not, and asking a lazy frame for its names is work."""
-    labels = list(X.columns) if hasattr(X, "iloc") else list(getattr(X, "column_names", ()))
+    pandas = hasattr(X, "iloc") and hasattr(X, "columns")  # a series has no columns
+    labels = list(X.columns) if pandas else list(getattr(X, "column_names", ()))
     if len(set(labels)) < len(labels):
         repeated = ", ".join(repr(label) for label in dict.fromkeys(labels) if labels.count(label) > 1)
         raise ValueError(f"column names must be unique, but {repeated} occurs more than once; rename the columns")

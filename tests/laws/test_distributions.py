@@ -228,3 +228,17 @@ def test_a_distribution_shows_its_parameters():
     assert repr(NegativeBinomial(2).fit([2])) == "<NegativeBinomial(shape=2.0) with probability 0.5>"
     assert suffice.Gamma().fit([1.0, 2.0]).n_parameters == 2
     assert suffice.NaiveBayes().fit([[1.0], [2.0], [3.0], [5.0]], [0, 0, 1, 1]).distributions_[0][1].n_parameters == 2
+
+
+def test_the_moments_of_a_multinomial_are_those_of_a_bag_of_the_mean_size_and_samples_have_random_sizes():
+    found = Multinomial().fit([[6, 3, 1], [4, 3, 3]])
+    p, size = found.probability, 10.0
+    np.testing.assert_allclose(found.variance(), size * p * (1 - p))
+    np.testing.assert_allclose(found.covariance(), size * (np.diag(p) - np.outer(p, p)))
+    assert found.entropy() == pytest.approx(-(p @ np.log(p)))  # of one draw
+    drawn = found.sample(40_000, random_state=0)
+    np.testing.assert_allclose(drawn.var(0), size * p, rtol=0.05)
+    for text in (Multinomial.__doc__, type(found).kl_divergence.__doc__, type(found).entropy.__doc__):
+        assert "of one draw" in " ".join(text.split())
+    for method in (type(found).variance, type(found).covariance):
+        assert "of a bag of the mean size" in method.__doc__

@@ -71,7 +71,7 @@ def fit_partly_labelled(
     schema, holes = labelled.schema, has_holes(labelled.joint)
     unknown: frozenset[int] = frozenset()
     if holes:
-        coder = LabelCoder(labelled.classes, declared=True, missing_label=model.missing_label)
+        coder = LabelCoder(labelled.classes, declared=True, missing_label=model.missing_label, again=True)
         simple = model._gather(X, y, sample_weight, coder, uncorrelated(schema))
         if coder.n_missing == 0:  # rows without a label are not in these sums
             unknown = never_seen(schema, simple.joint)
@@ -93,7 +93,7 @@ def known_labels(model: GenerativeClassifier, classes: NDArray[Any]) -> Callable
     weight = float(model.unlabeled_weight)
     if not 0 <= weight < np.inf:
         raise ValueError(f"unlabeled_weight must be a number of at least 0, not {model.unlabeled_weight!r}")
-    coder = LabelCoder(classes, declared=True, missing_label=model.missing_label)
+    coder = LabelCoder(classes, declared=True, missing_label=model.missing_label, again=True)
 
     def known(labels: Any, weights: Any, n_rows: int, start: int) -> PartialLabels:
         with warnings.catch_warnings():

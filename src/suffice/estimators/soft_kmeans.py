@@ -10,7 +10,8 @@ from suffice._arrays import FloatArray
 from suffice.components import Components
 from suffice.covariance import GivenSphere
 from suffice.estimators.mixture import Mixture
-from suffice.families import Gaussian
+from suffice.families import Bernoulli, Gaussian
+from suffice.model_statistics import ModelStatistics
 from suffice.schema import Schema
 
 
@@ -75,6 +76,18 @@ class SoftKMeans(Mixture):
     @property
     def _size(self) -> int:
         return int(self.n_clusters)
+
+    def _survey(self, X: Any, sample_weight: Any) -> tuple[ModelStatistics, int, bool]:
+        overall, n_rows, holes = super()._survey(X, sample_weight)
+        schema = overall.schema
+        for block in schema.blocks:
+            if not isinstance(block.family, Gaussian):
+                what = "booleans" if isinstance(block.family, Bernoulli) else "words"
+                raise ValueError(
+                    f"soft k-means takes numbers, but column {schema.labels[block.columns[0]]!r} holds {what}; convert "
+                    f"it to numbers or leave it out, or use Mixture, which takes all kinds of columns"
+                )
+        return overall, n_rows, holes
 
     def _components(self, schema: Schema, priors: Any, holes: bool) -> Components:
         if self.stiffness is not None:

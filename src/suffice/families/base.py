@@ -124,18 +124,22 @@ class Family(ABC):
     def log_prior(self, distributions: Any, statistics: Any, prior: PriorSpec) -> float:
         """Return the log-density, less constants, of the prior whose mode `estimate` finds; 0 without a prior."""
 
-    def posterior(self, statistics: Any, prior: PriorSpec = "auto") -> Posterior:
+    def posterior(
+        self, statistics: Any, prior: PriorSpec = "auto", sample_weight: ArrayLike | None = None
+    ) -> Posterior:
         """Return what is known of the parameters: the conjugate posterior of each class.
 
         Parameters
         ----------
         statistics : Statistics, or rows of one class
         prior : "auto", a number or a Prior
-            See `suffice.posteriors`.
+            See `suffice.posteriors`. A list may hold priors of other families beside.
+        sample_weight : array of shape (n,), optional
+            The weights of rows; statistics have theirs already.
         """
         from suffice.posteriors import posterior_of
 
-        return posterior_of(self, statistics, prior)
+        return posterior_of(self, statistics, prior, sample_weight)
 
     def fit(self, x: ArrayLike, sample_weight: ArrayLike | None = None, *, prior: PriorSpec = None) -> Distribution:
         """Return the one distribution that fits the rows of `x`, by maximum likelihood unless a prior is given."""
@@ -151,6 +155,10 @@ class Family(ABC):
         if issparse(x):
             return x
         return rows_to_columns(np.asarray(x, dtype=np.float64))
+
+    def with_values_of(self, x: Any) -> Family:
+        """Return the family that reads such rows: itself, but that categories learn the values of `x` first."""
+        return self
 
     def decode(self, rows: FloatArray) -> Any:
         """Return rows that `Distributions.sample` drew as the user's own values."""
@@ -233,6 +241,11 @@ class Distributions(ABC):
             along = inner(mine - theirs, self.moment_parameters()[[c]])
         between = along - self.family.log_normalizer(mine) + self.family.log_normalizer(theirs)
         return max(float(between[0]), 0.0)
+
+    @property
+    def title(self) -> str:
+        """What one of them is called."""
+        return repr(self.family) if self.family.config() else type(self.family).__name__
 
     def shown(self) -> dict[str, Any]:
         """Return the parameters to show, each with one row a class."""
@@ -374,11 +387,11 @@ class Distribution:
         return (self._together if alone else self.family.from_natural(self.natural_parameters()[None])).n_parameters
 
     def variance(self) -> FloatArray:
-        """Return Var x of each column, (d,)."""
+        """Return Var x of each column, (d,); for a Multinomial that of a bag of the mean size."""
         return np.asarray(self._together.variances()[self._c])
 
     def covariance(self) -> FloatArray:
-        """Return Cov x, d×d."""
+        """Return Cov x, d×d; for a Multinomial that of a bag of the mean size."""
         return np.asarray(self._together.covariances()[self._c])
 
     def entropy(self) -> float:
@@ -387,6 +400,8 @@ class Distribution:
 
     def kl_divergence(self, other: Distribution) -> float:
         """Return KL(p ‖ q) = E_p log p(x)/q(x), in nats, to another distribution of the same family.
+
+        For a Multinomial it is that of one draw.
 
         Examples
         --------
@@ -423,8 +438,7 @@ class Distribution:
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name} {_shown(values[self._c])}" for name, values in self._together.shown().items())
-        family = repr(self.family) if self.family.config() else type(self.family).__name__
-        return f"<{family} with {shown}>"
+        return f"<{self._together.title} with {shown}>"
 
 
 def _shown(values: Any) -> str:

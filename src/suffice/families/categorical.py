@@ -100,6 +100,20 @@ class Categorical(Family):
         statistics = coder.statistics(coder.encode(values), Labels(np.zeros(len(values), np.intp), weight, 1))
         return coder.estimate(statistics, prior)[0]
 
+    def decode(self, rows: FloatArray) -> NDArray[Any]:
+        """Return the numbers of values as `encode` takes them."""
+        return rows.astype(np.intp)
+
+    def with_values_of(self, x: Any) -> Categorical:
+        """Return the family with the values of the rows `x`; whole numbers are numbers of values already."""
+        from suffice.labels import as_objects_if_mixed
+
+        if isinstance(x, Codes):
+            return self
+        columns = rows_to_columns(as_objects_if_mixed(x))
+        declared = getattr(getattr(x, "dtype", None), "name", "") == "category"  # pandas: numbers that are names
+        return self if columns.dtype.kind in "iu" and not declared else OfValues(self, columns)
+
     def sufficient_statistics(self, x: ArrayLike) -> FloatArray:
         """Return the indicator of each value, n×p, the columns side by side."""
         rows = self.encode(x)
@@ -200,12 +214,27 @@ class OfValues(Categorical):
         super().__init__(family.unseen)
         self._values = [factorize(columns[:, j]).values for j in range(columns.shape[1])]
 
+    def with_values_of(self, x: Any) -> OfValues:
+        """Return the family with the values of the rows `x` after those that it has."""
+        from suffice.labels import as_objects_if_mixed
+
+        columns = self._require_columns(rows_to_columns(as_objects_if_mixed(x)))
+        grown = copy.copy(self)
+        pairs = zip(self._values, OfValues(self, columns)._values, strict=True)
+        grown._values = [list(dict.fromkeys([*known, *more])) for known, more in pairs]
+        return grown
+
+    def _require_columns(self, columns: NDArray[Any]) -> NDArray[Any]:
+        if columns.shape[1] != len(self._values):
+            raise ValueError(f"the rows must have {len(self._values)} columns, but have {columns.shape[1]}")
+        return columns
+
     def encode(self, x: ArrayLike | Codes) -> Codes:
         """Return the numbers of values, `UNSEEN` for new ones and `MISSING` for None and NaN."""
         from suffice.factorize import is_missing
         from suffice.labels import as_objects_if_mixed
 
-        columns = rows_to_columns(as_objects_if_mixed(x))
+        columns = self._require_columns(rows_to_columns(as_objects_if_mixed(x)))
         codes = np.empty(columns.shape, dtype=np.intp)
         for j, values in enumerate(self._values):
             numbers = {value: number for number, value in enumerate(values)}

@@ -37,6 +37,10 @@ class Multinomial(Family):
 
     φ(x) = x, η = log p, h(x) = N!/Πx_j!; A(η) = log Σ e^η for one draw, and N times that for a bag of N.
 
+    Entropy, divergence, natural and moment parameters are those of one draw. Mean, variance and covariance are those of
+    a bag of the mean size N, taken as given: N p, N p (1 − p). `sample` draws the size of each bag too, from a Poisson
+    distribution with mean N, so that its counts vary more, by N p.
+
     Examples
     --------
     >>> from suffice import Multinomial

@@ -69,8 +69,8 @@ def require_spread(spread: FloatArray) -> None:
     """Raise if maximum likelihood has nothing to go by, for all values of a class are the same."""
     require_finite(
         np.where(spread > 0, 0.0, np.inf),
-        "maximum likelihood needs two different values in each class, but column {of_column} has only one in class "
-        "{of_class}",
+        "maximum likelihood needs two different values in each class, further apart than the rounding of numbers of "
+        "their size, but column {of_column} has none in class {of_class}",
     )
 
 

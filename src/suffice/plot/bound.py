@@ -21,7 +21,12 @@ def bound(model: Any, ax: Any = None, *, label: str | None = None) -> Any:
     >>> plot.bound(suffice.Mixture(2, random_state=0).fit(rows)).get_xlabel()
     'round'
     """
-    check_is_fitted(model, "bound_history_")
+    if not hasattr(model, "bound_history_"):
+        check_is_fitted(model)
+        raise ValueError(
+            f"EM did not run: this {type(model).__name__} was fitted without it, as labels and cells were complete and "
+            f"classes have one component, so that there is no bound to draw"
+        )
     ax = axes(ax)
     history = model.bound_history_
     ax.plot(np.arange(1, len(history) + 1), history, marker=".", markersize=4, label=label)

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from suffice._arrays import FloatArray, to_float64
-from suffice.families import Family, Gaussian
+from suffice.families import Categorical, Family, Gaussian
+from suffice.families.base import dense_rows
 from suffice.labels import class_list
-from suffice.plot._axes import axes, colours, numbers
+from suffice.plot._axes import axes, colours
 from suffice.schema import find_column
+from suffice.tables import as_table
 
 _POINTS = 400
 
@@ -39,8 +41,15 @@ def densities(model: Any, X: Any, column: Any, y: Any = None, ax: Any = None) ->
         for block, found in zip(joint.schema.blocks, joint.distributions, strict=True)
         if place in block.columns
     )
+    if isinstance(block.family, Categorical):
+        raise ValueError(
+            f"densities are drawn of a column of numbers, but column {column!r} holds categories; its probabilities "
+            f"are in model.distributions_"
+        )
+    table = as_table(X)
+    model.schema_.check(table, type(model).__name__)
+    cells = dense_rows(table.numbers([place])[0 : len(table)])[:, 0]
     ax = axes(ax)
-    cells = numbers(X)[:, place]
     grid = _grid(cells[np.isfinite(cells)], block.family)
     one = found.marginal(np.array([block.columns.index(place)]))
     density = np.exp(to_float64(one.score(grid[:, None])) + joint.log_prior)

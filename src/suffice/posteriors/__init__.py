@@ -19,6 +19,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from suffice.covariance.posterior_means import PosteriorMean
 from suffice.families.base import Family
 from suffice.families.gaussian import Gaussian
@@ -35,7 +37,7 @@ from suffice.posteriors.normal_inverse_wishart import Intervals, MeanAndCovarian
 from suffice.posteriors.predictive import Predictive
 from suffice.posteriors.student import StudentDistributions
 from suffice.posteriors.student_columns import StudentColumns
-from suffice.priors import KnownVariance, PriorSpec, check_prior, find_prior
+from suffice.priors import KnownVariance, Prior, PriorSpec, PseudoCount, check_prior, holds_prior
 
 #: the posterior of each family, by its name; a new one is one line here
 POSTERIORS: dict[str, type[Posterior]] = {
@@ -47,21 +49,32 @@ POSTERIORS: dict[str, type[Posterior]] = {
 }
 
 
-def posterior_of(family: Family, statistics: Any, prior: PriorSpec = "auto") -> Posterior:
+def posterior_of(
+    family: Family, statistics: Any, prior: PriorSpec = "auto", sample_weight: ArrayLike | None = None
+) -> Posterior:
     """Return the posterior of the parameters of a family, given statistics (or the rows of one class) and a prior."""
     check_prior(prior)
-    kind = _of_gaussian(family, prior) if isinstance(family, Gaussian) else POSTERIORS.get(family.name)
+    kind = _kind_of(family, prior)
     if kind is None:
         raise ValueError(
             f"{family!r} has no conjugate prior, so its posterior has no closed form; estimate it instead "
             f"(estimate='map' in a classifier)"
         )
-    return kind(family, as_statistics(family, statistics), prior)
+    return kind(*as_statistics(family, statistics, sample_weight), prior)
+
+
+def takes(family: Family, prior: Prior) -> bool:
+    """Whether the posterior of a family is made of such a prior; a family without a posterior says so itself."""
+    kind = _kind_of(family, prior)
+    return kind is None or isinstance(prior, (*kind.priors, PseudoCount))
+
+
+def _kind_of(family: Family, prior: PriorSpec) -> type[Posterior] | None:
+    return _of_gaussian(family, prior) if isinstance(family, Gaussian) else POSTERIORS.get(family.name)
 
 
 def _of_gaussian(family: Gaussian, prior: PriorSpec) -> type[Posterior] | None:
-    nothing_known = KnownVariance(1.0)
-    if prior is not None and find_prior(prior, (KnownVariance,), nothing_known) is not nothing_known:
+    if holds_prior(prior, (KnownVariance,)):
         return NormalPosterior
     if not isinstance(family.structure, PosteriorMean):
         return None
@@ -90,4 +103,5 @@ __all__ = [
     "StudentDistributions",
     "WaitingTimePosterior",
     "posterior_of",
+    "takes",
 ]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from suffice._arrays import FloatArray
-from suffice.families.base import Distributions, Family
-from suffice.priors import PriorSpec
+from suffice.families.base import Distribution, Distributions, Family
+from suffice.priors import Prior, PriorSpec
 from suffice.responsibilities import Labels
 from suffice.statistics import Statistics
 
@@ -35,10 +35,20 @@ class Posterior(ABC):
     statistics: Any
     prior: PriorSpec
 
-    def update(self, statistics: Any) -> Self:
+    #: the kinds of prior that it is made of
+    priors: ClassVar[tuple[type[Prior], ...]] = ()
+
+    def __post_init__(self) -> None:
+        self._require_prior()
+
+    @abstractmethod
+    def _require_prior(self) -> None:
+        """Raise unless there is a prior, of the right kind and size."""
+
+    def update(self, statistics: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Return the posterior after more rows: their statistics, or the rows themselves where there is one class."""
-        more = as_statistics(self.family, statistics)
-        return type(self)(self.family, self.statistics + more, self.prior)
+        family, more = as_statistics(self.family, statistics, sample_weight)
+        return type(self)(family, self.statistics + more, self.prior)
 
     def __add__(self, statistics: Any) -> Self:
         return self.update(statistics)
@@ -76,19 +86,49 @@ class Posterior(ABC):
         """
 
     @abstractmethod
-    def predictive(self) -> Distributions:
-        """Return p(x | statistics) of one more row, the parameters integrated out."""
+    def predictives(self) -> Distributions:
+        """Return p(x | statistics) of one more row, the parameters integrated out, of each class."""
+
+    def predictive(self) -> Distribution:
+        """Return p(x | statistics) of one more row, the parameters integrated out, where there is one class."""
+        return self._only(self.predictives())
+
+    def _only(self, predictives: Distributions) -> Distribution:
+        if self.n_classes != 1:
+            raise ValueError(
+                f"one predictive belongs to one class, but there are {self.n_classes}; predictives() has all of them, "
+                f"and predictives()[0] is that of the first"
+            )
+        return predictives[0]
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.family!r}, {self.n_classes} classes>"
 
 
-def as_statistics(family: Family, rows: Any) -> Any:
-    """Return statistics as they are, and rows as the statistics of one class."""
+def as_statistics(family: Family, rows: Any, sample_weight: ArrayLike | None = None) -> tuple[Family, Any]:
+    """Return statistics as they are, and rows as the statistics of one class, with the family that reads them."""
+    from suffice.labels import check_weight
+
     if isinstance(rows, Statistics):
-        return rows
+        if sample_weight is not None:
+            raise ValueError("statistics hold the weights of their rows already; pass sample_weight beside rows only")
+        return family, rows
+    family = family.with_values_of(rows)
     values = family.encode(rows)
-    return family.statistics(values, Labels(np.zeros(values.shape[0], dtype=np.intp), None, 1))
+    n = values.shape[0]
+    return family, family.statistics(values, Labels(np.zeros(n, dtype=np.intp), check_weight(sample_weight, n), 1))
+
+
+def of_shape(values: ArrayLike, shape: tuple[int, ...], what: str) -> FloatArray:
+    """Return parameters of a prior in the shape of what they are for, or say that they do not fit."""
+    given = np.asarray(values, dtype=np.float64)
+    try:
+        return np.broadcast_to(given, shape)
+    except ValueError:
+        raise ValueError(
+            f"{what} must be a number or broadcast to the shape {shape} of the parameters, but is of shape "
+            f"{given.shape}"
+        ) from None
 
 
 def tails(level: float) -> tuple[float, float]:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv, betaln, gammaln
 
 from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, to_float64
-from suffice.families.base import Distributions
+from suffice.families.base import Distribution, Distributions
 from suffice.families.bernoulli import Bernoulli, BernoulliDistributions
-from suffice.posteriors.base import Interval, Posterior, tails
+from suffice.posteriors.base import Interval, Posterior, of_shape, tails
 from suffice.posteriors.predictive import Predictive
-from suffice.priors import BetaPrior, PseudoCount, find_prior
+from suffice.priors import BetaPrior, Prior, PseudoCount, find_prior
 
 
 class BetaPosterior(Posterior):
@@ -35,12 +35,17 @@ class BetaPosterior(Posterior):
     True
     """
 
+    priors: ClassVar[tuple[type[Prior], ...]] = (BetaPrior, PseudoCount)
+
+    def _require_prior(self) -> None:
+        self._before  # noqa: B018
+
     @cached_property
     def _before(self) -> tuple[FloatArray, FloatArray]:
-        prior = find_prior(self.prior, (BetaPrior, PseudoCount), PseudoCount(1.0))
+        prior = find_prior(self.prior, self.priors, PseudoCount(1.0))
         a, b = (prior.amount, prior.amount) if isinstance(prior, PseudoCount) else (prior.a, prior.b)  # type: ignore[attr-defined]
         shape = self.statistics.total.shape
-        return np.broadcast_to(np.asarray(a, float), shape), np.broadcast_to(np.asarray(b, float), shape)
+        return of_shape(a, shape, "a of the BetaPrior"), of_shape(b, shape, "b of the BetaPrior")
 
     @cached_property
     def a(self) -> FloatArray:
@@ -74,8 +79,12 @@ class BetaPosterior(Posterior):
         """Return Σ_j log B(a_n, b_n) − log B(a, b), (k,): of the zeros and ones in their order."""
         return np.asarray((betaln(self.a, self.b) - betaln(*self._before)).sum(1))
 
-    def predictive(self, draws: int = 1) -> Distributions:
-        """Return the distribution of one more row, or of the number of ones in so many: Beta–binomial."""
+    def predictive(self, draws: int = 1) -> Distribution:
+        """Return the distribution of one more row, or of the ones in so many, where there is one class."""
+        return self._only(self.predictives(draws))
+
+    def predictives(self, draws: int = 1) -> Distributions:
+        """Return the distributions of one more row, or of the number of ones in so many: Beta–binomial."""
         if draws == 1:  # one row has no second draw to be correlated with
             return BernoulliDistributions(self.mean())
         return BetaBinomialDistributions(cast(Bernoulli, self.family), self.a, self.b, draws)
@@ -89,6 +98,11 @@ class BetaBinomialDistributions(Predictive):
     a: FloatArray
     b: FloatArray
     draws: int
+    title: ClassVar[str] = "Beta–binomial"
+
+    def shown(self) -> dict[str, Any]:
+        """Return a, b, and the number of draws."""
+        return {"a": self.a, "b": self.b, "draws": np.full(self.n_classes, self.draws)}
 
     @property
     def n_classes(self) -> int:

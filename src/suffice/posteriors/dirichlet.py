@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,9 +14,9 @@ from suffice._arrays import FloatArray
 from suffice.families.base import Distributions
 from suffice.families.categorical import Categorical, CategoricalDistributions
 from suffice.families.multinomial import Multinomial, MultinomialDistributions
-from suffice.posteriors.base import Interval, Posterior, base_measure, tails
+from suffice.posteriors.base import Interval, Posterior, base_measure, of_shape, tails
 from suffice.posteriors.dirichlet_multinomial import DirichletMultinomialDistributions
-from suffice.priors import DirichletPrior, PseudoCount, find_prior
+from suffice.priors import DirichletPrior, Prior, PseudoCount, find_prior
 from suffice.statistics import CategoryCounts
 
 
@@ -29,14 +30,31 @@ class DirichletPosterior(Posterior):
     >>> dice.mean().round(4)
     array([[0.2857, 0.2857, 0.4286]])
     >>> dice.predictive().log_prob([2]).round(4)
-    array([[-0.8473]])
+    array([-0.8473])
+
+    Other values are learned from the rows, and more of them with more rows.
+
+    >>> sky = Categorical().posterior(["sun", "rain", "sun"], DirichletPrior(1.0)) + ["fog"]
+    >>> sky.values, sky.mean().round(4)
+    ([['rain', 'sun', 'fog']], array([[0.2857, 0.4286, 0.2857]]))
     """
+
+    priors: ClassVar[tuple[type[Prior], ...]] = (DirichletPrior, PseudoCount)
+
+    def _require_prior(self) -> None:
+        self._before  # noqa: B018
 
     @cached_property
     def _before(self) -> FloatArray:
-        prior = find_prior(self.prior, (DirichletPrior, PseudoCount), PseudoCount(1.0))
+        prior = find_prior(self.prior, self.priors, PseudoCount(1.0))
         alpha = prior.amount if isinstance(prior, PseudoCount) else prior.alpha  # type: ignore[attr-defined]
-        return np.broadcast_to(np.asarray(alpha, dtype=np.float64), self.statistics.total.shape)
+        return of_shape(alpha, self.statistics.total.shape, "alpha of the DirichletPrior")
+
+    @property
+    def values(self) -> list[list[Any]]:
+        """The values of each column, in the order of their probabilities; a bag is one column."""
+        known = getattr(self.family, "_values", None)
+        return [list(range(c.stop - c.start)) for c in self._columns()] if known is None else [list(v) for v in known]
 
     @cached_property
     def alpha(self) -> FloatArray:
@@ -100,8 +118,8 @@ class DirichletPosterior(Posterior):
                 evidence += gammaln(self._before[:, column].sum(1)) - gammaln(self.alpha[:, column].sum(1))
         return np.asarray(evidence + base_measure(self.family, x, self.n_classes))
 
-    def predictive(self) -> Distributions:
-        """Return the distribution of one more row: Categorical with the mean, or Dirichlet–multinomial."""
+    def predictives(self) -> Distributions:
+        """Return the distributions of one more row: Categorical with the mean, or Dirichlet–multinomial."""
         if isinstance(self.family, Multinomial):
             return DirichletMultinomialDistributions(self.family, self.alpha, self._mean_size())
         assert isinstance(self.family, Categorical)

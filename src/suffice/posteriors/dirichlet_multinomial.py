@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -28,6 +29,7 @@ class DirichletMultinomialDistributions(Predictive):
     family: Multinomial
     alpha: FloatArray
     mean_size: FloatArray
+    title: ClassVar[str] = "Dirichlet–multinomial"
 
     @property
     def n_classes(self) -> int:
@@ -52,6 +54,12 @@ class DirichletMultinomialDistributions(Predictive):
         """Return N p (1 − p) (A + N) / (A + 1) for bags of the mean size N, k×d."""
         size, whole = self.mean_size[:, None], self.alpha.sum(1, keepdims=True)
         return size * self.probability * (1.0 - self.probability) * (whole + size) / (whole + 1.0)
+
+    def covariances(self) -> FloatArray:
+        """Return N (diag p − p pᵀ) (A + N) / (A + 1) for bags of the mean size N, k×d×d."""
+        p, size, whole = self.probability, self.mean_size, self.alpha.sum(1)
+        of_one_draw = np.eye(p.shape[1]) * p[:, None, :] - p[:, :, None] * p[:, None, :]
+        return np.asarray(of_one_draw * (size * (whole + size) / (whole + 1.0))[:, None, None])
 
     def _of_totals(self, x: Array) -> FloatArray:
         """Return log Γ(A)/Γ(A + N), n×k."""

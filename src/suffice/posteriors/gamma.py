@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import cast
+from typing import ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,10 +12,10 @@ from scipy.special import gammaincinv, gammaln
 from suffice._arrays import FloatArray
 from suffice.families.base import Distributions
 from suffice.families.poisson import Poisson, overall_rate
-from suffice.posteriors.base import Interval, Posterior, base_measure, tails
+from suffice.posteriors.base import Interval, Posterior, base_measure, of_shape, tails
 from suffice.posteriors.lomax import LomaxDistributions
 from suffice.posteriors.negative_binomial import NegativeBinomialDistributions
-from suffice.priors import GammaPrior, PseudoCount, find_prior
+from suffice.priors import GammaPrior, Prior, PseudoCount, find_prior
 
 
 class GammaPosterior(Posterior):
@@ -28,8 +28,13 @@ class GammaPosterior(Posterior):
     >>> calls.shape, calls.rate, calls.mean()
     (array([[6.]]), array([[4.]]), array([[1.5]]))
     >>> calls.predictive().log_prob([1]).round(4)  # negative binomial
-    array([[-1.1565]])
+    array([-1.1565])
     """
+
+    priors: ClassVar[tuple[type[Prior], ...]] = (GammaPrior, PseudoCount)
+
+    def _require_prior(self) -> None:
+        self._before  # noqa: B018
 
     @property
     def _events(self) -> FloatArray:
@@ -43,12 +48,10 @@ class GammaPosterior(Posterior):
 
     @cached_property
     def _before(self) -> tuple[FloatArray, FloatArray]:
-        prior = find_prior(self.prior, (GammaPrior, PseudoCount), PseudoCount(1.0))
-        if isinstance(prior, PseudoCount):
-            shape, rate = self._of_rows(prior.amount)
-        else:
-            shape, rate = (np.asarray(values, float) for values in (prior.shape, prior.rate))  # type: ignore[attr-defined]
-        return np.broadcast_to(shape, self._events.shape), np.broadcast_to(rate, self._events.shape)
+        prior = find_prior(self.prior, self.priors, PseudoCount(1.0))
+        of = self._of_rows(prior.amount) if isinstance(prior, PseudoCount) else (prior.shape, prior.rate)  # type: ignore[attr-defined]
+        needed = self._events.shape
+        return of_shape(of[0], needed, "shape of the GammaPrior"), of_shape(of[1], needed, "rate of the GammaPrior")
 
     def _of_rows(self, amount: float) -> tuple[FloatArray, FloatArray]:
         """Return the prior that is worth so many rows of the overall mean."""
@@ -90,8 +93,8 @@ class GammaPosterior(Posterior):
         terms = a * np.log(b) - gammaln(a) + gammaln(self.shape) - self.shape * np.log(self.rate)
         return np.asarray(terms.sum(1) + base_measure(self.family, x, self.n_classes))
 
-    def predictive(self) -> Distributions:
-        """Return the distribution of one more row: negative binomial."""
+    def predictives(self) -> Distributions:
+        """Return the distributions of one more row: negative binomial."""
         return NegativeBinomialDistributions(cast(Poisson, self.family), self.shape, self.rate)
 
 
@@ -115,6 +118,6 @@ class WaitingTimePosterior(GammaPosterior):
         with np.errstate(divide="ignore"):
             return self.family.from_moments(1.0 / rate)
 
-    def predictive(self) -> Distributions:
-        """Return the distribution of one more row: Lomax."""
+    def predictives(self) -> Distributions:
+        """Return the distributions of one more row: Lomax."""
         return LomaxDistributions(self.family, self.shape, self.rate)

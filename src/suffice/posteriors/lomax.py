@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,6 +25,7 @@ class LomaxDistributions(Predictive):
     family: Family
     shape: FloatArray
     rate: FloatArray
+    title: ClassVar[str] = "Lomax"
 
     @property
     def n_classes(self) -> int:

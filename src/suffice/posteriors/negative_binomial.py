@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,6 +27,7 @@ class NegativeBinomialDistributions(Predictive):
     family: Poisson
     shape: FloatArray
     rate: FloatArray
+    title: ClassVar[str] = "NegativeBinomial"
 
     @property
     def n_classes(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,8 +12,8 @@ from scipy.special import ndtri
 from suffice._arrays import FloatArray
 from suffice.errors import EstimateError
 from suffice.families.gaussian import Gaussian, GaussianDistributions
-from suffice.posteriors.base import Interval, Posterior, tails
-from suffice.priors import KnownVariance, find_prior
+from suffice.posteriors.base import Interval, Posterior, of_shape, tails
+from suffice.priors import KnownVariance, Prior, find_prior
 
 
 class NormalPosterior(Posterior):
@@ -24,15 +25,19 @@ class NormalPosterior(Posterior):
     >>> posterior = Gaussian().posterior([1.0, 2.0, 3.0], KnownVariance(4.0, mean=0.0, count=1.0))
     >>> posterior.mean(), posterior.count
     (array([[1.5]]), array([[4.]]))
-    >>> posterior.predictive().variance  # 4 (1 + 1/4)
-    array([[5.]])
+    >>> posterior.predictive().variance()  # 4 (1 + 1/4)
+    array([5.])
     """
 
     family: Gaussian
+    priors: ClassVar[tuple[type[Prior], ...]] = (KnownVariance,)
+
+    def _require_prior(self) -> None:
+        self.variance, self._center  # noqa: B018
 
     @cached_property
     def _known(self) -> KnownVariance:
-        known = find_prior(self.prior, (KnownVariance,), KnownVariance(1.0))
+        known = find_prior(self.prior, self.priors, KnownVariance(1.0))
         assert isinstance(known, KnownVariance)
         return known
 
@@ -47,7 +52,7 @@ class NormalPosterior(Posterior):
             )
         if variance.ndim == 2 and variance.shape != (d, d):
             raise ValueError(f"the known variance must be of shape ({d}, {d}), not {variance.shape}")
-        return variance if variance.ndim == 2 else np.broadcast_to(variance, (d,))
+        return variance if variance.ndim == 2 else of_shape(variance, (d,), "variance of the KnownVariance")
 
     @cached_property
     def count(self) -> FloatArray:
@@ -61,7 +66,9 @@ class NormalPosterior(Posterior):
     @property
     def _center(self) -> FloatArray:
         mean = self._known.mean
-        return np.asarray(self.statistics.total_mean() if mean is None else mean, dtype=np.float64)
+        if mean is None:
+            return np.asarray(self.statistics.total_mean())
+        return of_shape(mean, (self.statistics.n_columns,), "mean of the KnownVariance")
 
     def mean(self) -> FloatArray:
         """Return m_n, k×d."""
@@ -94,7 +101,7 @@ class NormalPosterior(Posterior):
         rng = np.random.default_rng(random_state)
         k = self.n_classes
         drawn = self._gaussian(1.0 / self.count).sample(np.tile(np.arange(k), n), rng)
-        return drawn.reshape(n, k, -1)
+        return drawn.reshape(n, k, drawn.shape[1])
 
     def log_evidence(self, x: ArrayLike | None = None) -> FloatArray:
         """Return the log-density of all rows, (k,), or (1,) where only a pooled scatter was kept.
@@ -125,6 +132,6 @@ class NormalPosterior(Posterior):
         pooled = np.ndim(squared) == 0
         return np.asarray(logs.sum(keepdims=True) if pooled and k > 1 else logs) - 0.5 * squared
 
-    def predictive(self) -> GaussianDistributions:
-        """Return the distribution of one more row: N(m_n, Σ (1 + 1/κ_n))."""
+    def predictives(self) -> GaussianDistributions:
+        """Return the distributions of one more row: N(m_n, Σ (1 + 1/κ_n))."""
         return self._gaussian(1.0 + 1.0 / self.count)

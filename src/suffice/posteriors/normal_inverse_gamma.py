@@ -61,7 +61,7 @@ class NormalInverseGammaPosterior(GaussianPosterior):
         """Return draws of μ, n×k×d, and σ², n×k×d (n×1×d where the classes share them)."""
         rng = np.random.default_rng(random_state)
         drawn = self.scatter / rng.chisquare(self.dof, size=(n, *self.dof.shape))
-        variance = np.broadcast_to(drawn, (n, len(drawn[0]), self.location.shape[1]))
+        variance = np.broadcast_to(drawn, (n, drawn.shape[1], self.location.shape[1]))
         z = rng.standard_normal((n, *self.location.shape))
         return MeanAndVariance(self.location + z * np.sqrt(variance / self.count), variance)
 
@@ -79,8 +79,8 @@ class NormalInverseGammaPosterior(GaussianPosterior):
         counts = self._log_counts()
         return np.asarray(evidence + (counts if len(evidence) == len(counts) else counts.sum(keepdims=True)))
 
-    def predictive(self) -> Distributions:
-        """Return the distribution of one more row: a t for each column with ν degrees of freedom.
+    def predictives(self) -> Distributions:
+        """Return the distributions of one more row: a t for each column with ν degrees of freedom.
 
         Its squared scale is Λ/ν · (1 + 1/κ_n). Columns that share a variance have one t of all of them.
         """

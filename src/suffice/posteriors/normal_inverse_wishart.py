@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import chdtri, multigammaln, stdtrit
 
 from suffice._arrays import FloatArray
+from suffice.covariance.belief import given_scatter
 from suffice.errors import EstimateError
 from suffice.families.base import Distributions
 from suffice.families.gaussian import Gaussian, GaussianDistributions
-from suffice.posteriors.base import Interval, Posterior, tails
+from suffice.posteriors.base import Interval, Posterior, of_shape, tails
 from suffice.posteriors.hyperparameters import Hyperparameters, degrees_before, hyperparameters
 from suffice.posteriors.side_by_side import Part, SideBySide
 from suffice.posteriors.student import StudentDistributions
-from suffice.priors import NormalInverseWishart, find_prior
+from suffice.priors import KnownVariance, NormalInverseWishart, Prior, find_prior
 
 #: the prior of a posterior: that of `Gaussian.estimate`, but that the variance within begins with a whole row
 AUTOMATIC = NormalInverseWishart(overall_count=1.0)
@@ -41,10 +42,17 @@ class GaussianPosterior(Posterior):
     """What the posteriors of Gaussian parameters share: μ | Σ ~ N(m_n, Σ/κ_n)."""
 
     family: Gaussian
+    priors: ClassVar[tuple[type[Prior], ...]] = (NormalInverseWishart, KnownVariance)
+
+    def _require_prior(self) -> None:
+        d = self.statistics.n_columns
+        given_scatter(self._belief, d)
+        if self._belief.mean is not None:
+            of_shape(self._belief.mean, (d,), "mean of the NormalInverseWishart")
 
     @cached_property
     def _belief(self) -> NormalInverseWishart:
-        prior = find_prior(self.prior, (NormalInverseWishart,), AUTOMATIC)
+        prior = find_prior(self.prior, self.priors, AUTOMATIC)
         assert isinstance(prior, NormalInverseWishart)
         return prior
 
@@ -180,8 +188,8 @@ class NormalInverseWishartPosterior(GaussianPosterior):
         counts = self._log_counts() if len(self.dof) == self.n_classes else self._log_counts().sum(keepdims=True)
         return gammas + 0.5 * determinants + counts - 0.5 * d * np.log(np.pi) * (self.dof - before)
 
-    def predictive(self) -> Distributions:
-        """Return the distribution of one more row: a t with ν − d + 1 degrees of freedom.
+    def predictives(self) -> Distributions:
+        """Return the distributions of one more row: a t with ν − d + 1 degrees of freedom.
 
         Its scale matrix is Λ/(ν − d + 1) · (1 + 1/κ_n).
         """

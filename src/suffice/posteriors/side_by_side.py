@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -33,6 +33,11 @@ class SideBySide(Predictive):
 
     family: Family
     parts: list[Part]
+    title: ClassVar[str] = "Student's t beside columns that never varied"
+
+    def shown(self) -> dict[str, Any]:
+        """Return the means and the variances."""
+        return {"mean": self.mean(), "variance": self.variances()}
 
     @property
     def n_classes(self) -> int:
@@ -66,6 +71,13 @@ class SideBySide(Predictive):
             self.n_classes,
             lambda columns, part: part.variances(),
         )
+
+    def covariances(self) -> FloatArray:
+        """Return the covariances, 0 between parts, k×d×d."""
+        whole = np.zeros((self.n_classes, self.n_columns, self.n_columns))
+        for columns, part in self.parts:
+            whole[:, columns[:, None], columns] = part.covariances()
+        return whole
 
     def score(self, x: Array, common: bool = True) -> Array:
         """Return Σ log p of the parts, n×k."""

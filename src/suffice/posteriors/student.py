@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -42,6 +43,7 @@ class StudentDistributions(Predictive):
     gaussian: GaussianDistributions
     dof: FloatArray
     spread: FloatArray
+    title: ClassVar[str] = "Student's t"
 
     @property
     def n_classes(self) -> int:
@@ -57,11 +59,27 @@ class StudentDistributions(Predictive):
         """Return μ, k×d."""
         return self.gaussian.means
 
-    def variances(self) -> FloatArray:
-        """Return s σ² ν/(ν − 2), infinite for ν ≤ 2, k×d."""
+    def shown(self) -> dict[str, Any]:
+        """Return the location, the scale matrix and the degrees of freedom."""
+        scale = self.gaussian.covariance * self.spread[:, None, None]
+        return {"location": self.gaussian.means, "scale": scale, "dof": self.dof}
+
+    @property
+    def _widening(self) -> FloatArray:
+        """Return s ν/(ν − 2), infinite for ν ≤ 2, (k,)."""
         ratio = np.full(self.dof.shape, np.inf)
         np.divide(self.dof, self.dof - 2.0, out=ratio, where=self.dof > 2.0)
-        return self.gaussian.variance * (self.spread * ratio)[:, None]
+        return np.asarray(self.spread * ratio)
+
+    def variances(self) -> FloatArray:
+        """Return s σ² ν/(ν − 2), infinite for ν ≤ 2, k×d."""
+        return self.gaussian.variance * self._widening[:, None]
+
+    def covariances(self) -> FloatArray:
+        """Return s Σ ν/(ν − 2), NaN between columns and infinite on the diagonal for ν ≤ 2, k×d×d."""
+        finite = np.where(np.isfinite(self._widening), self._widening, np.nan)[:, None, None]
+        apart = np.eye(self.n_columns, dtype=bool)
+        return np.where(apart, self.variances()[:, None, :], self.gaussian.covariance * finite)
 
     # -- densities ----------------------------------------------------------------------------------------------
 

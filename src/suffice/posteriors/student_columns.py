@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,6 +26,7 @@ class StudentColumns(Predictive):
     means: FloatArray
     squared_scale: FloatArray
     dof: FloatArray
+    title: ClassVar[str] = "Student's t"
 
     @property
     def n_classes(self) -> int:
@@ -35,6 +37,10 @@ class StudentColumns(Predictive):
     def n_parameters(self) -> int:
         """The means, and what the structure leaves free of the variances."""
         return self.means.size + self.family.structure.n_parameters(*self.means.shape)
+
+    def shown(self) -> dict[str, Any]:
+        """Return the location, the scale and the degrees of freedom."""
+        return {"location": self.means, "scale": np.sqrt(self.squared_scale), "dof": self.dof}
 
     def mean(self) -> FloatArray:
         """Return μ, k×d."""
