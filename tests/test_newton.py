@@ -40,6 +40,25 @@ def test_a_step_out_of_the_domain_is_halved():
     assert outcome.point[0] == pytest.approx(1.0, abs=1e-9)
 
 
+def test_a_loop_says_whether_it_is_stuck_or_at_an_edge():
+    def kink(x):  # |x| at its minimum, with the slope of one side
+        return Local(float(abs(x[0])), np.ones(1), np.eye(1))
+
+    outcome = run(Problem(kink, solve), np.zeros(1), max_iter=50, tol=1e-12)
+    assert outcome.stuck
+    assert not outcome.converged
+    assert not outcome.at_edge
+    np.testing.assert_array_equal(outcome.point, 0.0)
+
+    def fence(x):  # x, for positive x alone
+        return Local(float(x[0]) if x[0] > 0 else np.inf, np.ones(1), np.eye(1))
+
+    outcome = run(Problem(fence, solve), np.ones(1), max_iter=50, tol=1e-12)
+    assert outcome.at_edge
+    assert not outcome.converged
+    assert 0 < outcome.point[0] < 1e-6
+
+
 def test_a_start_where_nothing_is_defined_is_an_error():
     with pytest.raises(ValueError, match="must start where the objective"):
         run(Problem(cosh, solve), np.array([1e6]), max_iter=5, tol=1e-12)

@@ -236,7 +236,11 @@ def check_weight(sample_weight: Any, n_rows: int, start: int = 0) -> FloatArray 
         return None
     series = _as_series(sample_weight)
     values = series.to_numpy() if series is not None else sample_weight
-    weight = np.asarray(values, dtype=np.float64)
+    try:
+        weight = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        found = f"it is {sample_weight!r}" if isinstance(sample_weight, str) else f"holds something else ({error})"
+        raise ValueError(f"sample_weight needs one number a row, but {found}; pass an array of numbers") from error
     if weight.ndim == 0:
         weight = np.full(n_rows, float(weight))
     if weight.shape != (n_rows,):

@@ -1,9 +1,10 @@
 """Newton's method: a loop that knows neither families nor engines.
 
 A round takes the objective with its gradient and Hessian at the point at hand, in one pass over the rows, and moves by
-δ = −H⁻¹ g, halved until the objective does not rise. Half of the Newton decrement gᵀ H⁻¹ g is what the objective is
-above its minimum, as far as a parabola can tell; the loop ends when that is next to nothing, with a last step that
-needs no further pass. What is left then is its square where H is the Hessian, a share of it where H is expected.
+δ = −H⁻¹ g, halved until the objective falls by a share of what its slope promises (Armijo's rule). Half of the Newton
+decrement gᵀ H⁻¹ g is what the objective is above its minimum, as far as a parabola can tell; the loop ends when that is
+next to nothing, with a last step that needs no further pass. What is left then is its square where H is the Hessian, a
+share of it where H is expected.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from suffice.em import Round
 _ROUNDING = 1e-12
 #: a gap that no sum of float64 can show, as a share of the objective
 _INVISIBLE = 1e-16
+#: the share of what the slope promises that a step must gain (Armijo)
+_SUFFICIENT = 1e-4
 _MOST_HALVINGS = 40
 
 
@@ -67,6 +70,10 @@ class Outcome:
         The objective of each round.
     converged, interrupted : bool
         Whether the decrement became next to nothing, and whether Ctrl-C ended the loop.
+    stuck : bool
+        Whether no step lowered the objective, though the decrement says that there is something to gain.
+    at_edge : bool
+        Whether the last step led to where the objective is not defined, and was cut.
     """
 
     point: FloatArray
@@ -75,6 +82,8 @@ class Outcome:
     values: list[float] = field(default_factory=list)
     converged: bool = False
     interrupted: bool = False
+    stuck: bool = False
+    at_edge: bool = False
 
 
 def run(
@@ -126,9 +135,10 @@ def run(
                 break
             if number == max_iter or problem.hopeless(here):
                 break
-            found = _downhill(problem, outcome.point, here, step)
+            found, outcome.at_edge = _downhill(problem, outcome.point, here, step)
             if found is None:  # rounding is all that is left, or a direction that does not descend
                 outcome.converged = gap <= 1e-9 * abs(here.value)
+                outcome.stuck = not outcome.converged
                 break
             outcome.point, here = found
             outcome.local = here
@@ -139,11 +149,20 @@ def run(
     return outcome
 
 
-def _downhill(problem: Problem, point: FloatArray, here: Local, step: FloatArray) -> tuple[FloatArray, Local] | None:
-    """Return the first of point + step, point + step/2, … where the objective is no higher; None if there is none."""
+def _downhill(
+    problem: Problem, point: FloatArray, here: Local, step: FloatArray
+) -> tuple[tuple[FloatArray, Local] | None, bool]:
+    """Return the first of point + step, point + step/2, … where the objective is low enough, None if there is none.
+
+    With it, whether one of those before was where the objective is not defined.
+    """
+    at_edge = False
+    rounding = _ROUNDING * (abs(here.value) + here.scale)
     for _ in range(_MOST_HALVINGS):
         there = problem.evaluate(point + step)
-        if there.valid and there.value <= here.value + _ROUNDING * (abs(here.value) + here.scale):
-            return point + step, there
+        promised = min(float(here.gradient @ step), 0.0)
+        if there.valid and there.value <= here.value + _SUFFICIENT * promised + rounding:
+            return (point + step, there), at_edge
+        at_edge = at_edge or not there.valid
         step = 0.5 * step
-    return None
+    return None, at_edge

@@ -393,6 +393,8 @@ def _pack(value: Any) -> Any:
         return {"bytes": value.hex()}
     if isinstance(value, Covariance):
         return value.name
+    if isinstance(value, type) and issubclass(value, Family):
+        value = value()  # a class stands for the family with its own settings
     if isinstance(value, Family):
         return {"family": value.name, "config": value.config()}
     if isinstance(value, Prior) and type(value).__name__ in _PRIORS:

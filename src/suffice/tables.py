@@ -37,6 +37,8 @@ class Table(ABC):
     library: str | None = None
     #: how many rows came before the first of these, for error messages
     offset: int = 0
+    #: whether who reads it can be told of families, for error messages
+    has_families: bool = True
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -269,9 +271,15 @@ class _ColumnTable(Table):
             rows = "1 row" if len(text) == 1 else f"{len(text)} rows"
             raise ValueError(
                 f"column {label!r} must hold numbers, but holds {_what(cell)} in {rows} (first: {cell!r} in row "
-                f"{row + self.offset}); pass families={{{label!r}: Categorical()}} or clean it"
+                f"{row + self.offset}); {self._advice(label)} or clean it"
             )
         return np.array(numbers, dtype=np.float64)
+
+    def _advice(self, label: Any) -> str:
+        """Return how a column comes to be read as categories."""
+        return (
+            f"pass families={{{label!r}: Categorical()}}" if self.has_families else "turn all of its cells into words"
+        )
 
     def _kind_of_objects(self, column: int, cells: Iterable[Any]) -> Kind:
         """Look at the cells themselves where the type of the column says nothing."""
@@ -290,8 +298,7 @@ class _ColumnTable(Table):
             label = self.label(column)
             raise ValueError(
                 f"column {label!r} mixes numbers with {_what(text[1])} (first: {text[1]!r} in row "
-                f"{text[0] + self.offset}); pass families={{{label!r}: Categorical()}} to read all as categories, "
-                f"or clean it"
+                f"{text[0] + self.offset}); {self._advice(label)} to read all as categories, or clean it"
             )
         if text is not None:
             return Kind.CATEGORY

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -13,10 +14,10 @@ from suffice.estimators.inference import Inference
 from suffice.estimators.watch import watching
 from suffice.glm.baseline import NullModel, Totals, ends, totals
 from suffice.glm.design import Design, Survey
-from suffice.glm.fitting import Found
 from suffice.glm.links import as_link
-from suffice.glm.pairs import Pair, pair
-from suffice.glm.predicting import answer, offsets
+from suffice.glm.objective import Found
+from suffice.glm.pairs import LogisticPair, Pair, pair
+from suffice.glm.predicting import answer, explained, is_column, offsets, warn_outside
 from suffice.glm.regression import Settings, fit_pair
 from suffice.glm.responses import GaussianResponse, as_response
 from suffice.glm.rows import Data, Target, open_rows
@@ -31,8 +32,10 @@ class GLM(Inference, RegressorMixin, BaseEstimator):
     """A generalised linear model: y about its mean μ, with g(μ) = intercept + x·coef + offset.
 
     Fitted by Newton's method on the expected Hessian (iteratively reweighted least squares): one pass over the rows a
-    round, in memory or from files. Data-frame columns of words and categories become one column of 0 and 1 for each
-    level but the first.
+    round, in memory or from files. Where such rounds gain little, steps are taken by the observed Hessian if it
+    is another one. Data-frame columns of words and categories become one column of 0 and 1 for each level but the
+    first. With more than 1,500 parameters the Hessian is not formed: L-BFGS takes the place of Newton's method, on
+    columns that it scales for itself, and there are no standard errors.
 
     Parameters
     ----------
@@ -54,7 +57,7 @@ class GLM(Inference, RegressorMixin, BaseEstimator):
         Maximise the likelihood times the root of the information's determinant, which takes the first-order bias off
         and is finite where classes are separated. For logistic and log-linear models.
     max_iter : int
-        Rounds at most.
+        Rounds at most; of L-BFGS, whose rounds are many and cheap, fifty times as many.
     tol : float
         What the log-likelihood may be below its maximum before the last step, in units of itself.
     verbose : bool
@@ -70,7 +73,8 @@ class GLM(Inference, RegressorMixin, BaseEstimator):
         The names of all parameters: "(intercept)" if there is one, then the columns of the design, such as "age" and
         "smoke[yes]".
     parameters_, std_errors_ : arrays, in the order of `terms_`
-        Standard errors are those of R: √ of the diagonal of φ (XᵀWX + α)⁻¹. NaN for columns that were left out.
+        Standard errors are those of R: √ of the diagonal of φ (XᵀWX + α)⁻¹. NaN for columns that were left out, and
+        for all where there are more than 1,500 parameters.
     covariance_ : array, in the order of `terms_`
     dispersion_ : float
         φ: 1 where the family knows it, else Pearson's χ² / (rows − parameters), as in R. Rows of weight 0 do not count.
@@ -87,6 +91,10 @@ class GLM(Inference, RegressorMixin, BaseEstimator):
     -----
     Weights are R's prior weights: the variance of row i is φ V(μ) / weight. For families with a known dispersion a row
     of weight 2 is that row twice; for a binomial the weight is the number of trials.
+
+    An identity link predicts what the line says, also where y cannot be: a negative rate, or a probability above 1. A
+    power, inverse or square-root link has means for η > 0 alone; beyond, the limit at η = 0 is predicted, which is 0 or
+    infinity, with a warning.
 
     Examples
     --------
@@ -146,20 +154,22 @@ class GLM(Inference, RegressorMixin, BaseEstimator):
         y : array of shape (n,)
             For the binomial: shares of successes with the trials as weights, or two columns, successes and failures.
         sample_weight : array of shape (n,), optional
-        offset : array of shape (n,) or the name of a column, optional
-            A known part of the linear predictor. A column that is named here is not a term, and is read in prediction.
-        exposure : array of shape (n,) or the name of a column, optional
+        offset : array of shape (n,), or a column by its name or place, optional
+            A known part of the linear predictor. A column that is named here is not a term, and is read in prediction,
+            unless another offset is given there.
+        exposure : array of shape (n,), or a column by its name or place, optional
             For log links: the mean is proportional to it; adds log(exposure) to the offset.
         start : array of shape (1 + p,), or a model with `coef_` and `intercept_`, optional
             Where to begin: the intercept (if there is one) and the coefficients.
         """
         model = self._pair()
+        settings = Settings(self.fit_intercept, self.alpha, self.firth, self.max_iter, self.tol)
         survey = Survey(
             intercept=self.fit_intercept,
-            offset=offset if isinstance(offset, str) else None,
-            exposure=exposure if isinstance(exposure, str) else None,
+            offset=offset if is_column(offset) else None,
+            exposure=exposure if is_column(exposure) else None,
         )
-        if isinstance(X, Source) and any(v is not None and not isinstance(v, str) for v in (offset, exposure)):
+        if isinstance(X, Source) and any(v is not None and not is_column(v) for v in (offset, exposure)):
             raise ValueError(
                 "for a stream or a scan, name the column that holds the offset or exposure: offset='column'"
             )
@@ -176,16 +186,11 @@ class GLM(Inference, RegressorMixin, BaseEstimator):
         if met.weight == 0:
             raise ValueError("at least one row must have a positive weight, but all weights are zero")
         with watching(self.verbose, self.max_iter, self.tol) as watch:
-            found, null = fit_pair(
-                model,
-                data,
-                met,
-                Settings(self.fit_intercept, self.alpha, self.firth, self.max_iter, self.tol),
-                start,
-                watch,
-            )
+            found, null = fit_pair(model, data, met, settings, start, watch)
         self._adopt(model, data, met, found, null)
-        warn_of_fit(np.array(self.terms_, dtype=object), found, stacklevel=3)
+        alike = f"y is {met.y / met.weight:g} in every row" if met.constant else None
+        terms = np.array(self.terms_, dtype=object)
+        warn_of_fit(terms, found, stacklevel=3, firth=model.bends, constant=alike)
         return self
 
     def _adopt(self, model: Pair, data: Data, met: Totals, found: Found, null: float) -> None:
@@ -244,22 +249,41 @@ class GLM(Inference, RegressorMixin, BaseEstimator):
 
     # -- prediction ---------------------------------------------------------------------------------------------
 
-    def _answer(self, X: Any, kernel: Any, offset: Any, exposure: Any, factor: FloatArray | None = None) -> FloatArray:
+    def _answer(
+        self,
+        X: Any,
+        kernel: Any,
+        offset: Any,
+        exposure: Any,
+        factor: FloatArray | None = None,
+        offset_of: Callable[[Table, int], FloatArray | None] | None = None,
+    ) -> FloatArray:
         check_is_fitted(self, "coef_")
         model = self._pair()
+
+        def read(table: Table, start: int) -> FloatArray | None:
+            return offsets(table, self.design_, model.link, offset, exposure, start)
+
         at = Point(model, self._center, self._theta, factor=factor)
-        return answer(
-            X, self.design_, kernel, at, estimator=type(self).__name__, n_jobs=self.n_jobs,
-            offset_of=lambda table, start: offsets(table, self.design_, model.link, offset, exposure, start),
-        )  # fmt: skip
+        name = type(self).__name__
+        return answer(X, self.design_, kernel, at, offset_of=offset_of or read, estimator=name, n_jobs=self.n_jobs)
 
     def linear_predictor(self, X: Any, *, offset: Any = None, exposure: Any = None) -> FloatArray:
-        """Return η = intercept + x·coef + offset of each row, (n,)."""
+        """Return η = intercept + x·coef + offset of each row, (n,).
+
+        Parameters
+        ----------
+        offset, exposure : array of shape (n,), or a column of X by its name or place, optional
+            Without one, the column that was named in `fit` is read, if there was one; with one, it takes that column's
+            place. An array that was given in `fit` is not remembered.
+        """
         return self._answer(X, predictor, offset, exposure)
 
     def predict(self, X: Any, *, offset: Any = None, exposure: Any = None) -> FloatArray:
-        """Return the mean of y for each row, (n,)."""
-        return self._pair().link.inverse(self.linear_predictor(X, offset=offset, exposure=exposure))
+        """Return the mean of y for each row, (n,); offset and exposure as in `linear_predictor`."""
+        eta, link = self.linear_predictor(X, offset=offset, exposure=exposure), self._pair().link
+        warn_outside(link, eta, stacklevel=3)
+        return link.mean(eta)
 
     def predict_interval(
         self, X: Any, level: float = 0.95, *, of: str = "mean", offset: Any = None, exposure: Any = None
@@ -281,12 +305,15 @@ class GLM(Inference, RegressorMixin, BaseEstimator):
             raise ValueError("there are too many columns for standard errors, so that there are no intervals")
         eta = self.linear_predictor(X, offset=offset, exposure=exposure)
         if of == "observation" and not isinstance(model.response, GaussianResponse):
-            mean, tail = model.link.inverse(eta), 0.5 - 0.5 * level
-            shares = (tail, 1.0 - tail)
-            return np.column_stack([model.response.quantile(share, mean, self.dispersion_) for share in shares])
+            warn_outside(model.link, eta, stacklevel=3)
+            mean, tail = model.link.mean(eta), 0.5 - 0.5 * level
+            edge = (mean == 0.0) | np.isinf(mean)  # all of such a distribution is at its mean
+            within = np.where(edge, 0.5, mean)
+            found = [model.response.quantile(share, within, self.dispersion_) for share in (tail, 1.0 - tail)]
+            return np.column_stack([np.where(edge, mean, bound) for bound in found])
         variance = self._answer(X, predictor_variance, offset, exposure, self._factor)
         margin = quantile * np.sqrt(variance + (self.dispersion_ if of == "observation" else 0.0))
-        bounds = np.column_stack([model.link.inverse(eta - margin), model.link.inverse(eta + margin)])
+        bounds = np.column_stack([model.link.mean(eta - margin), model.link.mean(eta + margin)])
         return np.sort(bounds, axis=1)
 
     def residuals(
@@ -309,32 +336,40 @@ class GLM(Inference, RegressorMixin, BaseEstimator):
         model = self._pair()
         eta = self.linear_predictor(X, offset=offset, exposure=exposure)
         target = as_target(model, y, sample_weight, len(eta), 0, None)
-        mu = model.link.inverse(eta)
+        mu = model.link.mean(eta)
         raw = target.y - mu
         if kind == "response":
             return raw
         if kind == "working":
             return raw / model.link.derivative(eta)
         if kind == "pearson":
+            if isinstance(model, LogisticPair):  # μ(1 − μ), where μ may round to 1
+                return raw * np.sqrt(target.weights / np.maximum(model.link.derivative(eta), np.finfo(np.float64).tiny))
             return raw * np.sqrt(target.weights / model.response.variance(mu))
         if kind == "deviance":
-            deviance = np.maximum(model.response.unit_deviance(target.y, mu), 0.0)
-            return np.sign(raw) * np.sqrt(target.weights * deviance)
+            return np.sign(raw) * np.sqrt(target.weights * model.deviance(eta, target.y))
         raise ValueError(f"residuals are 'deviance', 'pearson', 'response' or 'working', not {kind!r}")
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None, exposure: Any = None) -> float:
         """Return the share of the deviance that is explained, 1 − deviance / null deviance; R² for the Gaussian.
 
-        The null deviance is that of the best model with an intercept alone, on these rows.
+        The null deviance is that of the best model with an intercept and the same offset alone, on these rows. Where it
+        is 0, as y is constant, the score is 1 if the deviance is 0 as well, else 0.
         """
+        check_is_fitted(self, "coef_")
         model = self._pair()
-        eta = self.linear_predictor(X, offset=offset, exposure=exposure)
-        target = as_target(model, y, sample_weight, len(eta), 0, None)
-        weight = target.weights
-        deviance = float(weight @ model.response.unit_deviance(target.y, model.link.inverse(eta)))
-        mean = np.full(len(eta), float(weight @ target.y) / float(weight.sum()))
-        null = float(weight @ model.response.unit_deviance(target.y, mean))
-        return 1.0 - deviance / null if null > 0.0 else float(deviance <= 0.0)
+        shifts: dict[int, FloatArray] = {}
+
+        def offset_of(table: Table, start: int) -> FloatArray | None:
+            shift = offsets(table, self.design_, model.link, offset, exposure, start)
+            if shift is not None:
+                shifts[start] = shift
+            return shift
+
+        eta = self._answer(X, predictor, offset, exposure, offset_of=offset_of)
+        shift = np.concatenate([shifts[start] for start in sorted(shifts)]) if shifts else None
+        target = as_target(model, y, sample_weight, len(eta), 0, shift)
+        return explained(model, eta, target, self.n_jobs)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

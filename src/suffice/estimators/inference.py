@@ -52,7 +52,7 @@ class Inference:
 
     @property
     def std_errors_(self) -> FloatArray:
-        """The standard errors of the parameters, in the order of `terms_`."""
+        """The standard errors of the parameters, in the order of `terms_`; NaN where no Hessian was formed."""
         return np.sqrt(np.diag(self.covariance_))
 
     def _quantile(self, level: float) -> float:
@@ -110,6 +110,8 @@ class Inference:
             ("BIC", f"{self.bic_:.6g}"),
             ("rounds", str(self.n_iter_) + ("" if self.converged_ else ", not converged")),
         ]
+        if self._factor is None:
+            notes.append(("no standard errors:", "too many parameters for a Hessian"))
         if self.aliased_:
             notes.append(("left out (collinear):", ", ".join(self.aliased_)))
         title = f"{model.response} regression, {model.link} link, {self.n_rows_:,} rows"

@@ -14,7 +14,7 @@ from suffice._arrays import FloatArray
 from suffice.estimators.watch import watching
 from suffice.glm.baseline import totals
 from suffice.glm.design import Design, Survey
-from suffice.glm.fitting import Found
+from suffice.glm.objective import Found
 from suffice.glm.pairs import Pair, pair
 from suffice.glm.predicting import answer
 from suffice.glm.regression import Settings, fit_pair
@@ -33,7 +33,8 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
 
     Data-frame columns of words and categories become one column of 0 and 1 for each level but the first. Every cell
     must be there; for rows with holes there are the generative classifiers. With more than 1,500 parameters, L-BFGS
-    takes the place of Newton's method.
+    takes the place of Newton's method, on columns that it scales for itself and with up to fifty rounds for each of
+    `max_iter`.
 
     Parameters
     ----------
@@ -123,18 +124,17 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
             if k == 2:
                 met = data.targets.reduce(totals, None)
                 _require_weight(met.weight)
+                weight = np.array([met.weight - met.y, met.y])
                 found, _ = fit_pair(_LOGIT, data, met, settings, start, watch)
             else:
                 weight = data.targets.reduce(class_weights, k).weight
                 _require_weight(float(weight.sum()))
-                several = fit_softmax(data, weight, settings, start, watch)
-                if several is None:
-                    data.design.complain(data.tables())
-                    raise ValueError("the columns are too large for sums of float64; scale them")
-                found = several
+                found = fit_softmax(data, weight, settings, start, watch)
         self._adopt(data, classes, found)
         names = np.array(([INTERCEPT] if self.fit_intercept else []) + self.terms_, dtype=object)
-        warn_of_fit(np.tile(names, k - 1), found, stacklevel=3)
+        absent = classes[weight == 0.0].tolist()
+        nothing = f"y has no row with a positive weight of class {', '.join(map(repr, absent))}" if absent else None
+        warn_of_fit(np.tile(names, k - 1), found, stacklevel=3, firth=k == 2, constant=nothing)
         return self
 
     def _begin(self, start: Any, design: Design, k: int) -> Any:
@@ -241,6 +241,8 @@ class _Labels:
         given = y
         if y is None:
             raise ValueError("a classifier requires y to be passed, but the target y is None; pass one label a row")
+        if np.isscalar(y):
+            raise ValueError(f"y needs one label a row, but is the single value {y!r}")
         if not hasattr(y, "__len__"):
             y = np.asarray(y)
         found = self._coder.encode(y, None, len(y))

@@ -9,22 +9,30 @@ import numpy as np
 from suffice._arrays import FloatArray
 from suffice.engines import Engine
 from suffice.engines.base import Chunk
-from suffice.glm.fitting import Objective, minimise
+from suffice.glm.fitting import minimise
+from suffice.glm.objective import Objective, Start
 from suffice.glm.pairs import Pair
 from suffice.glm.rows import Target
 from suffice.glm.solve import ridge
-from suffice.glm.sums import NewtonSums, Point, newton_sums
+from suffice.glm.sums import Curvature, NewtonSums, Point, newton_sums, observed_hessian
 
 
 @dataclass(frozen=True)
 class Totals:
-    """Sums over y: the rows with a weight, the weight, weight · y and weight · y², and whether there are offsets."""
+    """Sums over y: the rows with a weight, the weight, and weight times y, y² and the offset, if there are offsets."""
 
     n_rows: int
     weight: float
     y: float
     square: float
     has_offset: bool
+    offset: float = 0.0
+
+    @property
+    def constant(self) -> bool:
+        """Whether y is the same in every row that counts, but for rounding."""
+        mean = self.y / self.weight
+        return abs(self.square / self.weight - mean * mean) <= 1e-12 * mean * mean
 
     def __add__(self, other: Totals) -> Totals:
         return Totals(
@@ -33,6 +41,7 @@ class Totals:
             self.y + other.y,
             self.square + other.square,
             self.has_offset or other.has_offset,
+            self.offset + other.offset,
         )
 
 
@@ -40,11 +49,13 @@ def totals(chunk: Chunk, _: None) -> Totals:
     """Kernel: the totals of some rows."""
     target: Target = chunk.blocks[0]
     has_offset = target.offset is not None and bool(target.offset.any())
+    with np.errstate(over="ignore"):  # squares that are too large are looked into by who needs them
+        square = float(target.weights @ (target.y * target.y))
+    shift = 0.0 if target.offset is None else float(target.weights @ target.offset)
     if target.weight is None:
-        return Totals(len(target), float(len(target)), float(target.y.sum()), float(target.y @ target.y), has_offset)
+        return Totals(len(target), float(len(target)), float(target.y.sum()), square, has_offset, shift)
     rows = int((target.weight > 0.0).sum())
-    weighted = target.weight * target.y
-    return Totals(rows, float(target.weight.sum()), float(weighted.sum()), float(weighted @ target.y), has_offset)
+    return Totals(rows, float(target.weight.sum()), float(target.weight @ target.y), square, has_offset, shift)
 
 
 @dataclass(frozen=True)
@@ -84,6 +95,12 @@ def _without_columns(chunk: Chunk, at: Point) -> NewtonSums:
     return newton_sums(Chunk((np.empty((len(target), 0)), target)), at)
 
 
+def _observed_without_columns(chunk: Chunk, at: Point) -> Curvature:
+    """Kernel: the observed Hessian of a model that has an intercept and no column."""
+    target: Target = chunk.blocks[0]
+    return observed_hessian(Chunk((np.empty((len(target), 0)), target)), at)
+
+
 def null_intercept(pair: Pair, targets: Engine, met: Totals, *, intercept: bool) -> float:
     """Return the intercept of the model without columns: g(ȳ), unless there are offsets; 0 where it has none."""
     if not intercept:
@@ -99,8 +116,12 @@ def null_intercept(pair: Pair, targets: Engine, met: Totals, *, intercept: bool)
     def sums(theta: FloatArray, _: bool, engine: Engine) -> NewtonSums:
         return engine.reduce(_without_columns, Point(pair, np.zeros(0), theta))
 
-    objective = Objective(sums, ridge(np.zeros(1)), lambda _: met.weight / met.n_rows)
-    found = minimise(
-        objective, targets, [lambda _: np.array([start])], n_parameters=1, sample=None, max_iter=50, tol=1e-12
+    def observed(theta: FloatArray, engine: Engine) -> FloatArray:
+        return engine.reduce(_observed_without_columns, Point(pair, np.zeros(0), theta)).values
+
+    objective = Objective(
+        sums, ridge(np.zeros(1)), lambda _: met.weight / met.n_rows, observed=observed if pair.observes else None
     )
+    starts: list[Start] = [lambda _: np.array([start - met.offset / met.weight]), lambda _: np.array([start])]
+    found = minimise(objective, targets, starts, n_parameters=1, sample=None, max_iter=100, tol=1e-12)
     return start if found is None else float(found.theta[0])

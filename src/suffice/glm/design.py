@@ -13,6 +13,9 @@ from suffice.labels import sorted_order
 from suffice.schema import Schema, find_column
 from suffice.tables import ArrayTable, Kind, Table
 
+#: numbers whose squares, summed and weighted, stay well within what a float64 can be
+SMALLEST, LARGEST = 1e-140, 1e140
+
 
 @dataclass(frozen=True)
 class Term:
@@ -93,6 +96,26 @@ class Design:
                 f"a linear model needs every cell, but in column {label!r} {cells_are} {what} (first: row {row}){more}"
                 f". Drop these rows, or fill the cells in with suffice.Mixture(...).fit(X).impute(X)"
             )
+
+    def complain_of_scale(self, tables: Iterable[Table], center: FloatArray) -> None:
+        """Raise an error that names the first column whose cells, about the centre, are too small or large to square.
+
+        Cells that are all alike are not meant: there is nothing to scale.
+        """
+        places = np.cumsum([0, *(len(term.names) for term in self.terms)])
+        numeric = [(term, center[place]) for term, place in zip(self.terms, places, strict=False)]
+        furthest = np.zeros(len(numeric))
+        for table in tables:
+            for j, (term, middle) in enumerate(numeric):
+                with np.errstate(over="ignore"):
+                    cells = np.abs(self._numbers(table, term)[:, 0] - middle) if term.levels is None else np.zeros(1)
+                furthest[j] = max(furthest[j], float(cells.max(initial=0.0)))
+        for (term, _), most in zip(numeric, furthest, strict=True):
+            if 0.0 < most < SMALLEST or most > LARGEST:
+                raise ValueError(
+                    f"column {term.label!r} holds numbers that are too {'small' if most < 1.0 else 'large'} to square "
+                    f"(up to {most:.3g} from their mean); scale it, for example by its standard deviation"
+                )
 
 
 def _codes(table: Table, term: Term) -> FloatArray:

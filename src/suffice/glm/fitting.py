@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,8 +12,9 @@ from suffice._arrays import FloatArray
 from suffice.em import Round
 from suffice.engines import Engine
 from suffice.engines.base import ONE_BLAS_THREAD
-from suffice.glm.solve import Penalty, Solver
-from suffice.glm.sums import NewtonSums
+from suffice.glm.lbfgs import without_hessian
+from suffice.glm.objective import Evaluated, Found, Objective, Start
+from suffice.glm.solve import Solver
 from suffice.newton import Local, Problem
 
 #: parameters up to which the Hessian is formed; beyond, L-BFGS needs the gradient alone
@@ -23,83 +23,10 @@ MOST_PARAMETERS = 1500
 GUARD = 1e-10
 #: rounds after which it is worth looking whether there is a maximum at all
 _PATIENCE = 12
-
-
-@dataclass(frozen=True, eq=False)
-class Evaluated(Local):
-    """An objective about a point, with the sums that it was made of."""
-
-    sums: NewtonSums | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Objective:
-    """The penalised negative log-likelihood, by the sums that a pass over the rows gives.
-
-    Parameters
-    ----------
-    sums : callable
-        θ, whether the Hessian is wanted, and the engine → the sums.
-    penalty : callable
-        Qθ, for ½ θᵀQθ.
-    scale : callable
-        The sums → what counts as one unit of log-likelihood: the dispersion.
-    correction : callable or None
-        Of θ, the sums and the solver: what is added to value and gradient (Firth's correction).
-    """
-
-    sums: Callable[[FloatArray, bool, Engine], NewtonSums]
-    penalty: Penalty
-    scale: Callable[[NewtonSums], float]
-    correction: Callable[[FloatArray, NewtonSums, Solver, Engine], tuple[float, FloatArray]] | None = None
-
-    def evaluate(
-        self, theta: FloatArray, engine: Engine, solver: Solver | None = None, guard: FloatArray | None = None
-    ) -> Evaluated:
-        """Return the objective about θ."""
-        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is not valid
-            sums = self.sums(theta, True, engine)
-            pull = self.penalty(theta)
-            hessian = sums.hessian + self.penalty(np.eye(len(theta)))
-            if guard is not None:
-                pull = pull + guard * theta
-                hessian = hessian + np.diag(guard)
-            value, gradient = sums.half_deviance + 0.5 * float(theta @ pull), sums.gradient + pull
-            if self.correction is not None and solver is not None and np.isfinite(value):
-                more, add = self.correction(theta, sums, solver, engine)
-                value, gradient = value + more, gradient + add
-        return Evaluated(value, gradient, hessian, self.scale(sums), sums)
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """What a fit found.
-
-    Attributes
-    ----------
-    theta : array of shape (q,)
-    half_deviance, pearson : float
-    hessian : array of shape (q, q), or None where there were too many parameters for it
-    kept : array of bool of shape (q,)
-        The parameters that were not left out.
-    lost : array of shape (q,)
-        How much each belongs to directions without a maximum; 0 for all where there is one.
-    """
-
-    theta: FloatArray
-    half_deviance: float
-    pearson: float
-    hessian: FloatArray | None
-    solver: Solver | None
-    kept: Any
-    lost: FloatArray
-    n_iter: int
-    converged: bool
-    interrupted: bool = False
-
-
-#: gives a point to begin with, for the rows of an engine
-Start = Callable[[Engine], FloatArray]
+#: the share of the decrement that a round may leave before the observed Hessian is asked for the next step
+_SLOW = 0.1
+#: how much more the observed Hessian may promise than the expected one; beyond, the objective is all but flat here
+_FLAT = 100.0
 
 
 @ONE_BLAS_THREAD  # threads that wait for each other cost more than factors of this size gain
@@ -114,6 +41,7 @@ def minimise(
     tol: float,
     watch: Callable[[Round], None] | None = None,
     determined: bool = False,
+    compare: bool = False,
 ) -> Found | None:
     """Return the minimum of an objective; None where it is not defined at any of the starts.
 
@@ -125,24 +53,29 @@ def minimise(
         Some of the rows, to come near the minimum with before all of them are asked.
     determined : bool
         Whether a penalty or correction makes the minimum unique and finite.
+    compare : bool
+        Whether to begin with the last of the starts where the objective is lower there.
     """
     if n_parameters > MOST_PARAMETERS:
-        return _without_hessian(objective, engine, starts, max_iter, tol)
+        if objective.correction is not None:
+            raise ValueError(
+                f"Firth's correction needs the Hessian, which is formed for up to {MOST_PARAMETERS} parameters, but "
+                f"there are {n_parameters}; leave columns out, or pass firth=False"
+            )
+        return without_hessian(objective, engine, starts, max_iter, tol)
     if sample is not None:
         near = minimise(
             objective, sample, starts, n_parameters=n_parameters, sample=None, max_iter=10, tol=1e-3,
-            determined=determined,
+            determined=determined, compare=compare,
         )  # fmt: skip
         if near is not None and near.converged and not near.lost.any():
             nearby = near.theta
             starts = [lambda _: nearby, *starts]
-    for find in starts:
-        start = find(engine)
-        first = objective.evaluate(start, engine)
-        if first.valid:
-            break
-    else:
+    first = _first(objective, engine, starts, compare)
+    if first is None:
         return None
+    start = first.theta
+    assert start is not None
     solver = Solver(first, keep_all=determined)
     if objective.correction is not None:
         first = objective.evaluate(start, engine, solver)
@@ -163,13 +96,30 @@ def minimise(
         + float(outcome.step @ (local.sums.gradient + 0.5 * local.sums.hessian @ outcome.step)),
         local.sums.pearson,
         local.hessian,
+        np.diag(solver.first),
         solver,
         solver.kept,
         lost,
         rounds,
         outcome.converged,
         outcome.interrupted,
+        outcome.stuck,
+        outcome.at_edge,
     )
+
+
+def _first(objective: Objective, engine: Engine, starts: Sequence[Start], compare: bool) -> Evaluated | None:
+    """Return the objective about the first start where it is defined, or about the last where it is lower there."""
+    for number, find in enumerate(starts):
+        first = objective.evaluate(find(engine), engine)
+        if first.valid:
+            if compare and number < len(starts) - 1:
+                last = starts[-1](engine)
+                if objective.value(last, engine) < first.value:
+                    other = objective.evaluate(last, engine)
+                    return other if other.valid else first
+            return first
+    return None
 
 
 def _loop(
@@ -185,55 +135,29 @@ def _loop(
     determined: bool,
 ) -> newton.Outcome:
     met = [0]
+    gaps = [np.inf]
+    slow = [False]
 
     def evaluate(theta: FloatArray) -> Local:
         met[0] += 1
         return objective.evaluate(theta, engine, solver, guard)
 
+    def direction(here: Local) -> FloatArray:
+        """Return the step by the expected Hessian; where rounds gain little, by the observed one if it is convex."""
+        assert isinstance(here, Evaluated)
+        step = solver.direction(here)
+        gaps.append(-float(here.gradient @ step))
+        # the objective cannot fall below 0, so that a step that promises more than its value knows nothing
+        slow[0] = slow[0] or gaps[-1] > _SLOW * gaps[-2] or 0.5 * gaps[-1] > here.value
+        observed = objective.observed_hessian(here, engine, guard) if slow[0] else None
+        if observed is not None and solver.definite(observed):
+            other = solver.direction(replace(here, hessian=observed))
+            if -float(here.gradient @ other) <= _FLAT * gaps[-1]:
+                return other
+        return step
+
     def hopeless(here: Local) -> bool:
         return not determined and met[0] > _PATIENCE and bool(solver.lost(here.hessian).any())
 
-    problem = Problem(evaluate, solver.direction, hopeless)
+    problem = Problem(evaluate, direction, hopeless)
     return newton.run(problem, start, max_iter=max_iter, tol=tol, local=first, watch=watch)
-
-
-def _without_hessian(
-    objective: Objective, engine: Engine, starts: Sequence[Start], max_iter: int, tol: float
-) -> Found | None:
-    """Return the minimum by L-BFGS, on gradients alone."""
-    from scipy.optimize import minimize
-
-    if objective.correction is not None:
-        raise ValueError(
-            f"Firth's correction needs the Hessian, which is formed for up to {MOST_PARAMETERS} parameters, but there "
-            f"are more; leave columns out, or pass firth=False"
-        )
-
-    def evaluate(theta: FloatArray) -> tuple[float, FloatArray]:
-        with np.errstate(over="ignore", invalid="ignore"):
-            sums = objective.sums(theta, False, engine)
-            pull = objective.penalty(theta)
-            value = sums.half_deviance + 0.5 * float(theta @ pull)
-        if not np.isfinite(value):
-            return np.finfo(np.float64).max ** 0.5, np.zeros_like(theta)
-        return value, sums.gradient + pull
-
-    points = (find(engine) for find in starts)
-    start = next((theta for theta in points if np.isfinite(objective.sums(theta, False, engine).half_deviance)), None)
-    if start is None:
-        return None
-    most = {"maxiter": 50 * max_iter, "maxfun": 100 * max_iter, "ftol": max(tol, 1e-14), "gtol": 1e-9, "maxcor": 20}
-    found = minimize(evaluate, start, jac=True, method="L-BFGS-B", options=most)
-    sums = objective.sums(found.x, False, engine)
-    everything = np.ones(len(start), dtype=bool)
-    return Found(
-        found.x,
-        sums.half_deviance,
-        sums.pearson,
-        None,
-        None,
-        everything,
-        np.zeros(len(start)),
-        int(found.nit),
-        bool(found.success),
-    )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit, ndtr, ndtri
 
 from suffice._arrays import FloatArray
@@ -32,6 +33,19 @@ class Link(ABC):
     def derivative(self, eta: FloatArray) -> FloatArray:
         """Return dμ/dη."""
 
+    def second_derivative(self, eta: FloatArray) -> FloatArray:
+        """Return d²μ/dη², by a difference of dμ/dη unless a link knows it."""
+        h = 1e-5 * (1.0 + np.abs(eta))
+        return (self.derivative(eta + h) - self.derivative(eta - h)) / (2.0 * h)
+
+    def mean(self, eta: FloatArray) -> FloatArray:
+        """Return μ = g⁻¹(η), and where η is not among the values of g the limit of μ on the way there."""
+        return self.inverse(eta)
+
+    def outside(self, eta: FloatArray) -> NDArray[np.bool_]:
+        """Return where η is not among the values of g."""
+        return np.zeros(np.shape(eta), dtype=bool)
+
     def __str__(self) -> str:
         return self.name
 
@@ -54,6 +68,10 @@ class Identity(Link):
         """Return 1."""
         return np.ones_like(eta)
 
+    def second_derivative(self, eta: FloatArray) -> FloatArray:
+        """Return 0."""
+        return np.zeros_like(eta)
+
 
 @dataclass(frozen=True)
 class Log(Link):
@@ -70,6 +88,10 @@ class Log(Link):
         return np.maximum(np.exp(eta), np.finfo(np.float64).tiny)
 
     def derivative(self, eta: FloatArray) -> FloatArray:
+        """Return e^η."""
+        return self.inverse(eta)
+
+    def second_derivative(self, eta: FloatArray) -> FloatArray:
         """Return e^η."""
         return self.inverse(eta)
 
@@ -111,6 +133,10 @@ class Probit(Link):
         """Return the normal density."""
         return np.maximum(np.exp(-0.5 * eta * eta) / np.sqrt(2.0 * np.pi), _EDGE)
 
+    def second_derivative(self, eta: FloatArray) -> FloatArray:
+        """Return −η times the normal density."""
+        return -eta * self.derivative(eta)
+
 
 @dataclass(frozen=True)
 class ComplementaryLogLog(Link):
@@ -131,6 +157,10 @@ class ComplementaryLogLog(Link):
         capped = np.minimum(eta, 700.0)
         return np.maximum(np.exp(capped - np.exp(capped)), _EDGE)
 
+    def second_derivative(self, eta: FloatArray) -> FloatArray:
+        """Return (1 − e^η) exp(η − e^η)."""
+        return -np.expm1(np.minimum(eta, 700.0)) * self.derivative(eta)
+
 
 @dataclass(frozen=True)
 class Power(Link):
@@ -140,6 +170,8 @@ class Power(Link):
     --------
     >>> Power(-1).inverse(np.array([0.5, -1.0]))  # a mean of such a link is positive, and so is η
     array([ 2., nan])
+    >>> Power(-1).mean(np.array([0.5, -1.0]))  # on the way to 0 the mean grows without bound
+    array([ 2., inf])
     """
 
     exponent: float
@@ -162,6 +194,21 @@ class Power(Link):
         """Return η^(1/p − 1) / p."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(eta > 0.0, eta ** (1.0 / self.exponent - 1.0) / self.exponent, np.nan)
+
+    def second_derivative(self, eta: FloatArray) -> FloatArray:
+        """Return (1/p)(1/p − 1) η^(1/p − 2)."""
+        r = 1.0 / self.exponent
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(eta > 0.0, r * (r - 1.0) * eta ** (r - 2.0), np.nan)
+
+    def mean(self, eta: FloatArray) -> FloatArray:
+        """Return η^(1/p), and the limit at 0 where η is not positive: 0, or infinity for a negative exponent."""
+        limit = 0.0 if self.exponent > 0.0 else np.inf
+        return np.where(self.outside(eta), limit, self.inverse(eta))
+
+    def outside(self, eta: FloatArray) -> NDArray[np.bool_]:
+        """Return where η is not positive."""
+        return np.asarray(eta) <= 0.0
 
     def __str__(self) -> str:
         return _NAMES_OF_POWERS.get(self.exponent, f"power({float(self.exponent)!r})")

@@ -10,7 +10,7 @@ from scipy.special import xlogy
 
 from suffice._arrays import FloatArray
 from suffice.compiled.linear import LOG_LINEAR, LOGISTIC
-from suffice.glm.links import Link, Log, Logit
+from suffice.glm.links import Identity, Link, Log, Logit, Power
 from suffice.glm.responses import BinomialResponse, NegativeBinomialResponse, PoissonResponse, Response
 
 
@@ -57,6 +57,34 @@ class Pair:
             float(weight @ pearson),
         )
 
+    def observed_curvature(self, eta: FloatArray, y: FloatArray, weight: FloatArray | None) -> FloatArray:
+        """Return −d²ℓ/dη² of each row, weight [μ′²/V − (y − μ) (μ″ − μ′² V′/V)/V], which can be negative."""
+        mu, slope, bend = self.link.inverse(eta), self.link.derivative(eta), self.link.second_derivative(eta)
+        variance = self.response.variance(mu)
+        square = slope * slope / variance
+        found = square - (y - mu) * (bend / variance - square * self.response.variance_slope(mu) / variance)
+        return found if weight is None else weight * found
+
+    @property
+    def canonical(self) -> bool:
+        """Whether the observed Hessian is the expected one, as μ′ = V."""
+        return self.link == self.response.default_link and not isinstance(self.response, NegativeBinomialResponse)
+
+    @property
+    def observes(self) -> bool:
+        """Whether steps by the observed Hessian help where those by the expected one gain little.
+
+        Not where means end at a bound of η: there the expected curvature grows, and keeps steps away from it.
+        """
+        return not (self.canonical or isinstance(self.link, (Identity, Power)))
+
+    def deviance(self, eta: FloatArray, y: FloatArray) -> FloatArray:
+        """Return d(y, μ) of each row, never negative; infinite where μ is no mean of such a response."""
+        with np.errstate(all="ignore"):
+            mu = self.link.mean(eta)
+            found = self.response.unit_deviance(y, mu)
+        return np.where(self.response.impossible(mu) | np.isnan(found), np.inf, np.maximum(found, 0.0))
+
     def least_loss(self, y: FloatArray, weight: FloatArray | None) -> float:
         """Return what the compiled pass counts beyond half of the deviance."""
         return 0.0
@@ -92,6 +120,11 @@ class LogisticPair(Pair):
         if weight is None:
             return Working(float(loss.sum()) - least, score, curvature)
         return Working(float(weight @ loss) - least, weight * score, weight * curvature)
+
+    def deviance(self, eta: FloatArray, y: FloatArray) -> FloatArray:
+        """Return d(y, μ) of each row; for 0 and 1 it is 2 log(1 + e^∓η), which does not saturate as μ does."""
+        certain = np.logaddexp(0.0, np.where(y > 0.5, -eta, eta))
+        return np.where((y == 0.0) | (y == 1.0), 2.0 * certain, super().deviance(eta, y))
 
     def least_loss(self, y: FloatArray, weight: FloatArray | None) -> float:
         """Return −ℓ where μ = y: shares of successes are uncertain whatever the model, 0 and 1 are not."""

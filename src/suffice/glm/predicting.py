@@ -2,36 +2,88 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice._arrays import FloatArray, to_float64
+from suffice._arrays import FloatArray, issparse, to_float64
 from suffice.engines import MemoryEngine, Rows, StreamEngine
+from suffice.glm.baseline import null_intercept, totals
 from suffice.glm.design import Design
 from suffice.glm.links import Link, Log
+from suffice.glm.pairs import Pair
+from suffice.glm.responses import GaussianResponse
 from suffice.glm.rows import Target
 from suffice.glm.targets import as_numbers
+from suffice.schema import find_column
 from suffice.sources import MemorySource, ParquetScan, Source
 from suffice.tables import Table
 
 
+def warn_outside(link: Link, eta: FloatArray, *, stacklevel: int) -> None:
+    """Say in how many rows η is none of the link's, and what is predicted there."""
+    outside = np.flatnonzero(link.outside(eta))
+    if len(outside):
+        row = int(outside[0])
+        warnings.warn(
+            f"the {link} link has a mean for η > 0 alone, but η is not positive in {len(outside)} of {len(eta)} rows "
+            f"(first: {eta[row]:g} in row {row}): the limit {link.mean(eta[row : row + 1])[0]:g} is predicted there. "
+            f"Choose another link, such as 'log', for means everywhere",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def explained(model: Pair, eta: FloatArray, target: Target, n_jobs: int | None) -> float:
+    """Return 1 − deviance / null deviance, the null model being the best intercept beside the same offset."""
+    targets = MemoryEngine(Rows((target,)), n_jobs)
+    met = targets.reduce(totals, None)
+    if met.weight == 0:
+        raise ValueError("at least one row must have a positive weight, but all sample_weight are zero")
+    counts = target.weights > 0.0
+    weight, y = target.weights[counts], target.y[counts]
+    deviance = float(weight @ model.deviance(eta[counts], y))
+    shift = None if target.offset is None else target.offset[counts]
+    if (y == y[0]).all() and (shift is None or (shift == shift[0]).all() or y[0] in model.response.edges):
+        null = 0.0
+    else:
+        start = null_intercept(model, targets, met, intercept=True)
+        null = float(weight @ model.deviance(start + (np.zeros(len(y)) if shift is None else shift), y))
+    size = met.square if isinstance(model.response, GaussianResponse) else met.weight
+    if null <= 1e-24 * size:  # rounding
+        return float(deviance <= 1e-24 * size)
+    return 1.0 - deviance / null
+
+
+def is_column(value: Any) -> bool:
+    """Whether an offset or exposure is a column: its name, or its place as a whole number."""
+    return isinstance(value, str) or (isinstance(value, (int, np.integer)) and not isinstance(value, bool))
+
+
 def offsets(table: Table, design: Design, link: Link, offset: Any, exposure: Any, start: int) -> FloatArray | None:
-    """Return offset + log(exposure) of some rows: as given, or from the columns that the design names; None if none."""
+    """Return offset + log(exposure) of some rows: as given, or from a column that is named here or was in training.
+
+    None where there is neither.
+    """
     n = len(table)
-    given = [
-        ("offset", None if isinstance(offset, str) else offset, design.offset),
-        ("exposure", None if isinstance(exposure, str) else exposure, design.exposure),
-    ]
     total: FloatArray | None = None
-    for name, values, column in given:
+    for name, values, column in (("offset", offset, design.offset), ("exposure", exposure, design.exposure)):
+        if is_column(values):
+            column, values = find_column(table, values, f"`{name}`"), None
         if values is None and column is None:
             continue
         if values is None:
             assert column is not None
-            values = to_float64(table.numbers([column])[0:n])[:, 0]
+            cells = table.numbers([column])[0:n]
+            values = to_float64(cells.toarray() if issparse(cells) else cells)[:, 0]
+        elif np.isscalar(values):
+            raise ValueError(
+                f"{name} must hold one number a row, or be a column's name or place, but is {values!r}; for the same "
+                f"number in every row pass np.full(n, {values!r})"
+            )
         numbers = as_numbers(values, n, name, start)
         if name == "exposure":
             if not isinstance(link, Log):
@@ -65,7 +117,7 @@ def answer(
 
     def encoded(table: Table, start: int) -> Rows:
         design.schema.check(table, estimator)
-        table.offset = start
+        table.offset, table.has_families = start, False
         shift = offset_of(table, start)
         rows = design.encode(table)
         belongs = () if shift is None else (Target(shift, None, shift),)

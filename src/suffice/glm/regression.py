@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,17 @@ from suffice._arrays import FloatArray
 from suffice.em import Round
 from suffice.engines import Engine
 from suffice.glm.baseline import Totals, null_intercept
-from suffice.glm.fitting import MOST_PARAMETERS, Found, Objective, Start, minimise
+from suffice.glm.fitting import MOST_PARAMETERS, minimise
+from suffice.glm.objective import Found, Objective, Start
 from suffice.glm.pairs import Pair
-from suffice.glm.responses import GaussianResponse
+from suffice.glm.responses import BinomialResponse, GaussianResponse
 from suffice.glm.rows import Data
 from suffice.glm.solve import Solver, ridge
 from suffice.glm.starting import as_start, data_start
-from suffice.glm.sums import NewtonSums, Point, firth_gradient, newton_sums
+from suffice.glm.sums import NewtonSums, Point, firth_gradient, hessian_diagonal, newton_sums, observed_hessian
+
+#: curvature below this may be that of a column whose squares vanish
+TOO_SMALL = 1e-280
 
 
 @dataclass(frozen=True)
@@ -32,10 +37,13 @@ class Settings:
     tol: float
 
     def __post_init__(self) -> None:
-        if self.max_iter < 1:
-            raise ValueError(f"max_iter must be at least 1, not {self.max_iter!r}")
-        if not (np.isfinite(self.alpha) and self.alpha >= 0):
-            raise ValueError(f"alpha must be a number that is not negative, not {self.alpha!r}")
+        rounds: Any = self.max_iter
+        numbers: dict[str, Any] = {"alpha": self.alpha, "tol": self.tol}
+        if not (isinstance(rounds, Integral) and int(rounds) >= 1):
+            raise ValueError(f"max_iter must be a whole number of at least 1, not {rounds!r}")
+        for name, value in numbers.items():
+            if not (isinstance(value, Real) and 0.0 <= float(value) < np.inf):
+                raise ValueError(f"{name} must be a number that is not negative, not {value!r}")
 
     @property
     def determined(self) -> bool:
@@ -66,6 +74,10 @@ class Sums:
         matrix = found.hessian[self.keep, self.keep] if hessian else found.hessian
         return NewtonSums(found.half_deviance, found.gradient[self.keep], matrix, found.pearson)
 
+    def observed(self, theta: FloatArray, engine: Engine) -> FloatArray:
+        """Return the observed Hessian."""
+        return engine.reduce(observed_hessian, self.point(theta)).values[self.keep, self.keep]
+
     def firth(self, theta: FloatArray, sums: NewtonSums, solver: Solver, engine: Engine) -> tuple[float, FloatArray]:
         """Return what Jeffreys' prior adds to the objective, −½ log |H|, and to its gradient."""
         q = len(self.center) + 1
@@ -84,6 +96,8 @@ def fit_pair(
     watch: Callable[[Round], None] | None = None,
 ) -> tuple[Found, float]:
     """Return the minimum of a generalised linear model, and the intercept of the model without columns."""
+    if not np.isfinite(met.square) and isinstance(pair.response, GaussianResponse):
+        raise ValueError("the numbers of y are too large to square; scale y, for example by its largest number")
     if settings.firth and not pair.bends:
         raise ValueError(
             f"Firth's correction is for logistic and log-linear models, not for {pair.response} with the link "
@@ -101,8 +115,15 @@ def fit_pair(
             return 1.0
         return max(2.0 * found.half_deviance / met.n_rows, least)
 
-    penalty = ridge(np.append(0.0, np.full(p, float(settings.alpha)))[sums.keep])
-    objective = Objective(sums, penalty, scale, sums.firth if settings.firth else None)
+    pull = np.append(0.0, np.full(p, float(settings.alpha)))[sums.keep]
+
+    def diagonal(theta: FloatArray, engine: Engine) -> FloatArray:
+        return engine.reduce(hessian_diagonal, sums.point(theta)).values[sums.keep] + pull
+
+    objective = Objective(
+        sums, ridge(pull), scale, sums.firth if settings.firth else None,
+        sums.observed if pair.observes and not settings.firth else None, diagonal,
+    )  # fmt: skip
     null = null_intercept(pair, data.targets, met, intercept=settings.intercept)
     origin = np.append(null, np.zeros(p))[sums.keep]
     given = as_start(start, p, settings.intercept, sums.center)
@@ -116,11 +137,15 @@ def fit_pair(
         objective, data.engine, starts, n_parameters=len(origin),
         sample=None if given is not None or settings.firth else data.sample,
         max_iter=settings.max_iter, tol=tol, watch=watch, determined=settings.determined,
+        compare=given is None and pair.compiled is None and not isinstance(pair.response, BinomialResponse),
     )  # fmt: skip
     if found is None:
         data.design.complain(data.tables())
+        data.design.complain_of_scale(data.tables(), sums.center)
         raise ValueError(
             f"no coefficients were found for which the {pair.link} link gives means that a {pair.response} response "
             f"can have; pass start=, or another link such as 'log'"
         )
+    if (found.diagonal < TOO_SMALL).any() and not settings.determined:
+        data.design.complain_of_scale(data.tables(), sums.center)
     return found, null

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,12 +30,18 @@ class Response(ABC):
     default_link: ClassVar[Link]
     #: whether φ is 1; else it is estimated
     dispersion_known: ClassVar[bool] = False
+    #: means that only a predictor without bound gives
+    edges: ClassVar[tuple[float, ...]] = ()
     #: what y must be
     requirement: ClassVar[str]
 
     @abstractmethod
     def variance(self, mu: FloatArray) -> FloatArray:
         """Return V(μ)."""
+
+    @abstractmethod
+    def variance_slope(self, mu: FloatArray) -> FloatArray:
+        """Return dV/dμ."""
 
     @abstractmethod
     def unit_deviance(self, y: FloatArray, mu: FloatArray) -> FloatArray:
@@ -56,6 +63,10 @@ class Response(ABC):
         """Whether all of these are means of such a distribution."""
         return bool((mu > 0.0).all())
 
+    def impossible(self, mu: FloatArray) -> NDArray[np.bool_]:
+        """Return which are no means of such a distribution, nor limits of them."""
+        return ~(mu >= 0.0)
+
     def initial_mean(self, y: FloatArray, weight: FloatArray) -> FloatArray:
         """Return means near y, to begin with."""
         return y
@@ -76,6 +87,10 @@ class GaussianResponse(Response):
         """Return 1."""
         return np.ones_like(mu)
 
+    def variance_slope(self, mu: FloatArray) -> FloatArray:
+        """Return 0."""
+        return np.zeros_like(mu)
+
     def unit_deviance(self, y: FloatArray, mu: FloatArray) -> FloatArray:
         """Return (y − μ)²."""
         return (y - mu) ** 2
@@ -87,6 +102,10 @@ class GaussianResponse(Response):
     def possible(self, mu: FloatArray) -> bool:
         """Whether all are finite."""
         return bool(np.isfinite(mu).all())
+
+    def impossible(self, mu: FloatArray) -> NDArray[np.bool_]:
+        """Return which are no numbers."""
+        return np.isnan(mu)
 
     def saturated(self, y: FloatArray, weight: FloatArray, dispersion: float) -> float:
         """Return −½ Σ log(2πφ / weight), over the rows with a weight."""
@@ -107,16 +126,21 @@ class BinomialResponse(Response):
     name: ClassVar[str] = "binomial"
     default_link: ClassVar[Link] = Logit()
     dispersion_known: ClassVar[bool] = True
+    edges: ClassVar[tuple[float, ...]] = (0.0, 1.0)
     requirement: ClassVar[str] = "y must hold shares between 0 and 1, with the trials as weights"
 
     def variance(self, mu: FloatArray) -> FloatArray:
         """Return μ(1 − μ)."""
         return mu * (1.0 - mu)
 
+    def variance_slope(self, mu: FloatArray) -> FloatArray:
+        """Return 1 − 2μ."""
+        return 1.0 - 2.0 * mu
+
     def unit_deviance(self, y: FloatArray, mu: FloatArray) -> FloatArray:
-        """Return 2 [y log(y/μ) + (1 − y) log((1 − y)/(1 − μ))]."""
-        with np.errstate(divide="ignore"):
-            return 2.0 * (xlogy(y, y / mu) + xlogy(1.0 - y, (1.0 - y) / (1.0 - mu)))
+        """Return 2 [y log(y/μ) + (1 − y) log((1 − y)/(1 − μ))], with μ no nearer to 0 and 1 than a float can be."""
+        mu = np.clip(mu, np.finfo(np.float64).tiny, 1.0 - np.finfo(np.float64).epsneg)
+        return 2.0 * (xlogy(y, y / mu) + xlogy(1.0 - y, (1.0 - y) / (1.0 - mu)))
 
     def invalid(self, y: FloatArray) -> NDArray[np.bool_]:
         """Return where y is not a probability."""
@@ -125,6 +149,10 @@ class BinomialResponse(Response):
     def possible(self, mu: FloatArray) -> bool:
         """Whether all are between 0 and 1, both left out."""
         return bool(((mu > 0.0) & (mu < 1.0)).all())
+
+    def impossible(self, mu: FloatArray) -> NDArray[np.bool_]:
+        """Return which are not between 0 and 1."""
+        return ~((mu >= 0.0) & (mu <= 1.0))
 
     def initial_mean(self, y: FloatArray, weight: FloatArray) -> FloatArray:
         """Return the share with half a success and half a failure more."""
@@ -168,15 +196,20 @@ class PoissonResponse(Response):
     name: ClassVar[str] = "poisson"
     default_link: ClassVar[Link] = Log()
     dispersion_known: ClassVar[bool] = True
+    edges: ClassVar[tuple[float, ...]] = (0.0,)
     requirement: ClassVar[str] = "y must hold counts, finite and not negative"
 
     def variance(self, mu: FloatArray) -> FloatArray:
         """Return μ."""
         return mu
 
+    def variance_slope(self, mu: FloatArray) -> FloatArray:
+        """Return 1."""
+        return np.ones_like(mu)
+
     def unit_deviance(self, y: FloatArray, mu: FloatArray) -> FloatArray:
         """Return 2 [y log(y/μ) − (y − μ)]."""
-        return 2.0 * (xlogy(y, y / mu) - (y - mu))
+        return 2.0 * (xlogy(y, _ratio(y, mu)) - (y - mu))
 
     def invalid(self, y: FloatArray) -> NDArray[np.bool_]:
         """Return where y is negative or not finite."""
@@ -208,6 +241,10 @@ class GammaResponse(Response):
     def variance(self, mu: FloatArray) -> FloatArray:
         """Return μ²."""
         return mu * mu
+
+    def variance_slope(self, mu: FloatArray) -> FloatArray:
+        """Return 2μ."""
+        return 2.0 * mu
 
     def unit_deviance(self, y: FloatArray, mu: FloatArray) -> FloatArray:
         """Return 2 [(y − μ)/μ − log(y/μ)]."""
@@ -242,6 +279,10 @@ class InverseGaussianResponse(GammaResponse):
         """Return μ³."""
         return mu**3
 
+    def variance_slope(self, mu: FloatArray) -> FloatArray:
+        """Return 3μ²."""
+        return 3.0 * mu * mu
+
     def unit_deviance(self, y: FloatArray, mu: FloatArray) -> FloatArray:
         """Return (y − μ)² / (μ² y)."""
         return ((y - mu) / mu) ** 2 / y
@@ -268,6 +309,10 @@ class NegativeBinomialResponse(PoissonResponse):
         """Return μ + μ²/θ."""
         return mu + mu * mu / self.shape
 
+    def variance_slope(self, mu: FloatArray) -> FloatArray:
+        """Return 1 + 2μ/θ."""
+        return 1.0 + 2.0 * mu / self.shape
+
     def initial_mean(self, y: FloatArray, weight: FloatArray) -> FloatArray:
         """Return y, and a sixth where that is 0."""
         return np.where(y == 0.0, 1.0 / 6.0, y)
@@ -275,7 +320,7 @@ class NegativeBinomialResponse(PoissonResponse):
     def unit_deviance(self, y: FloatArray, mu: FloatArray) -> FloatArray:
         """Return 2 [y log(y/μ) − (y + θ) log((y + θ)/(μ + θ))]."""
         theta = self.shape
-        return 2.0 * (xlogy(y, y / mu) - (y + theta) * np.log1p((y - mu) / (mu + theta)))
+        return 2.0 * (xlogy(y, _ratio(y, mu)) - (y + theta) * np.log1p((y - mu) / (mu + theta)))
 
     def saturated(self, y: FloatArray, weight: FloatArray, dispersion: float) -> float:
         """Return Σ weight log p(y | μ = y)."""
@@ -291,6 +336,11 @@ class NegativeBinomialResponse(PoissonResponse):
 
     def __str__(self) -> str:
         return f"{self.name}(shape={self.shape:g})"
+
+
+def _ratio(y: FloatArray, mu: FloatArray) -> FloatArray:
+    """Return y/μ, and 1 where y is 0, whose logarithm counts for nothing even if μ is 0 as well."""
+    return np.divide(y, mu, out=np.ones(np.broadcast(y, mu).shape), where=y > 0.0)
 
 
 _BY_NAME: dict[str, type[Response]] = {
@@ -312,7 +362,7 @@ _BY_FAMILY: dict[type[Family], Response] = {
 }
 
 
-def as_response(spec: Any, shape: float = 1.0) -> Response:
+def as_response(spec: Any, shape: Any = 1.0) -> Response:
     """Return the response that a user named, or gave as one of the library's families.
 
     Examples
@@ -334,7 +384,7 @@ def as_response(spec: Any, shape: float = 1.0) -> Response:
             f"Poisson()"
         )
     if name == NegativeBinomialResponse.name:
-        if not (np.isfinite(shape) and shape > 0):
+        if not (isinstance(shape, Real) and 0.0 < float(shape) < np.inf):
             raise ValueError(f"the shape of a negative binomial must be a positive number, not {shape!r}")
         return NegativeBinomialResponse(float(shape))
     return _BY_NAME[name]()

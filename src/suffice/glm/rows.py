@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from suffice._arrays import FloatArray, issparse, to_float64
+from suffice._arrays import FloatArray, IntArray, issparse, to_float64
 from suffice.engines import Engine, MemoryEngine, Rows, StreamEngine
 from suffice.glm.design import Design, Survey
 from suffice.sources import MemorySource, ParquetScan, Source
@@ -34,7 +34,7 @@ class Target:
         """Rows, and numbers of each."""
         return (len(self.y), 1 + (self.weight is not None) + (self.offset is not None))
 
-    def __getitem__(self, rows: slice) -> Target:
+    def __getitem__(self, rows: slice | IntArray) -> Target:
         return Target(
             self.y[rows],
             None if self.weight is None else self.weight[rows],
@@ -102,6 +102,7 @@ def open_rows(
     if isinstance(X, Source):
         return _from_source(X, y, sample_weight, survey, meet, target, estimator, n_jobs)
     table = MemorySource(X).table
+    table.has_families = False
     if len(table) == 0:
         raise ValueError(
             f"a model needs rows, but the table has none: 0 sample(s) (shape=(0, {table.n_columns})) while a minimum "
@@ -115,16 +116,18 @@ def open_rows(
     rows = design.encode(table)
     n = len(table)
     step = n // SAMPLE_ROWS
-    some = _take(rows, step) if step > 1 else _take(rows, 1)
+    sampled = _spread(n, step) if step > 1 else None
+    some = rows if sampled is None else _taken(rows, sampled)
     sparse = issparse(some[0:1]) if not isinstance(some, np.ndarray) else False
     center = np.zeros(rows.shape[1])
     if not sparse:
-        center = _mean(to_float64(some[0 : some.shape[0]]), belongs.weight, max(step, 1))
+        weight = belongs.weight if sampled is None or belongs.weight is None else belongs.weight[sampled]
+        center = _mean(to_float64(some[0 : some.shape[0]]), weight)
         if not np.isfinite(center).all():
             design.complain([table])
     sample = None
-    if step >= 4 and rows.shape[1] * 20 <= SAMPLE_ROWS:
-        sample = MemoryEngine(Rows((some, belongs[::step])), n_jobs)
+    if sampled is not None and step >= 4 and rows.shape[1] * 20 <= SAMPLE_ROWS:
+        sample = MemoryEngine(Rows((some, belongs[sampled])), n_jobs)
     return Data(
         design,
         MemoryEngine(Rows((rows, belongs)), n_jobs),
@@ -135,22 +138,25 @@ def open_rows(
     )
 
 
-def _mean(rows: FloatArray, weight: FloatArray | None, step: int) -> FloatArray:
+def _mean(rows: FloatArray, weight: FloatArray | None) -> FloatArray:
     """Return the weighted mean of the columns, where there is a weight."""
     with np.errstate(invalid="ignore", over="ignore"):
-        if weight is None or not weight[::step].any():
+        if weight is None or not weight.any():
             return np.asarray(rows.mean(axis=0))
-        return weight[::step] @ rows / weight[::step].sum()
+        return weight @ rows / weight.sum()
 
 
-def _take(rows: Any, step: int) -> Any:
-    """Return every so manyth row."""
-    if step == 1:
-        return rows
+def _spread(n_rows: int, step: int) -> IntArray:
+    """Return the number of one row of every `step`, drawn with a fixed seed, so that no pattern in them is met."""
+    begins = np.arange(n_rows // step) * step
+    return begins + np.random.default_rng(0).integers(step, size=len(begins))
+
+
+def _taken(rows: Any, order: IntArray) -> Any:
+    """Return some of the rows, a copy."""
     if isinstance(rows, SparseRows):
-        return SparseRows(rows._array[::step])
-    part = rows[slice(None, None, step)]
-    return np.ascontiguousarray(part) if isinstance(part, np.ndarray) else part
+        return SparseRows(rows._array[order])
+    return np.take(rows, order, axis=0) if isinstance(rows, np.ndarray) else rows[order]
 
 
 def _from_source(
@@ -172,7 +178,7 @@ def _from_source(
         raise ValueError("a linear model needs y: name its column in suffice.scan(..., target=...)")
     met = 0
     for table, labels, _ in X.batches():
-        table.offset = met
+        table.offset, table.has_families = met, False
         if len(table):
             survey.add(table, estimator, sums=True)
             if meet is not None:
@@ -185,7 +191,7 @@ def _from_source(
     def batches(*, whole: bool) -> Iterator[Rows]:
         start = 0
         for table, labels, weight in X.batches():
-            table.offset = start
+            table.offset, table.has_families = start, False
             if len(table):
                 belongs = target(labels, weight, table, design, start)
                 yield Rows((design.encode(table), belongs) if whole else (belongs,), None, start)

@@ -13,10 +13,12 @@ from suffice.compiled import linear
 from suffice.em import Round
 from suffice.engines import Engine
 from suffice.engines.base import Chunk
-from suffice.glm.fitting import Found, Objective, Start, minimise
-from suffice.glm.regression import Settings
+from suffice.glm.fitting import minimise
+from suffice.glm.objective import Found, Objective, Start
+from suffice.glm.regression import TOO_SMALL, Settings
 from suffice.glm.rows import Data, Target
-from suffice.glm.sums import BLOCK_ROWS, NewtonSums, centred
+from suffice.glm.starting import as_finite
+from suffice.glm.sums import BLOCK_ROWS, Curvature, NewtonSums, centred
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +89,16 @@ def _block_sums(x: Any, target: Target, at: SoftmaxPoint) -> NewtonSums:
     return NewtonSums(loss, gradient.ravel(), hessian.reshape(size, size))
 
 
+def softmax_diagonal(chunk: Chunk, at: SoftmaxPoint) -> Curvature:
+    """Kernel: the diagonal of the Hessian, Σ p_c (1 − p_c) z², of all classes but the first, ((k − 1)(1 + p),)."""
+    x, target = chunk.blocks
+    with np.errstate(over="ignore"):  # what is not finite is looked into by who asked
+        shares = np.exp(log_shares(x, at)[:, 1:])
+        weight = shares * (1.0 - shares) * target.weights[:, None]
+        squares = x.multiply(x).T if issparse(x) else (to_float64(x) - at.center).T ** 2
+        return Curvature(np.column_stack([weight.sum(axis=0), (squares @ weight).T]).ravel())
+
+
 @dataclass(frozen=True, eq=False)
 class ClassWeights:
     """The weight of each class, (k,)."""
@@ -115,7 +127,7 @@ def fit_softmax(
     settings: Settings,
     start: Any = None,
     watch: Callable[[Round], None] | None = None,
-) -> Found | None:
+) -> Found:
     """Return the minimum; θ holds (k − 1)×(1 + p) numbers, less the intercepts where there are none.
 
     The penalty ½ α Σ coef² is over the symmetric coefficients of all k classes, which in terms of those without the
@@ -144,17 +156,28 @@ def fit_softmax(
         pull = pulled[:, None] * (each - each.sum(axis=0) / k)
         return pull.reshape(theta.shape)
 
+    def diagonal(theta: FloatArray, engine: Engine) -> FloatArray:
+        found = engine.reduce(softmax_diagonal, SoftmaxPoint(center, whole(theta), False)).values
+        return (found.reshape(k - 1, p + 1)[:, first:] + pulled * (1.0 - 1.0 / k)).ravel()
+
     null = np.zeros(shape)
     if settings.intercept:
         null[:, 0] = np.log(np.maximum(weight[1:], 1e-3) / max(weight[0], 1e-3))
     origin = null.ravel()
     given = _as_start(start, k, p, settings.intercept, center)
     starts: list[Start] = [lambda _: origin] if given is None else [lambda _: given, lambda _: origin]
-    return minimise(
-        Objective(sums, penalty, lambda _: 1.0), data.engine, starts, n_parameters=len(origin),
+    found = minimise(
+        Objective(sums, penalty, lambda _: 1.0, diagonal=diagonal), data.engine, starts, n_parameters=len(origin),
         sample=data.sample if given is None else None, max_iter=settings.max_iter, tol=settings.tol, watch=watch,
         determined=settings.determined,
     )  # fmt: skip
+    if found is None:
+        data.design.complain(data.tables())
+    if found is None or ((found.diagonal < TOO_SMALL).any() and not settings.determined):
+        data.design.complain_of_scale(data.tables(), center)
+    if found is None:
+        raise ValueError("the columns are too large for sums of float64; scale them")
+    return found
 
 
 def _as_start(start: Any, k: int, p: int, intercept: bool, center: FloatArray) -> FloatArray | None:
@@ -165,7 +188,7 @@ def _as_start(start: Any, k: int, p: int, intercept: bool, center: FloatArray) -
         first = np.reshape(getattr(start, "intercept_", np.zeros(k)), (-1, 1)) if intercept else np.zeros((k, 0))
         values = np.concatenate([first, np.asarray(start.coef_, dtype=np.float64)], axis=1)
     else:
-        values = np.asarray(start, dtype=np.float64)
+        values = as_finite(start)
     if values.shape != (k, p + intercept) or not np.isfinite(values).all():
         raise ValueError(
             f"start must have {k} rows, one a class, of {p + intercept} finite numbers, "

@@ -80,6 +80,16 @@ class Solver:
                 return root, factor
             ridge = max(10.0 * ridge, 1e-12)
 
+    def definite(self, hessian: FloatArray) -> bool:
+        """Whether a Hessian is finite and positive definite, of the columns that are kept, as it is."""
+        matrix = hessian[np.ix_(self.kept, self.kept)]
+        diagonal = np.diag(matrix)
+        if not (np.isfinite(matrix).all() and (diagonal > 0.0).all()):
+            return False
+        root = np.sqrt(diagonal)
+        factor = _cholesky(matrix / np.outer(root, root))
+        return factor is not None and (len(factor) == 0 or bool(np.diag(factor).min() ** 2 > 1e-14))
+
     def root_of_inverse(self, hessian: FloatArray) -> FloatArray:
         """Return F with F Fᵀ = H⁻¹, q×q; zeros for the columns that are left out."""
         root, factor = self._factor(hessian)

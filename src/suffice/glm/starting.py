@@ -49,6 +49,17 @@ def data_start(engine: Engine, at: Point, keep: slice) -> FloatArray:
     return Solver(local).direction(local)
 
 
+def as_finite(start: Any) -> FloatArray:
+    """Return a user's start as numbers, or say that it is none."""
+    try:
+        return np.asarray(start, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"start must be an array of the intercept and the coefficients, or a model with coef_ and intercept_, not "
+            f"{start!r}"
+        ) from error
+
+
 def as_start(start: Any, p: int, intercept: bool, center: FloatArray) -> FloatArray | None:
     """Return a user's start about the centre of the columns: the intercept, if there is one, and the coefficients."""
     if start is None:
@@ -57,7 +68,7 @@ def as_start(start: Any, p: int, intercept: bool, center: FloatArray) -> FloatAr
         first = np.ravel(getattr(start, "intercept_", 0.0))[: int(intercept)]
         values = np.concatenate([first, np.ravel(start.coef_)])
     else:
-        values = np.ravel(np.asarray(start, dtype=np.float64))
+        values = np.ravel(as_finite(start))
     if len(values) != p + intercept or not np.isfinite(values).all():
         raise ValueError(
             f"start must be {p + intercept} finite numbers, {'the intercept and ' if intercept else ''}one for each of "

@@ -140,6 +140,40 @@ def _sparse_sums(x: Any, target: Target, at: Point) -> NewtonSums:
 
 
 @dataclass(frozen=True, eq=False)
+class Curvature:
+    """A Hessian, or the diagonal of one, that adds."""
+
+    values: FloatArray
+
+    def __add__(self, other: Curvature) -> Curvature:
+        return Curvature(self.values + other.values)
+
+
+def observed_hessian(chunk: Chunk, at: Point) -> Curvature:
+    """Kernel: the observed Hessian, Σ −d²ℓ/dη² (1, x − c)(1, x − c)ᵀ, whose terms can be negative."""
+    x, target = chunk.blocks
+    total = np.zeros((len(at.theta), len(at.theta)))
+    dense = to_float64(x.toarray() if issparse(x) else x)
+    with np.errstate(all="ignore"):  # what is not finite is not used
+        for rows, z in blocks(dense, at.center):
+            part = target[rows]
+            curvature = at.pair.observed_curvature(_with_offset(z @ at.theta, part), part.y, part.weight)
+            total += (z * curvature[:, None]).T @ z
+    return Curvature(total)
+
+
+def hessian_diagonal(chunk: Chunk, at: Point) -> Curvature:
+    """Kernel: the diagonal of the expected Hessian, Σ curvature (1, x − c)², (p + 1,)."""
+    x, target = chunk.blocks
+    with np.errstate(all="ignore"):  # what is not finite is looked into by who asked
+        work = at.pair.working(predictor(chunk, at), target.y, target.weight)
+        if work is None:
+            return Curvature(np.full(len(at.theta), np.inf))
+        squares = x.multiply(x).T if issparse(x) else (to_float64(x) - at.center).T ** 2
+        return Curvature(np.append(work.curvature.sum(), squares @ work.curvature))
+
+
+@dataclass(frozen=True, eq=False)
 class Gradient:
     """A gradient that adds."""
 

@@ -20,6 +20,8 @@ def as_target(model: Pair, y: Any, sample_weight: Any, n_rows: int, start: int, 
     """Return y, weights and offsets of some rows; every complaint names the row."""
     if y is None:
         raise ValueError("a GLM requires y to be passed, but the target y is None; pass one number a row")
+    if np.isscalar(y):
+        raise ValueError(f"y needs one number a row, but is the single value {y!r}")
     weight = check_weight(sample_weight, n_rows, start)
     numbers = None
     if isinstance(model.response, BinomialResponse) and len(np.shape(y)) == 2 and np.shape(y)[1] == 2:
@@ -57,7 +59,7 @@ def as_numbers(values: Any, n_rows: int, name: str, start: int = 0) -> FloatArra
             raise
         raise ValueError(f"{name} must hold numbers, but that is not what it holds ({error}); convert it") from error
     if numbers.ndim == 0:
-        numbers = np.full(n_rows, float(numbers))
+        raise ValueError(f"{name} needs one number a row, but is the single number {float(numbers):g}")
     if numbers.ndim == 2 and numbers.shape[1] == 1:
         if name == "y":
             warnings.warn(

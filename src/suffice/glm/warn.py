@@ -9,22 +9,32 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from suffice.glm.fitting import GUARD, Found
+from suffice.glm.fitting import GUARD
+from suffice.glm.lbfgs import ROUNDS
+from suffice.glm.objective import Found
 
 INTERCEPT = "(intercept)"
 #: columns with less than this share of the largest in a direction without a maximum are not named
 _SHARE = 0.1
+#: rounds after which steps that had to be cut are no beginning that went too far
+_MANY = 20
 
 
-def warn_of_fit(names: NDArray[Any], found: Found, *, stacklevel: int) -> None:
-    """Say which columns are collinear, and which have no finite estimate; else whether the rounds were too few."""
+def warn_of_fit(
+    names: NDArray[Any], found: Found, *, stacklevel: int, firth: bool, constant: str | None = None
+) -> None:
+    """Say which columns are collinear, and which have no finite estimate; else whether the rounds were too few.
+
+    Parameters
+    ----------
+    firth : bool
+        Whether Firth's correction is there for such a model.
+    constant : str or None
+        What all responses have in common, if they say nothing.
+    """
     parts = []
     if not (found.converged or found.interrupted or found.lost.any()):
-        warnings.warn(
-            f"Newton's method did not converge in {found.n_iter} rounds; raise max_iter",
-            ConvergenceWarning,
-            stacklevel=stacklevel,
-        )
+        warnings.warn(_not_converged(found), ConvergenceWarning, stacklevel=stacklevel)
     if not found.kept.all():
         parts.append(
             f"{_listed(names[~found.kept])} can be written in terms of those before, so that the coefficients are not "
@@ -33,13 +43,32 @@ def warn_of_fit(names: NDArray[Any], found: Found, *, stacklevel: int) -> None:
     if found.lost.any():
         guilty = names[found.lost >= _SHARE]
         guilty = guilty[guilty != INTERCEPT] if (guilty != INTERCEPT).any() else guilty
+        cause = f"{_listed(guilty)} separate{'s' * (len(set(guilty.tolist())) == 1)} the responses perfectly"
+        remedy = "alpha > 0 or firth=True" if firth else "alpha > 0"
         parts.append(
-            f"{_listed(guilty)} separate{'s' if len(set(guilty.tolist())) == 1 else ''} the responses perfectly, so that the likelihood has no "
-            f"maximum: a ridge of {GUARD:g} of the information at the start keeps the coefficients finite. Pass "
-            f"alpha > 0 or firth=True for estimates that mean something"
+            f"{constant or cause}, so that the likelihood has no maximum: a ridge of {GUARD:g} of the information at "
+            f"the start keeps the coefficients finite. "
+            + ("Fit rows whose responses differ" if constant else f"Pass {remedy} for estimates that mean something")
         )
     if parts:
         warnings.warn(". Moreover, ".join(parts), UserWarning, stacklevel=stacklevel)
+
+
+def _not_converged(found: Found) -> str:
+    """Return what to do about a fit that ended before its maximum."""
+    if found.at_edge and (found.stuck or found.n_iter >= _MANY):
+        return (
+            f"{found.method} did not converge in {found.n_iter} rounds, as its steps meet the edge of the means that "
+            f"the link can express, where the maximum seems to lie; pass another link, such as 'log', or alpha > 0"
+        )
+    if found.stuck:
+        return (
+            f"{found.method} stopped after {found.n_iter} rounds, as no further step raises the likelihood though its "
+            f"gradient is not 0; the columns may be of very different sizes or nearly collinear. Scale them, leave "
+            f"some out, or pass alpha > 0"
+        )
+    factor = f" (there are {ROUNDS} rounds of L-BFGS for each of max_iter)" if found.method == "L-BFGS" else ""
+    return f"{found.method} did not converge in {found.n_iter} rounds; raise max_iter{factor}"
 
 
 def _listed(names: NDArray[Any], most: int = 8) -> str:

@@ -1,0 +1,79 @@
+"""L-BFGS, for linear models with too many parameters for a Hessian: gradients alone, in units of the curvature."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from suffice._arrays import FloatArray
+from suffice.engines import Engine
+from suffice.glm.objective import Found, Objective, Start
+
+#: rounds of L-BFGS, which are many and cheap, for one of Newton's method
+ROUNDS = 50
+#: what float64 cannot show of the objective's gap, as a share of it: aimed at, and still called converged
+_AIM, _INVISIBLE = 1e-14, 1e-12
+#: pairs of steps and gradients that are remembered
+_MEMORY = 20
+
+
+def without_hessian(
+    objective: Objective, engine: Engine, starts: Sequence[Start], max_iter: int, tol: float
+) -> Found | None:
+    """Return the minimum by L-BFGS in u = D^½ θ, with D the diagonal of the Hessian at the start; None without a start.
+
+    In these units a column's scale is of no account, and half of the squared gradient, ½ gᵀD⁻¹g, is the Newton
+    decrement of columns that are not correlated: it has to become `tol` units of log-likelihood.
+    """
+    start = next((t for t in (find(engine) for find in starts) if np.isfinite(objective.value(t, engine))), None)
+    if start is None:
+        return None
+    assert objective.diagonal is not None
+    with np.errstate(over="ignore", invalid="ignore"):
+        diagonal = objective.diagonal(start, engine)
+    if not np.isfinite(diagonal).all():
+        return None
+    root = np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
+    theta, rounds, converged = _descend(objective, engine, start, root, ROUNDS * max_iter, tol)
+    sums = objective.sums(theta, False, engine)
+    q = len(start)
+    return Found(
+        theta, sums.half_deviance, sums.pearson, None, diagonal, None, np.ones(q, dtype=bool), np.zeros(q), rounds,
+        converged, stuck=not converged and rounds < ROUNDS * max_iter, method="L-BFGS",
+    )  # fmt: skip
+
+
+def _descend(
+    objective: Objective, engine: Engine, start: FloatArray, root: FloatArray, most: int, tol: float
+) -> tuple[FloatArray, int, bool]:
+    """Return θ, the rounds, and whether the gradient is next to nothing in units of the curvature."""
+    from scipy.optimize import minimize
+
+    def evaluate(u: FloatArray) -> tuple[float, FloatArray]:
+        theta = u / root
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums = objective.sums(theta, False, engine)
+            pull = objective.penalty(theta)
+            value = sums.half_deviance + 0.5 * float(theta @ pull)
+        if not np.isfinite(value):
+            return np.finfo(np.float64).max ** 0.5, np.zeros_like(u)
+        return value, (sums.gradient + pull) / root
+
+    u, rounds = start * root, 0
+    while True:
+        # the unit of log-likelihood is known where one is, so that a first descent may aim at too little
+        value, gradient = evaluate(u)
+        scale = objective.scale(objective.sums(u / root, False, engine))
+        aim, gap = max(tol * scale, _AIM * abs(value)), 0.5 * float(gradient @ gradient)
+        if gap <= aim or rounds >= most:
+            break
+        options = {
+            "maxiter": most - rounds, "maxfun": 2 * (most - rounds) + 20, "ftol": 0.0,
+            "gtol": np.sqrt(2.0 * aim / len(u)), "maxcor": _MEMORY,
+        }  # fmt: skip
+        found = minimize(evaluate, u, jac=True, method="L-BFGS-B", options=options)
+        if found.nit == 0:
+            break
+        u, rounds = found.x, rounds + int(found.nit)
+    return u / root, rounds, gap <= max(tol * scale, _INVISIBLE * abs(value))
