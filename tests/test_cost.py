@@ -93,7 +93,7 @@ def test_time_grows_linearly_with_the_rows():
 def test_importing_suffice_is_quick_and_imports_nothing_optional():
     code = (
         "import sys, time, sklearn.base, sklearn.utils.validation; "
-        "before = set(sys.modules); start = time.process_time(); import suffice; "
+        "before = set(sys.modules); start = time.process_time(); from suffice import *; "
         "took = time.process_time() - start; "
         "heavy = {'pandas', 'polars', 'pyarrow', 'torch', 'typer', 'rich'} & (set(sys.modules) - before); "
         "print(took, sorted(heavy))"
@@ -105,3 +105,11 @@ def test_importing_suffice_is_quick_and_imports_nothing_optional():
         assert heavy.strip() == "[]"
         took.append(float(seconds))
     assert min(took) < 0.5
+
+
+def test_every_public_name_is_there_and_comes_from_one_module():
+    assert {*suffice._HOMES, "__version__", "plot"} == set(suffice.__all__)
+    for name in suffice.__all__:
+        assert getattr(suffice, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        suffice.nothing  # noqa: B018

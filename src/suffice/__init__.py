@@ -3,51 +3,105 @@
 Model p(x, y) = p(y) p(x | y), and one model classifies, finds outliers, samples and explains.
 """
 
-from suffice import plot
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from suffice._version import __version__
-from suffice.comparison import Comparison, compare
-from suffice.errors import InvalidCellError, ModelFileError, NotKeptError
-from suffice.estimators import (
-    GLM,
-    GaussianDiscriminant,
-    GenerativeClassifier,
-    LogisticRegression,
-    Mixture,
-    MixtureSearch,
-    NaiveBayes,
-    SoftKMeans,
-)
-from suffice.explanations import Explanation
-from suffice.families import (
-    Bernoulli,
-    Beta,
-    Categorical,
-    Dirichlet,
-    Distribution,
-    Exponential,
-    Family,
-    Gamma,
-    Gaussian,
-    Geometric,
-    InverseGaussian,
-    Multinomial,
-    NegativeBinomial,
-    Poisson,
-)
-from suffice.model_statistics import ModelStatistics
-from suffice.persistence import load, save
-from suffice.priors import (
-    BetaPrior,
-    DirichletPrior,
-    GammaPrior,
-    KnownVariance,
-    NormalInverseWishart,
-    Prior,
-    PseudoCount,
-)
-from suffice.ranking import FamilyRanking, best_family, distribution
-from suffice.sources import scan, stream
-from suffice.statistics import Statistics
+
+if TYPE_CHECKING:  # what is read here is loaded by `__getattr__` when it is first asked for
+    from suffice import plot
+    from suffice.comparison import Comparison, compare
+    from suffice.errors import InvalidCellError, ModelFileError, NotKeptError
+    from suffice.estimators import (
+        GLM,
+        GaussianDiscriminant,
+        GenerativeClassifier,
+        LogisticRegression,
+        Mixture,
+        MixtureSearch,
+        NaiveBayes,
+        SoftKMeans,
+    )
+    from suffice.explanations import Explanation
+    from suffice.families import (
+        Bernoulli,
+        Beta,
+        Categorical,
+        Dirichlet,
+        Distribution,
+        Exponential,
+        Family,
+        Gamma,
+        Gaussian,
+        Geometric,
+        InverseGaussian,
+        Multinomial,
+        NegativeBinomial,
+        Poisson,
+    )
+    from suffice.model_statistics import ModelStatistics
+    from suffice.persistence import load, save
+    from suffice.priors import (
+        BetaPrior,
+        DirichletPrior,
+        GammaPrior,
+        KnownVariance,
+        NormalInverseWishart,
+        Prior,
+        PseudoCount,
+    )
+    from suffice.ranking import FamilyRanking, best_family, distribution
+    from suffice.sources import scan, stream
+    from suffice.statistics import Statistics
+
+#: which module has which public names; modules load when a name of theirs is first used, so that a part that needs
+#: neither scikit-learn nor SciPy, such as `suffice.spam`, does not wait for them
+_NAMES = {
+    "comparison": ("Comparison", "compare"),
+    "errors": ("InvalidCellError", "ModelFileError", "NotKeptError"),
+    "estimators": (
+        "GLM",
+        "GaussianDiscriminant",
+        "GenerativeClassifier",
+        "LogisticRegression",
+        "Mixture",
+        "MixtureSearch",
+        "NaiveBayes",
+        "SoftKMeans",
+    ),
+    "explanations": ("Explanation",),
+    "families": (
+        "Bernoulli",
+        "Beta",
+        "Categorical",
+        "Dirichlet",
+        "Distribution",
+        "Exponential",
+        "Family",
+        "Gamma",
+        "Gaussian",
+        "Geometric",
+        "InverseGaussian",
+        "Multinomial",
+        "NegativeBinomial",
+        "Poisson",
+    ),
+    "model_statistics": ("ModelStatistics",),
+    "persistence": ("load", "save"),
+    "priors": (
+        "BetaPrior",
+        "DirichletPrior",
+        "GammaPrior",
+        "KnownVariance",
+        "NormalInverseWishart",
+        "Prior",
+        "PseudoCount",
+    ),
+    "ranking": ("FamilyRanking", "best_family", "distribution"),
+    "sources": ("scan", "stream"),
+    "statistics": ("Statistics",),
+}
+_HOMES = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = [
     "GLM",
@@ -97,3 +151,23 @@ __all__ = [
     "scan",
     "stream",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the module that has a public name, or the module of that name, when it is first asked for (PEP 562)."""
+    if name in _HOMES:
+        value = getattr(import_module(f"suffice.{_HOMES[name]}"), name)
+        globals()[name] = value
+        return value
+    if not name.startswith("_"):
+        try:
+            return import_module(f"suffice.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"suffice.{name}":
+                raise
+    raise AttributeError(f"module 'suffice' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return sorted({*globals(), *__all__})

@@ -1,16 +1,26 @@
-"""A personal spam filter: messages, their tokens, and what the tokens say."""
+"""A personal spam filter: messages, their tokens, what the tokens say, and what was learned of them."""
 
+from suffice.spam.filter import NotTrainedError, SpamFilter
 from suffice.spam.mailboxes import MailboxError, lines, messages, stream
 from suffice.spam.message import Message, Part, digest, read
 from suffice.spam.scoring import Score, Scoring, score
+from suffice.spam.store import StoreError
 from suffice.spam.tokens import tokens
+from suffice.spam.verdict import Size, Thresholds, Training, Verdict
 
 __all__ = [
     "MailboxError",
     "Message",
+    "NotTrainedError",
     "Part",
     "Score",
     "Scoring",
+    "Size",
+    "SpamFilter",
+    "StoreError",
+    "Thresholds",
+    "Training",
+    "Verdict",
     "digest",
     "lines",
     "messages",

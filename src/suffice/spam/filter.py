@@ -1,0 +1,291 @@
+"""A spam filter that one person teaches: messages in, verdicts out."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain, islice, repeat
+from types import TracebackType
+from typing import Self
+
+from suffice.spam.forgetting import DAY, Forgetting
+from suffice.spam.reading import Reading, reading, readings
+from suffice.spam.scoring import Scoring, evidence, logistic
+from suffice.spam.store import Label, Row, Store
+from suffice.spam.verdict import Size, Thresholds, Training, Verdict
+
+#: how many messages are learned in one transaction, and scored on one snapshot, by `train_many` and `score_many`
+BATCH = 1024
+#: messages older than so many half-lives, which count a thousandth, are removed by `expire`
+OLD = 10.0
+_SCORING = Scoring()
+
+
+@dataclass(frozen=True)
+class _Basis:
+    """What a verdict is made of beside the rows of tokens: total weights, settings in their unit, thresholds."""
+
+    spam: int
+    ham: int
+    scoring: Scoring
+    thresholds: Thresholds
+
+    def verdict(self, names: list[str], rows: dict[str, Row]) -> Verdict:
+        if self.spam <= 0 or self.ham <= 0:
+            return Verdict(0.5, "unsure", 0.0, [])
+        known = [rows[name] for name in names if name in rows]  # others add nothing
+        seen, in_spam, in_ham = zip(*known, strict=True) if known else ((), (), ())
+        parts = evidence(seen, in_spam, in_ham, self.spam, self.ham, self.scoring)
+        log_odds = math.fsum(parts)
+        probability = logistic(self.scoring.slope * log_odds + self.scoring.intercept)
+        strength = list(map(abs, parts))
+        order = sorted(range(len(parts)), key=strength.__getitem__, reverse=True)
+        return Verdict(probability, self.thresholds.label(probability), log_odds, [(seen[i], parts[i]) for i in order])
+
+
+class NotTrainedError(LookupError):
+    """A message was to be untrained or moved that was never trained."""
+
+
+class SpamFilter:
+    r"""A filter with a store of its own.
+
+    Several processes may score while one trains. A filter belongs to the thread and the process that opened it.
+
+    Parameters
+    ----------
+    path : str or path, optional
+        The store, one file a user, which is made if there is none; in memory without.
+    clock : callable, optional
+        Returns the time in seconds since 1970.
+
+    Examples
+    --------
+    >>> from suffice.spam import SpamFilter
+    >>> with SpamFilter() as spam_filter:
+    ...     training = spam_filter.train_many([b"\nwin money now", b"\nlunch at noon?"], ["spam", "ham"])
+    ...     verdict = spam_filter.score(b"\nmoney, now!")
+    >>> training.learned, verdict.log_odds > 0, verdict.evidence[0][0]
+    (2, True, 'money')
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None, *, clock: Callable[[], float] = time.time) -> None:
+        self._store = Store(path)
+        self._clock = clock
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Self:
+        """Open the store at `path`, or make it."""
+        return cls(path)
+
+    def train(self, raw: bytes, label: Label, *, only_errors: bool = False, at: float | None = None) -> bool:
+        """Learn a message, and return whether anything changed.
+
+        A message that is known as of this class is left as it is, one that is known as of the other class is moved.
+
+        Parameters
+        ----------
+        raw : bytes
+            The message, as it was received.
+        label : "spam" or "ham"
+            Its class.
+        only_errors : bool
+            Learn it only if it is known as of the other class, or its verdict is not `label` yet (unsure is an error).
+        at : float, optional
+            When it arrived, in seconds since 1970, which matters with a half-life; now by default.
+        """
+        checked = [(reading(raw), _label(label))]
+        with self._store.transaction():
+            return self._learn(checked, only_errors, self._day(at)).changed
+
+    def train_many(
+        self,
+        raws: Iterable[bytes],
+        labels: Label | Iterable[Label],
+        *,
+        only_errors: bool = False,
+        at: float | None = None,
+        processes: int | None = None,
+        progress: Callable[[int], object] | None = None,
+    ) -> Training:
+        """Learn many messages, in transactions of a thousand each: an interruption leaves what is committed.
+
+        Parameters
+        ----------
+        raws : iterable of bytes
+            The messages; some thousand of them are in memory at a time.
+        labels : "spam", "ham" or an iterable of them
+            One class for all, or one for each.
+        only_errors, at
+            As of `train`; with `only_errors` the order matters.
+        processes : int, optional
+            How many processes read messages; all cores by default.
+        progress : callable, optional
+            Called with the number of messages done, after each transaction.
+
+        Returns
+        -------
+        Training
+            How many were learned, moved, known and right.
+        """
+        names: Iterable[Label] = repeat(_label(labels)) if isinstance(labels, str) else map(_label, labels)
+        day = self._day(at)
+        total, done = Training(), 0
+        # with one label for all there is always another one, so that only labels for each can be too few or too many
+        pairs = zip(readings(raws, processes), names, strict=not isinstance(labels, str))
+        while batch := list(islice(pairs, BATCH)):
+            with self._store.transaction():
+                total += self._learn(batch, only_errors, day)
+            done += len(batch)
+            if progress is not None:
+                progress(done)
+        return total
+
+    def untrain(self, raw: bytes) -> Label:
+        """Undo the training of a message exactly, and return the class it had.
+
+        Raises
+        ------
+        NotTrainedError
+            If it was never trained.
+        """
+        identity = reading(raw).digest
+        with self._store.transaction():
+            label = self._known(identity)
+            self._store.remove([identity])
+        return label
+
+    def retrain(self, raw: bytes, label: Label) -> bool:
+        """Move a message that was trained to a class, and return whether it was of the other.
+
+        Raises
+        ------
+        NotTrainedError
+            If it was never trained.
+        """
+        checked = reading(raw), _label(label)
+        with self._store.transaction():
+            self._known(checked[0].digest)
+            return self._learn([checked], False, self._day(None)).changed
+
+    def score(self, raw: bytes) -> Verdict:
+        """Return the verdict about a message."""
+        names = reading(raw).tokens
+        with self._store.snapshot():
+            return self._basis().verdict(names, self._store.rows(names))
+
+    def score_many(self, raws: Iterable[bytes], *, processes: int | None = None) -> Iterator[Verdict]:
+        """Yield the verdicts about many messages, in their order; parameters as of `train_many`."""
+        iterator = readings(raws, processes)
+        while batch := [item.tokens for item in islice(iterator, BATCH)]:
+            with self._store.snapshot():
+                rows = self._store.rows(sorted(set(chain.from_iterable(batch))))
+                basis = self._basis()
+            for names in batch:
+                yield basis.verdict(names, rows)
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """The probabilities up to which a message is ham and from which on it is spam, kept in the store."""
+        return Thresholds(*self._store.get("thresholds", ()))
+
+    @thresholds.setter
+    def thresholds(self, thresholds: Thresholds) -> None:
+        with self._store.transaction():
+            self._store.put("thresholds", [thresholds.ham, thresholds.spam])
+
+    @property
+    def half_life(self) -> float | None:
+        """After how many days a message counts half, kept in the store; None, the default, to forget nothing."""
+        return self._store.forgetting.half_life
+
+    @half_life.setter
+    def half_life(self, days: float | None) -> None:
+        forgetting = Forgetting(days, self._day(None))
+        with self._store.transaction():
+            if days != self.half_life:
+                self._store.recount(forgetting)
+
+    def expire(self, days: float | None = None) -> int:
+        """Remove messages that are older than so many days, by default ten half-lives, and return how many."""
+        if days is None:
+            half_life = self.half_life
+            if half_life is None:
+                raise ValueError("expire needs a number of days, since the filter has no half_life; give one of them")
+            days = OLD * half_life
+        with self._store.transaction():
+            return self._store.expire(math.ceil(self._day(None) - days))
+
+    def stats(self) -> Size:
+        """Return how many spams, hams and tokens the store holds."""
+        with self._store.snapshot():
+            return Size(*self._store.size())
+
+    def close(self) -> None:
+        """Close the store."""
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _learn(self, batch: list[tuple[Reading, Label]], only_errors: bool, day: int) -> Training:
+        if only_errors and len(batch) > 1:  # each verdict depends on what was learned before
+            return sum((self._learn([item], True, day) for item in batch), Training())
+        before = self._store.labels([item.digest for item, _ in batch])
+        labels = dict(before)
+        wanted: dict[bytes, tuple[Reading, Label]] = {}
+        learned = moved = known = 0
+        for item, label in batch:
+            found = labels.get(item.digest)
+            if found == label:
+                known += 1
+                continue
+            if only_errors and found is None:
+                names = item.tokens
+                if self._basis().verdict(names, self._store.rows(names)).label == label:
+                    return Training(right=1)
+            learned += found is None
+            moved += found is not None
+            labels[item.digest] = label
+            wanted[item.digest] = (item, label)
+        self._store.remove(identity for identity in wanted if identity in before)
+        if wanted:
+            self._store.add(list(wanted.values()), day)
+        return Training(learned, moved, known)
+
+    def _basis(self) -> _Basis:
+        """Return what verdicts need beside the rows of tokens."""
+        # Totals and counts are in units of `scale`, what a message of today adds. In w(t) only α and κ are compared
+        # with them, so that these are put into the same unit, instead of dividing every count.
+        scale = self._store.forgetting.scale(self._day(None))
+        scoring = replace(_SCORING, pseudo_count=_SCORING.pseudo_count * scale, doubt=_SCORING.doubt * scale)
+        return _Basis(*self._store.totals(), scoring, self.thresholds)
+
+    def _known(self, identity: bytes) -> Label:
+        label = self._store.labels([identity]).get(identity)
+        if label is None:
+            raise NotTrainedError(
+                f"the message with digest {identity.hex()} was never trained, so there is nothing to undo; train it"
+            )
+        return label
+
+    def _day(self, at: float | None) -> int:
+        """Return the day of a time; what comes from the future is of today."""
+        now = self._clock()
+        return int(min(now, now if at is None else at) // DAY)
+
+
+def _label(label: str) -> Label:
+    if label == "spam":
+        return "spam"
+    if label == "ham":
+        return "ham"
+    raise ValueError(f"the class of a message must be 'spam' or 'ham', but it is {label!r}")

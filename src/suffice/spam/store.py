@@ -1,0 +1,279 @@
+"""What a filter has learned, in one SQLite file: a table of tokens, which is a sum, and the messages it is a sum over.
+
+| table | row |
+|---|---|
+| `tokens` | a token, and the weight of the spams and of the hams that hold it |
+| `messages` | the digest of a message, its class, the day it was learned on, its tokens, compressed |
+| `meta` | the total weights of spam and ham, thresholds, the half-life |
+
+The messages make untraining exact, whatever has become of the tokeniser, and let the sum be made anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import repeat
+from pathlib import Path
+from typing import Any, Literal
+
+from suffice.spam.forgetting import Forgetting
+from suffice.spam.reading import Reading, unpack
+
+Label = Literal["spam", "ham"]
+#: token, weight of the spams that hold it, weight of the hams
+Row = tuple[str, int, int]
+
+SCHEMA_VERSION = 1
+APPLICATION = 0x53_75_46_69  # "SuFi", by which SQLite files are told apart
+_SCHEMA = (
+    "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE tokens (token TEXT PRIMARY KEY, spam INTEGER NOT NULL, ham INTEGER NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE messages (digest BLOB PRIMARY KEY, label TEXT NOT NULL, day INTEGER NOT NULL, tokens BLOB NOT NULL)",
+    f"PRAGMA application_id = {APPLICATION}",
+    f"PRAGMA user_version = {SCHEMA_VERSION}",
+)
+_ADD = (
+    "INSERT INTO tokens VALUES (?, ? * {weight}, ? * {weight}) "
+    "ON CONFLICT (token) DO UPDATE SET spam = spam + excluded.spam, ham = ham + excluded.ham"
+)
+#: so many messages are counted together
+_MANY = 2_000
+
+
+class StoreError(ValueError):
+    """A file is no store, is damaged, or is of a later version; says what was found and what to do."""
+
+
+class Store:
+    """Counts of tokens over the messages learned.
+
+    Readers see the store as the last transaction left it, also while another process writes. A process that is killed
+    leaves every transaction that it has finished. When the power fails, the last ones may be missing, but the store is
+    whole (`synchronous = NORMAL`).
+
+    Parameters
+    ----------
+    path : str or path, optional
+        Of the file, which is made, for its owner only, if there is none; in memory without.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+        self.name = ":memory:" if path is None else os.fspath(path)
+        self._process = os.getpid()
+        if path is not None:
+            _prepare_file(Path(path))
+        with self._explained():
+            self._connection = sqlite3.connect(self.name, timeout=60.0, isolation_level=None)
+            try:
+                self._open()
+            except BaseException:
+                self._connection.close()
+                raise
+
+    def _open(self) -> None:
+        execute = self._connection.execute
+        if not self._is_ready():
+            with self.transaction():
+                if not self._is_ready():  # another process may have been quicker
+                    for statement in _SCHEMA:
+                        execute(statement)
+                    for key, value in (("spam", 0), ("ham", 0)):
+                        self.put(key, value)
+        if execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+            self._switch_to_wal()
+        execute("PRAGMA synchronous = NORMAL")
+        execute("PRAGMA cache_size = -32000")
+
+    def _is_ready(self) -> bool:
+        """Return whether the tables are there, False for an empty file; refuse any other."""
+        execute = self._connection.execute
+        application, version = (execute(f"PRAGMA {key}").fetchone()[0] for key in ("application_id", "user_version"))
+        if application == APPLICATION and version == SCHEMA_VERSION:
+            return True
+        if application == APPLICATION:
+            raise StoreError(
+                f"the store {self.name!r} has schema version {version}, but this version of suffice reads "
+                f"{SCHEMA_VERSION}; use the version of suffice that wrote it, or a later one"
+            )
+        if application or version or execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
+            raise StoreError(
+                f"{self.name!r} is an SQLite file of another program, not a store of suffice.spam; give another path"
+            )
+        return False
+
+    def _switch_to_wal(self) -> None:
+        for attempt in range(100):  # SQLite does not wait here for others that are opening the store
+            try:
+                self._connection.execute("PRAGMA journal_mode = WAL").fetchone()
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or attempt == 99:
+                    raise
+                time.sleep(0.05)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Write: all that is done within is done, or nothing; others wait."""
+        with self._begun("BEGIN IMMEDIATE"):
+            yield
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Read: all that is read within is of one moment."""
+        with self._begun("BEGIN"):
+            yield
+
+    @contextmanager
+    def _begun(self, begin: str) -> Iterator[None]:
+        if os.getpid() != self._process:
+            raise StoreError(
+                f"the store {self.name!r} was opened in another process, which must not be shared; open it here anew"
+            )
+        if self._connection.in_transaction:  # within another one, whose end decides
+            yield
+            return
+        with self._explained():
+            self._connection.execute(begin)
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                self._connection.rollback()  # nothing where SQLite has done so itself
+                raise
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            if "locked" in str(error):
+                reason = "is being written to by another process for more than a minute; try again later"
+            else:
+                reason = f"cannot be used: {error}; check the file, its folder, their permissions and the space left"
+            raise StoreError(f"the store {self.name!r} {reason}") from error
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.ProgrammingError):
+                raise
+            if error.sqlite_errorname == "SQLITE_NOTADB":
+                raise StoreError(
+                    f"{self.name!r} is not a store of suffice.spam, nor empty; give another path"
+                ) from error
+            raise StoreError(f"the store {self.name!r} is damaged: {error}; put a copy in its place") from error
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return a value of `meta`."""
+        row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return default if row is None else json.loads(row[0])
+
+    def put(self, key: str, value: Any) -> None:
+        """Set a value of `meta`."""
+        self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, json.dumps(value)))
+
+    @property
+    def forgetting(self) -> Forgetting:
+        """How old messages count."""
+        return Forgetting(self.get("half_life"), self.get("origin", 0))
+
+    def totals(self) -> tuple[int, int]:
+        """Return the total weights of spams and hams."""
+        return self.get("spam"), self.get("ham")
+
+    def rows(self, tokens: list[str]) -> dict[str, Row]:
+        """Return the rows of the tokens that any message holds, by token."""
+        # one list as JSON: quicker than many parameters, and there may be any number
+        select = "SELECT token, spam, ham FROM json_each(?) JOIN tokens ON token = value"
+        return {row[0]: row for row in self._connection.execute(select, (json.dumps(tokens, ensure_ascii=False),))}
+
+    def labels(self, digests: Sequence[bytes]) -> dict[bytes, Label]:
+        """Return the classes of the messages that were learned, out of these."""
+        select = "SELECT label FROM messages WHERE digest = ?"
+        rows = ((digest, self._connection.execute(select, (digest,)).fetchone()) for digest in digests)
+        return {digest: row[0] for digest, row in rows if row is not None}
+
+    def add(self, messages: Sequence[tuple[Reading, Label]], day: int) -> None:
+        """Learn messages, none of which may be learned already."""
+        if self.forgetting.is_due(day):
+            self.recount(Forgetting(self.forgetting.half_life, day))
+        self._connection.executemany(
+            "INSERT INTO messages VALUES (?, ?, ?, ?)",
+            [(reading.digest, label, day, reading.packed) for reading, label in messages],
+        )
+        self._sum(((label, reading.packed) for reading, label in messages), self.forgetting.weight(day))
+
+    def remove(self, digests: Iterable[bytes]) -> None:
+        """Undo the learning of messages, all of which must have been learned."""
+        forgetting = self.forgetting
+        for digest in digests:
+            row = self._connection.execute("SELECT label, day, tokens FROM messages WHERE digest = ?", (digest,))
+            label, day, packed = row.fetchone()
+            self._connection.execute("DELETE FROM messages WHERE digest = ?", (digest,))
+            self._sum([(label, packed)], -forgetting.weight(day))
+            self._connection.executemany(
+                "DELETE FROM tokens WHERE token = ? AND spam = 0 AND ham = 0", [(token,) for token in unpack(packed)]
+            )
+
+    def recount(self, forgetting: Forgetting) -> None:
+        """Make the sums anew with other weights."""
+        self.put("half_life", forgetting.half_life)
+        self.put("origin", forgetting.origin)
+        self._connection.execute("DELETE FROM tokens")
+        self.put("spam", 0)
+        self.put("ham", 0)
+        for (day,) in self._connection.execute("SELECT DISTINCT day FROM messages").fetchall():
+            if weight := forgetting.weight(day):
+                rows = self._connection.execute("SELECT label, tokens FROM messages WHERE day = ?", (day,))
+                while chunk := rows.fetchmany(_MANY):
+                    self._sum(chunk, weight)
+
+    def _sum(self, messages: Iterable[tuple[Label, bytes]], weight: int) -> None:
+        """Add a weight to the counts of all tokens of messages, and to the totals."""
+        if weight == 0:
+            return
+        held: dict[Label, Counter[str]] = {"spam": Counter(), "ham": Counter()}
+        number: Counter[Label] = Counter()
+        for label, packed in messages:
+            held[label].update(unpack(packed))
+            number[label] += 1
+        spam, ham = held["spam"], held["ham"]
+        # in the order of the table, so that each of its pages is visited once
+        tokens = sorted(spam.keys() | ham.keys())
+        in_spam, in_ham = (map(counts.get, tokens, repeat(0)) for counts in (spam, ham))
+        self._connection.executemany(_ADD.format(weight=weight), zip(tokens, in_spam, in_ham, strict=True))
+        for label, count in number.items():
+            self.put(label, self.get(label) + weight * count)
+
+    def size(self) -> tuple[int, int, int]:
+        """Return the numbers of spams, hams and tokens."""
+        labels = dict(self._connection.execute("SELECT label, COUNT(*) FROM messages GROUP BY label"))
+        tokens = self._connection.execute("SELECT COUNT(*) FROM tokens").fetchone()[0]
+        return labels.get("spam", 0), labels.get("ham", 0), tokens
+
+    def expire(self, before: int) -> int:
+        """Remove the messages learned before a day, and return how many there were."""
+        old = [row[0] for row in self._connection.execute("SELECT digest FROM messages WHERE day < ?", (before,))]
+        self.remove(old)
+        return len(old)
+
+    def close(self) -> None:
+        """Close the file; what was committed is in it."""
+        if os.getpid() == self._process:
+            self._connection.close()
+
+
+def _prepare_file(path: Path) -> None:
+    """Make an empty file that only its owner may read, if there is none."""
+    # One that exists is left to SQLite: closing it here would drop the locks of other connections of this process.
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise StoreError(
+            f"the store {str(path)!r} cannot be made: {error.strerror}; check that its folder exists and may be written"
+        ) from error

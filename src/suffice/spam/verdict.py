@@ -1,0 +1,97 @@
+"""What a filter answers: a verdict about a message, and a count of what was learned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a filter says about a message.
+
+    Attributes
+    ----------
+    probability : float
+        Of spam.
+    label : "spam", "ham" or "unsure"
+        Spam from the upper threshold on, ham up to the lower one; unsure between them, and while no spam or no ham is
+        learned.
+    log_odds : float
+        The sum of the evidence, before the logistic link.
+    evidence : list of (token, contribution)
+        What each token that is known adds to `log_odds`, the strongest first; above 0 speaks for spam.
+    """
+
+    probability: float
+    label: Literal["spam", "ham", "unsure"]
+    log_odds: float
+    evidence: list[tuple[str, float]]
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """The probabilities up to which a message is ham, and from which on it is spam."""
+
+    ham: float = 0.5
+    spam: float = 0.9
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.ham < self.spam <= 1.0:
+            raise ValueError(
+                f"thresholds must be 0 ≤ ham < spam ≤ 1, but ham is {self.ham!r} and spam is {self.spam!r}"
+            )
+
+    def label(self, probability: float) -> Literal["spam", "ham", "unsure"]:
+        """Return the label of a probability.
+
+        Examples
+        --------
+        >>> from suffice.spam import Thresholds
+        >>> [Thresholds(0.5, 0.9).label(p) for p in (0.2, 0.5, 0.7, 0.9)]
+        ['ham', 'ham', 'unsure', 'spam']
+        """
+        if probability >= self.spam:
+            return "spam"
+        return "ham" if probability <= self.ham else "unsure"
+
+
+@dataclass(frozen=True)
+class Training:
+    """What became of messages that were to be learned.
+
+    Attributes
+    ----------
+    learned : int
+        They were new.
+    moved : int
+        They were known as of the other class.
+    known : int
+        They were known, and nothing was done.
+    right : int
+        The verdict was right, and they were not learned (`only_errors`).
+    """
+
+    learned: int = 0
+    moved: int = 0
+    known: int = 0
+    right: int = 0
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything was learned."""
+        return self.learned + self.moved > 0
+
+    def __add__(self, other: Training) -> Training:
+        return Training(
+            self.learned + other.learned, self.moved + other.moved, self.known + other.known, self.right + other.right
+        )
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much a store holds: messages of each class, and distinct tokens."""
+
+    spam: int
+    ham: int
+    tokens: int

@@ -1,0 +1,24 @@
+"""Messages to teach a spam filter with, and what its store holds afterwards."""
+
+
+def message(number, kind="ham"):
+    words = " ".join(f"{kind}word{(number * 7 + i) % 50}" for i in range(8))
+    return f"From: a{number % 5}@example.org\nSubject: {kind} {number}\n\nmessage number{number} {words}\n".encode()
+
+
+def contents(spam_filter):
+    """All that a store holds, but for the order of its rows."""
+    read = spam_filter._store._connection.execute
+    return (
+        sorted(read("SELECT * FROM tokens")),
+        sorted(read("SELECT digest, label, day FROM messages")),
+        dict(read("SELECT * FROM meta")),
+    )
+
+
+def recounted(spam_filter):
+    """The sums made anew, which must change nothing in a whole store."""
+    with spam_filter._store.transaction():
+        spam_filter._store.recount(spam_filter._store.forgetting)
+    read = spam_filter._store._connection.execute
+    return sorted(read("SELECT * FROM tokens")), spam_filter._store.totals()
