@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+import suffice
 from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes
 
 
