@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
@@ -32,8 +34,9 @@ class Inference:
     _factor: FloatArray | None
     _center: FloatArray
 
+    @abstractmethod
     def _pair(self) -> Pair:
-        raise NotImplementedError
+        """Return the response and its link."""
 
     @property
     def covariance_(self) -> FloatArray:

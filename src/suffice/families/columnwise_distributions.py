@@ -117,7 +117,7 @@ class ColumnwiseDistributions(Distributions):
 
     def centred(self, x: FloatArray, c: int | IntArray) -> FloatArray:
         """Return the log-density of each cell in a form that does not cancel, under one class or under each row's."""
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} never cancels, so it has no other form")
 
     def _score_centred(self, x: Array) -> Array:
         rows = dense_rows(x)

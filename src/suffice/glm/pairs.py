@@ -96,7 +96,7 @@ class Pair:
 
     def bend(self, eta: FloatArray) -> FloatArray:
         """Return μ″/μ′."""
-        raise NotImplementedError
+        raise TypeError("Firth's correction is not known for this response and link; see `bends`")
 
 
 @dataclass(frozen=True)
