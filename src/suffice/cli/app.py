@@ -9,6 +9,7 @@ import typer
 
 from suffice._version import __version__
 from suffice.cli.mistakes import PlainSpeaking
+from suffice.spam.commands import app as spam
 
 _EXAMPLE = """[bold]Example[/bold]
 
@@ -24,6 +25,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=_EXAMPLE,
 )
+app.add_typer(spam)
 
 
 def _version(wanted: bool) -> None:
