@@ -205,6 +205,16 @@ def test_messages_made_to_cost_time_do_not(name, raw):
     assert sum(len(part.text) for part in message.parts) <= limits_of_reading.TEXT_LIMIT
 
 
+def test_boundaries_behind_very_many_false_ones_are_not_looked_for():
+    def parts(false_ones):
+        raw = b"Content-Type: multipart/mixed; boundary=b\n\n--b\n\n1\n" + b"--x\n" * false_ones + b"--b\n\n2\n--b--\n"
+        return len(read(raw).parts)
+
+    limit = limits_of_reading.DELIMITER_LIMIT
+    assert parts(limit - 10) == parts(0)
+    assert parts(limit) == parts(0) - 1
+
+
 PIECES = st.sampled_from(
     [b"\n", b"\n\n", b"\r\n", b"--b", b"--b--", b"Content-Type: ", b"multipart/mixed; boundary=b", b"text/html",
     b"; charset=",
