@@ -1,0 +1,6 @@
+"""A mail filter (milter) for Postfix and Sendmail: stamps messages as they arrive, and can reject them."""
+
+from suffice.spam.milter.server import Address, MilterServer
+from suffice.spam.milter.session import Policy, Session
+
+__all__ = ["Address", "MilterServer", "Policy", "Session"]

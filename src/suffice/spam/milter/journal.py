@@ -1,0 +1,49 @@
+"""What a milter tells: one line a message, and each kind of trouble once an hour."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from contextlib import suppress
+from typing import Any, TextIO
+
+#: after how many seconds the same kind of trouble is told again
+REPEAT = 3600.0
+
+
+class Journal:
+    """Writes lines of text, or of JSON.
+
+    Parameters
+    ----------
+    as_json : bool
+        Lines are JSON objects, each with an "event".
+    output : text file, optional
+        Standard output by default.
+    """
+
+    def __init__(self, as_json: bool = False, output: TextIO | None = None) -> None:
+        self._as_json = as_json
+        self._output = sys.stdout if output is None else output
+        self._told: dict[str, float] = {}
+
+    def say(self, event: str, **facts: Any) -> None:
+        """Write a line."""
+        if self._as_json:
+            line = json.dumps({"event": event, **facts})
+        else:
+            pairs = (f"{name}={'-' if value is None else value}" for name, value in facts.items())
+            line = f"{event}: {' '.join(pairs)}".encode("ascii", "backslashreplace").decode()
+        with suppress(OSError, ValueError):  # where nobody reads it any more, mail goes on
+            print(line, file=self._output, flush=True)
+
+    def trouble(self, error: BaseException) -> None:
+        """Tell what kept a message from being scored, once an hour for each kind."""
+        kind, now = type(error).__name__, time.monotonic()
+        if now < self._told.get(kind, -math.inf) + REPEAT:
+            return
+        self._told[kind] = now
+        text = " ".join(str(error).split())[:500]
+        self.say("trouble", kind=kind, text=text, consequence="mail passes without stamps")

@@ -1,0 +1,286 @@
+"""One connection of a mail server: packets in, packets out, messages to be scored between them; no sockets."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+
+from suffice.spam.milter import wire
+from suffice.spam.milter.wire import Action, Packet, Protocol, ProtocolError
+from suffice.spam.stamping import stamps
+from suffice.spam.verdict import Verdict
+
+#: what our headers begin with, in lower case
+PREFIX = b"x-suffice-"
+#: how many headers of that name are removed from one message; each costs the mail server a search
+FORGED_LIMIT = 100
+REFUSAL = "550 5.7.1 This message looks like spam and was not accepted"
+
+#: which bit says that a step is not replied to
+_SILENT = {
+    b"C": Protocol.SILENT_CONNECT,
+    b"H": Protocol.SILENT_HELO,
+    b"M": Protocol.SILENT_MAIL,
+    b"R": Protocol.SILENT_RECIPIENT,
+    b"T": Protocol.SILENT_DATA,
+    b"U": Protocol.SILENT_UNKNOWN,
+    b"L": Protocol.SILENT_HEADER,
+    b"N": Protocol.SILENT_END_OF_HEADER,
+}
+# What is asked for. Pieces of the body are replied to, since the reply may be that no more are needed.
+_WANTED = (
+    Protocol.NO_DATA
+    | Protocol.NO_UNKNOWN
+    | Protocol.NO_END_OF_HEADER
+    | Protocol.SILENT_CONNECT
+    | Protocol.SILENT_HELO
+    | Protocol.SILENT_MAIL
+    | Protocol.SILENT_RECIPIENT
+    | Protocol.SILENT_HEADER
+    | Protocol.SKIP
+    | Protocol.LEADING_SPACE
+)
+_UNPRINTABLE = re.compile(rb"[^!-~]")
+_QUEUE = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What is done with messages.
+
+    Attributes
+    ----------
+    limit : int
+        How many bytes of a message are kept and scored. A longer one is stamped, but never refused or held.
+    reject_from : float, optional
+        Spam of at least this probability is refused; none by default.
+    quarantine : bool
+        Spam that is not refused is held in the queue.
+    recipients : bool
+        Recipients are asked for.
+    """
+
+    limit: int = 1 << 20
+    reject_from: float | None = None
+    quarantine: bool = False
+    recipients: bool = False
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """A message that is waiting for its verdict.
+
+    Attributes
+    ----------
+    queue : str
+        Its name in the mail server's queue, "-" where that is not known.
+    raw : bytes
+        The message, with the headers on top that the mail server will add, since mail that is trained on has them.
+    truncated : bool
+        Whether it was longer than the limit.
+    recipient : bytes
+        The only recipient as it was given; empty if there are several, or recipients were not asked for.
+    forged : dict
+        How many headers of each name look like ours.
+    """
+
+    queue: str
+    raw: bytes
+    truncated: bool
+    recipient: bytes
+    forged: dict[bytes, int]
+
+
+@dataclass
+class _Client:
+    """Who sends mail, and through which mail server."""
+
+    name: bytes = b""
+    address: bytes = b""
+    helo: bytes = b""
+    host: bytes = b""
+
+
+@dataclass
+class _Incoming:
+    """A message on its way."""
+
+    queue: bytes = b""
+    begun: bool = False
+    sender: bytes = b""
+    recipients: int = 0
+    recipient: bytes = b""
+    head: bytearray = field(default_factory=bytearray)
+    body: bytearray = field(default_factory=bytearray)
+    truncated: bool = False
+    forged: Counter[bytes] = field(default_factory=Counter)
+
+    def keep(self, kept: bytearray, data: bytes, limit: int) -> None:
+        """Keep as much of a piece as the limit allows."""
+        self.begun = True
+        room = max(0, limit - len(self.head) - len(self.body))
+        kept += data[:room]
+        self.truncated |= len(data) > room
+
+
+class Session:
+    r"""What a mail server has said on one connection.
+
+    Examples
+    --------
+    >>> from suffice.spam.milter import Session
+    >>> from suffice.spam.milter.wire import Packet
+    >>> session = Session()
+    >>> offer = Packet(b"O", bytes([0, 0, 0, 6, 0, 0, 0, 1, 0, 0, 0, 0]))
+    >>> session.answer(offer)[4:5], session.answer(Packet(b"N", b""))
+    (b'O', b'\x00\x00\x00\x01c')
+    """
+
+    def __init__(self, policy: Policy | None = None) -> None:
+        self.policy = Policy() if policy is None else policy
+        self.ended = False
+        self._actions = Action(0)
+        self._protocol: Protocol | None = None  # until it is agreed on
+        self._client = _Client()
+        self._message = _Incoming()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a message is on its way."""
+        return self._message.begun
+
+    def answer(self, packet: Packet) -> bytes | Arrived:
+        """Return what to reply, which may be nothing, or the message that is complete now and needs a verdict.
+
+        Raises
+        ------
+        ProtocolError
+            If the packet is not allowed here: the connection must be closed.
+        """
+        letter, data = packet
+        if letter == b"O":
+            return self._negotiate(data)
+        if letter == b"Q":
+            self.ended = True
+            return b""
+        if self._protocol is None:
+            raise ProtocolError(f"the offer must come first, but a packet {letter!r} came")
+        message = self._message
+        match letter:
+            case b"A":
+                self._message = _Incoming()
+                return b""
+            case b"B":
+                message.keep(message.body, data, self.policy.limit)
+                return wire.SKIP if message.truncated and Protocol.SKIP in self._protocol else wire.CONTINUE
+            case b"C":
+                self._connect(data)
+            case b"D":
+                self._define(data)
+                return b""
+            case b"E":
+                message.keep(message.body, data, self.policy.limit)
+                return self._arrived()
+            case b"H":
+                self._client.helo = wire.strings(data)[0]
+            case b"K":
+                self._client, self._message = _Client(), _Incoming()
+                return b""
+            case b"L":
+                self._add_header(data)
+            case b"M":  # its macros came before it
+                self._message = _Incoming(queue=message.queue, begun=True, sender=wire.strings(data)[0])
+            case b"R":
+                message.recipients += 1
+                message.recipient = wire.strings(data)[0]
+            case b"N" | b"T" | b"U":
+                pass
+            case _:
+                raise ProtocolError(f"there is no packet {letter!r} in the protocol")
+        return b"" if letter in _SILENT and _SILENT[letter] in self._protocol else wire.CONTINUE
+
+    def conclude(self, message: Arrived, verdict: Verdict | None) -> tuple[str, bytes]:
+        """Return what is done with a message, in a word, and the reply that does it.
+
+        Without a verdict the message passes without stamps; those that it came with are removed all the same.
+        """
+        reply = []
+        if Action.CHANGE_HEADERS in self._actions:
+            for forged, count in message.forged.items():
+                # from the last to the first, since removing one may renumber those behind it
+                reply += [wire.deleted_header(forged, occurrence) for occurrence in range(count, 0, -1)]
+        if verdict is None:
+            return "passed", b"".join([*reply, wire.CONTINUE])
+        condemned = verdict.label == "spam" and not message.truncated
+        reject_from = self.policy.reject_from
+        if condemned and reject_from is not None and verdict.probability >= reject_from:
+            return "rejected", wire.replied(REFUSAL)
+        action = "passed"
+        if Action.ADD_HEADERS in self._actions:
+            action = "stamped"
+            space = " " if self._has_leading_space else ""
+            for name, value in reversed(stamps(verdict)):  # each is put on top of the one before
+                reply.append(wire.inserted_header(name, space + value.replace("; ", ";\n ")))
+        if condemned and Action.QUARANTINE in self._actions:
+            action = "quarantined"
+            reply.append(wire.quarantined("suffice: spam"))
+        return action, b"".join([*reply, wire.CONTINUE])
+
+    @property
+    def _has_leading_space(self) -> bool:
+        """Whether values of headers begin with the space after the colon; else it is left out, and put in again."""
+        return self._protocol is not None and Protocol.LEADING_SPACE in self._protocol
+
+    def _negotiate(self, data: bytes) -> bytes:
+        version, actions, protocol = wire.offer(data)
+        wanted = Action.ADD_HEADERS | Action.CHANGE_HEADERS
+        if self.policy.quarantine:
+            wanted |= Action.QUARANTINE
+        steps = _WANTED if self.policy.recipients else _WANTED | Protocol.NO_RECIPIENT
+        self._actions, self._protocol = Action(wanted & actions), Protocol(steps & protocol)
+        self._client, self._message = _Client(), _Incoming()
+        return wire.agreed(min(version, wire.VERSION), self._actions, self._protocol)
+
+    def _connect(self, data: bytes) -> None:
+        name, _, rest = data.partition(b"\0")
+        # a letter for the family, two bytes of the port, and the address
+        address = rest[3:].rstrip(b"\0") if rest[:1] in (b"4", b"6") else b""
+        self._client = _Client(name, address, host=self._client.host)
+        self._message = _Incoming()
+
+    def _define(self, data: bytes) -> None:
+        """Take macros, of which two matter: the message's name in the queue, and the mail server's own name."""
+        pairs = wire.strings(data[1:]) if len(data) > 1 else []
+        for name, value in zip(pairs[::2], pairs[1::2], strict=False):
+            if name in (b"i", b"{i}"):
+                self._message.queue = value[:100]
+            elif name in (b"j", b"{j}"):
+                self._client.host = value[:255]
+
+    def _add_header(self, data: bytes) -> None:
+        parts = wire.strings(data)
+        if len(parts) != 2:
+            raise ProtocolError(f"a header must be a name and a value, but {len(parts)} texts came")
+        name, value = parts
+        message = self._message
+        plain = name.strip().lower()
+        if plain.startswith(PREFIX) and message.forged.total() < FORGED_LIMIT:
+            message.forged[plain] += 1
+        space = b"" if self._has_leading_space else b" "
+        message.keep(message.head, name + b":" + space + value + b"\n", self.policy.limit)
+
+    def _arrived(self) -> Arrived:
+        message, client = self._message, self._client
+        self._message = _Incoming()
+        on_top = b"Return-Path: <%s>\nReceived: from %s (%s [%s])\n\tby %s;\n" % tuple(
+            _UNPRINTABLE.sub(b"?", text[:255])
+            for text in (message.sender.strip(b"<>"), client.helo, client.name, client.address, client.host)
+        )
+        return Arrived(
+            queue=message.queue.decode("ascii") if _QUEUE.fullmatch(message.queue) else "-",
+            raw=b"".join((on_top, message.head, b"\n", message.body)),
+            truncated=message.truncated,
+            recipient=message.recipient if message.recipients == 1 else b"",
+            forged=dict(message.forged),
+        )
