@@ -1,6 +1,5 @@
 """What the milter answers to a mail server, whatever that sends."""
 
-import json
 import struct
 from itertools import pairwise
 
@@ -15,7 +14,6 @@ from suffice.spam.milter import Address, Policy, Session
 from suffice.spam.milter.session import FORGED_LIMIT, Arrived
 from suffice.spam.milter.stores import Stores
 from suffice.spam.milter.wire import PacketReader, ProtocolError, packet
-from suffice.spam.stamping import VALUE_LIMIT, stamps
 
 SPAM = Verdict(0.987654, "spam", 4.4, [("free money", 2.5), ("url:example.com", 1.9)])
 HAM = Verdict(0.01, "ham", -4.4, [("lunch", -4.4)])
@@ -110,7 +108,7 @@ def test_forged_stamps_are_removed_from_the_last_to_the_first_before_ours_are_pu
     reasons, score, status, _ = PacketReader().feed(session.conclude(found, SPAM)[1])[3:]  # the last is on top
     assert status.data == b"\0\0\0\0X-Suffice-Status\0 spam\0"
     assert score.data == b"\0\0\0\0X-Suffice-Score\0 0.987654\0"
-    assert reasons.data.endswith(b'X-Suffice-Reasons\0 "free money" +2.50;\n "url:example.com" +1.90\0')
+    assert reasons.data.endswith(b"X-Suffice-Reasons\0 free_money +2.50,\n url:example.com +1.90\0")
 
 
 def test_thousands_of_forged_stamps_cost_the_mail_server_little():
@@ -229,19 +227,6 @@ def test_packets_may_arrive_in_any_pieces(cuts):
     places = [0, *sorted(cuts), len(DIALOGUE)]
     found = [item for start, end in pairwise(places) for item in reader.feed(DIALOGUE[start:end])]
     assert found == PacketReader().feed(DIALOGUE)
-
-
-@settings(deadline=None)
-@given(st.lists(st.tuples(st.text(max_size=200), st.floats(-1e3, 1e3)), max_size=30))
-def test_stamps_are_short_printable_ascii_whatever_the_tokens_are(evidence):
-    values = dict(stamps(Verdict(0.5, "unsure", 0.0, evidence)))
-    assert list(values) == ["X-Suffice-Status", "X-Suffice-Score", "X-Suffice-Reasons"]
-    for value in values.values():
-        assert value.isascii()
-        assert value.isprintable()
-        assert 0 < len(value) <= VALUE_LIMIT
-    if evidence:
-        assert json.JSONDecoder().raw_decode(values["X-Suffice-Reasons"])[0] == evidence[0][0][:60]
 
 
 def test_a_recipient_cannot_reach_what_is_not_a_store_of_the_pattern(tmp_path):

@@ -106,7 +106,7 @@ def test_a_message_arrives_stamped_and_otherwise_unchanged(postfix, store, kind)
         reply = postfix.send(crlf(LETTER + b"\n" + body), user)
         (found,) = postfix.delivered(user)
     assert status(found) == [kind.encode()]
-    assert re.search(rb"^X-Suffice-Score: [01]\.\d{6}\nX-Suffice-Reasons: \"", found, re.MULTILINE)
+    assert re.search(rb"^X-Suffice-Score: [01]\.\d{6}\nX-Suffice-Reasons: \S+ [+-]", found, re.MULTILINE)
     assert as_sent(found) == LETTER + b"\n" + body
     line = lines[1]
     assert line["queue"] in reply.decode()
@@ -121,7 +121,7 @@ def test_the_hosts_that_a_message_came_by_are_seen_as_in_delivered_mail(postfix,
         spam_filter.train_many([message(i) for i in range(9, 18)], "ham")
     with milter(path):
         postfix.send(crlf(message(1)), user)
-        assert b'"received:sender.example.org"' in postfix.delivered(user)[0]
+        assert b"received:sender.example.org" in postfix.delivered(user)[0]
 
 
 def test_forged_stamps_are_gone(postfix, store):

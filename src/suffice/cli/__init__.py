@@ -1,20 +1,26 @@
-"""The command line: `suffice fit`, `suffice predict` and `suffice demo`."""
+"""The command line: `suffice fit`, `suffice predict`, `suffice demo` and `suffice spam`."""
 
 from __future__ import annotations
 
 import sys
 from importlib.util import find_spec
 
-#: what the extra `cli` brings
-_NEEDED = ("typer", "rich", "pyarrow")
+#: what the extras `cli` and, for the spam filter, `spam` bring
+_NEEDED = {"cli": ("typer", "rich", "pyarrow"), "spam": ("typer", "rich")}
 
 
 def main() -> None:
     """Run the command line, or say which packages it needs."""
-    if any(find_spec(name) is None for name in _NEEDED):
-        print("the command line needs extra packages: pip install 'suffice[cli]'", file=sys.stderr)
-        raise SystemExit(1)
+    arguments = sys.argv[1:]
     try:
+        if arguments[:2] == ["spam", "filter"] and not {"-h", "--help"} & set(arguments):
+            from suffice.cli import pipe  # it is started for every letter, and needs none of these packages
+
+            raise SystemExit(pipe.main(arguments[2:]))
+        extra = "spam" if arguments[:1] == ["spam"] else "cli"
+        if any(find_spec(name) is None for name in _NEEDED[extra]):
+            print(f"the command line needs extra packages: pip install 'suffice[{extra}]'", file=sys.stderr)
+            raise SystemExit(1)
         from suffice.cli.app import app
 
         app(prog_name="suffice")

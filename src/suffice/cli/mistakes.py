@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import warnings
 from typing import Any
 
 import typer
-from rich.console import Console
-from rich.text import Text
 from typer.core import TyperGroup
 
+from suffice.cli.descriptions import describe
+
 #: a wrong option or argument; the parent of BadParameter, whether typer brings its own click or uses the real one
-_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
 #: what wrong files, tables and settings raise; all else is a bug of ours and keeps its traceback
 _MISTAKES = (OSError, ValueError, TypeError, NotImplementedError, ImportError, MemoryError)
@@ -28,8 +27,10 @@ class PlainSpeaking(TyperGroup):
         options["standalone_mode"] = False  # errors come here, and not in a box
         try:
             code = super().main(*args, **options)
-        except _UsageError as error:
-            say("error", f"{error.format_message()} (see `suffice --help`)")  # type: ignore[attr-defined]
+        except UsageError as error:
+            context = getattr(error, "ctx", None)
+            command = "suffice" if context is None else context.command_path
+            say("error", f"{error.format_message()} (see `{command} --help`)")  # type: ignore[attr-defined]
             code = 2
         raise SystemExit(code if isinstance(code, int) else 0)
 
@@ -49,32 +50,18 @@ class PlainSpeaking(TyperGroup):
             # whoever read our output has had enough; without this, Python complains when it exits
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             raise typer.Exit(1) from None
-        except _UsageError:
+        except UsageError:
             raise
         except _MISTAKES as error:
             say("error", describe(error))
             raise typer.Exit(1) from None
 
 
-def describe(error: BaseException) -> str:
-    """Return an error's message on one line.
-
-    Examples
-    --------
-    >>> describe(FileNotFoundError(2, "No such file or directory", "votes.csv"))
-    "'votes.csv': no such file or directory"
-    """
-    if isinstance(error, OSError) and error.filename is not None and error.strerror:
-        return f"{os.fspath(error.filename)!r}: {error.strerror[0].lower()}{error.strerror[1:]}"
-    if isinstance(error, MemoryError) and not str(error):
-        return "there is not enough memory for this table; a Parquet file is read a part at a time"
-    message = " ".join(str(error).split()) or type(error).__name__
-    # what Python's users write as an argument is an option here
-    return re.sub(r"pass families=\{'(.*?)': Categorical\(\)\}", r"pass --family '\1=categorical'", message)
-
-
 def say(kind: str, message: str) -> None:
     """Print one line on standard error."""
+    from rich.console import Console  # takes long to load, and most commands have nothing to say
+    from rich.text import Text
+
     colour = "bold yellow" if kind == "warning" else "bold red"
     line = Text.assemble((f"{kind}:", colour), " ", message)
     Console(stderr=True, highlight=False).print(line, soft_wrap=True)

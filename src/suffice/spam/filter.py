@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, islice, repeat
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from suffice.spam.forgetting import DAY, Forgetting
 from suffice.spam.reading import Reading, reading, readings
@@ -17,11 +17,16 @@ from suffice.spam.scoring import Scoring, evidence, logistic
 from suffice.spam.store import Label, Row, Store
 from suffice.spam.verdict import Size, Thresholds, Training, Verdict
 
+if TYPE_CHECKING:  # only `days` needs it
+    from datetime import date
+
 #: how many messages are learned in one transaction, and scored on one snapshot, by `train_many` and `score_many`
 BATCH = 1024
 #: messages older than so many half-lives, which count a thousandth, are removed by `expire`
 OLD = 10.0
 _SCORING = Scoring()
+#: the first of January 1970 as `date` counts days
+_EPOCH = 719_163
 
 
 @dataclass(frozen=True)
@@ -223,6 +228,17 @@ class SpamFilter:
         """Return how many spams, hams and tokens the store holds."""
         with self._store.snapshot():
             return Size(*self._store.size())
+
+    def days(self) -> tuple[date, date] | None:
+        """Return the first and the last day on which messages were learned; None without any."""
+        from datetime import date
+
+        with self._store.snapshot():
+            days = self._store.days()
+        if days is None:
+            return None
+        first, last = (date.fromordinal(_EPOCH + day) for day in days)
+        return first, last
 
     def close(self) -> None:
         """Close the store."""

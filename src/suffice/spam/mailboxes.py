@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
@@ -41,16 +42,58 @@ def messages(path: str | os.PathLike[str]) -> Iterator[bytes]:
     MailboxError
         If there is nothing at `path`, or it may not be read.
     """
+    for _, raw in located(path):
+        yield raw
+
+
+def located(path: str | os.PathLike[str]) -> Iterator[tuple[str, bytes]]:
+    """Yield the raw messages of a file or a folder, each with the place it is at.
+
+    Parameters
+    ----------
+    path : str or path
+        As of `messages`.
+
+    Yields
+    ------
+    (str, bytes)
+        The path of a file with one message, or that of an mbox with a colon and the number of the message, from 1 on,
+        if it holds several; and the message.
+    """
     place = Path(path)
     if place.is_dir():
         yield from _folder(place)
     elif place.exists():
         with _opened(place) as file:
-            yield from stream(file)
+            yield from located_in(file, os.fspath(path))
     else:
         raise MailboxError(
             f"there is no file or folder {os.fspath(path)!r}; give an mbox, a Maildir, a folder or a message"
         )
+
+
+def located_in(file: BinaryIO, name: str) -> Iterator[tuple[str, bytes]]:
+    r"""Yield the raw messages of an open binary file, each with the place it is at, as `located` does.
+
+    Examples
+    --------
+    >>> import io
+    >>> from suffice.spam.mailboxes import located_in
+    >>> list(located_in(io.BytesIO(b"From a\nSubject: 1\n\n\nFrom b\nSubject: 2\n\n"), "mail"))
+    [('mail:1', b'Subject: 1\n\n'), ('mail:2', b'Subject: 2\n\n')]
+    """
+    first = file.readline(_LINE_LIMIT)
+    if first.startswith(b"From "):
+        letters = _mbox(file)
+        alone, second = next(letters), next(letters, None)
+        yield name if second is None else f"{name}:1", alone
+        if second is not None:
+            yield from ((f"{name}:{number}", raw) for number, raw in enumerate(chain([second], letters), 2))
+    elif first:
+        rest = file.read(MESSAGE_LIMIT)
+        while file.read(_LINE_LIMIT):  # so that what writes into a pipe can end
+            pass
+        yield name, first + rest
 
 
 def stream(file: BinaryIO) -> Iterator[bytes]:
@@ -63,14 +106,8 @@ def stream(file: BinaryIO) -> Iterator[bytes]:
     >>> list(stream(io.BytesIO(b"From a\nSubject: 1\n\n>From here\n\nFrom b\nSubject: 2\n\n")))
     [b'Subject: 1\n\nFrom here\n', b'Subject: 2\n\n']
     """
-    first = file.readline(_LINE_LIMIT)
-    if first.startswith(b"From "):
-        yield from _mbox(file)
-    elif first:
-        rest = file.read(MESSAGE_LIMIT)
-        while file.read(_LINE_LIMIT):  # so that what writes into a pipe can end
-            pass
-        yield first + rest
+    for _, raw in located_in(file, ""):
+        yield raw
 
 
 def lines(file: Iterable[bytes]) -> Iterator[bytes]:
@@ -82,10 +119,23 @@ def lines(file: Iterable[bytes]) -> Iterator[bytes]:
     >>> list(lines([b"see you at 8\n", b"\n", b"Winner: call now\r\n"]))
     [b'\nsee you at 8', b'\nWinner: call now']
     """
-    for line in file:
+    for _, raw in located_lines(file, ""):
+        yield raw
+
+
+def located_lines(file: Iterable[bytes], name: str) -> Iterator[tuple[str, bytes]]:
+    r"""Yield every line that is not empty as a message without headers, each with its number behind the name.
+
+    Examples
+    --------
+    >>> from suffice.spam.mailboxes import located_lines
+    >>> list(located_lines([b"see you at 8\n", b"\n", b"Winner: call now\r\n"], "sms"))
+    [('sms:1', b'\nsee you at 8'), ('sms:3', b'\nWinner: call now')]
+    """
+    for number, line in enumerate(file, 1):
         text = line.rstrip(b"\r\n")
         if text.strip():
-            yield b"\n" + text
+            yield f"{name}:{number}", b"\n" + text
 
 
 def as_mbox(raw: bytes) -> bytes:
@@ -130,7 +180,7 @@ def _unquoted(collected: list[bytes]) -> bytes:
     return _QUOTED_FROM.sub(rb"\1", raw) if b">From " in raw else raw
 
 
-def _folder(place: Path) -> Iterator[bytes]:
+def _folder(place: Path) -> Iterator[tuple[str, bytes]]:
     if (place / "cur").is_dir() or (place / "new").is_dir():
         files = [file for name in ("new", "cur") if (place / name).is_dir() for file in _files(place / name)]
     else:
@@ -146,7 +196,7 @@ def _folder(place: Path) -> Iterator[bytes]:
             )
     for file in files:
         with _opened(file) as opened:
-            yield opened.read(MESSAGE_LIMIT)
+            yield str(file), opened.read(MESSAGE_LIMIT)
 
 
 def _files(place: Path) -> list[Path]:

@@ -1,40 +1,146 @@
-"""What a filter writes into the headers of a message that it has looked at."""
+"""Verdicts written into messages, as headers: ours on top, and none that a sender has put there.
+
+| header | value |
+|---|---|
+| `X-Suffice-Status` | spam, ham or unsure |
+| `X-Suffice-Score` | the probability of spam, to 6 digits |
+| `X-Suffice-Reasons` | the strongest tokens, and what each adds to the log-odds (above 0 speaks for spam) |
+
+All else in a message stays as it came, byte for byte.
+"""
 
 from __future__ import annotations
 
-import json
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import quote
 
-from suffice.spam.verdict import Verdict
+if TYPE_CHECKING:  # a filter that is started for one message loads what it needs
+    from suffice.spam.verdict import Verdict
 
-#: how many tokens are named as reasons, how much of each, and how long a value may be
-REASONS, TOKEN_LIMIT, VALUE_LIMIT = 10, 60, 900
+#: how many reasons are named, and how many characters of each
+REASONS, REASON_WIDTH = 6, 48
+_WIDTH = 78
+# Headers end at the first empty line. A bare CR ends a line for some readers and not for others: it is a line end where
+# stamps are looked for, and none where the headers end or ours are put, so that no reader finds one that is not ours.
+_FROM_LINE = re.compile(rb"(?:From [^\n]*\n)?")
+_EMPTY_LINE = re.compile(rb"\r?\n")
+_HEADERS_END = re.compile(rb"\n(?=\r?\n)")
+_LINE_END = rb"(?:\r\n|\n|\r)"
+_FIELD = rb"x-suffice-[^\r\n]*(?:" + _LINE_END + rb"[ \t][^\r\n]*)*"
+_STAMPS_ON_TOP = re.compile(rb"(?:" + _FIELD + rb"(?:" + _LINE_END + rb"|\Z))*", re.IGNORECASE)
+_STAMP_BELOW = re.compile(_LINE_END + _FIELD, re.IGNORECASE)
 
 
-def stamps(verdict: Verdict) -> list[tuple[str, str]]:
-    r"""Return the names and values of the headers that tell a verdict: printable ASCII on one line each.
+def stamps(verdict: Verdict) -> dict[str, str]:
+    """Return the headers for a verdict: values of ASCII on one line, whatever the tokens hold.
 
-    The reasons are the strongest tokens, as JSON strings, with what each adds to the log-odds; "; " separates them.
+    A space in a token is written as `_`, and what is not plain as `%` and two digits for each byte of its UTF-8.
 
     Examples
     --------
     >>> from suffice.spam import Verdict
     >>> from suffice.spam.stamping import stamps
-    >>> for name, value in stamps(Verdict(0.98, "spam", 3.1, [("free money", 2.5), ("caf\xe9\n", 0.6)])):
-    ...     print(f"{name}: {value}")
-    X-Suffice-Status: spam
-    X-Suffice-Score: 0.980000
-    X-Suffice-Reasons: "free money" +2.50; "caf\u00e9\n" +0.60
+    >>> stamps(Verdict(0.98, "spam", 4.2, [("free money", 2.5), ("from:@example.org", -0.31)]))
+    {'X-Suffice-Status': 'spam', 'X-Suffice-Score': '0.980000',
+     'X-Suffice-Reasons': 'free_money +2.50, from:@example.org -0.31'}
     """
-    reasons = ""
-    for token, contribution in verdict.evidence[:REASONS]:
-        # JSON escapes whatever is not ASCII, and all control characters but DEL
-        name = json.dumps(token[:TOKEN_LIMIT]).replace("\x7f", "\\u007f")
-        longer = f"{reasons}{'; ' if reasons else ''}{name} {contribution:+.2f}"
-        if len(longer) > VALUE_LIMIT:
-            break
-        reasons = longer
-    return [
-        ("X-Suffice-Status", verdict.label),
-        ("X-Suffice-Score", f"{verdict.probability:.6f}"),
-        ("X-Suffice-Reasons", reasons or "none"),
-    ]
+    reasons = ", ".join(f"{_plain(token)} {part:+.2f}" for token, part in verdict.evidence[:REASONS])
+    return {
+        "X-Suffice-Status": verdict.label,
+        "X-Suffice-Score": f"{verdict.probability:.6f}",
+        "X-Suffice-Reasons": reasons or "none",
+    }
+
+
+def stamped(raw: bytes, verdict: Verdict) -> bytes:
+    r"""Return a message with the headers for a verdict on top, in place of all `X-Suffice-` headers that it had.
+
+    They come behind the "From " line of a mailbox, and end their lines as the message does. On top they are headers for
+    every reader, also where the message has none, or where nothing but a malformed line ends them. Only a message that
+    begins with a space or a tab gets an empty line too, since its first line would continue ours.
+
+    Examples
+    --------
+    >>> from suffice.spam import Verdict
+    >>> from suffice.spam.stamping import stamped
+    >>> raw = b"From ann\nX-Suffice-Status: ham\nSubject: Hello\n\nBuy!"
+    >>> print(stamped(raw, Verdict(1.0, "spam", 9.0, [])).decode())
+    From ann
+    X-Suffice-Status: spam
+    X-Suffice-Score: 1.000000
+    X-Suffice-Reasons: none
+    Subject: Hello
+    <BLANKLINE>
+    Buy!
+    """
+    top, message = _split(raw)
+    first = raw.find(b"\n")
+    line_end = b"\r\n" if raw[first - 1 : first] == b"\r" else b"\n"
+    block = b"".join(
+        line.encode("ascii") + line_end for name, value in stamps(verdict).items() for line in _folded(name, value)
+    )
+    gap = line_end if message[:1] in (b" ", b"\t") else b""
+    return b"".join((top, block, gap, message))
+
+
+def unstamped(raw: bytes) -> bytes:
+    r"""Return a message without its `X-Suffice-` headers.
+
+    Examples
+    --------
+    >>> from suffice.spam.stamping import unstamped
+    >>> unstamped(b"To: bob\nX-SUFFICE-Status: ham\n and more\nSubject: Hello\n\nX-Suffice-Status: body\n")
+    b'To: bob\nSubject: Hello\n\nX-Suffice-Status: body\n'
+    """
+    return b"".join(_split(raw))
+
+
+def _split(raw: bytes) -> tuple[bytes, bytes]:
+    """Return the "From " line of a message, and all behind them without stamps."""
+    top = _from_line(raw)
+    if _EMPTY_LINE.match(raw, top):
+        return raw[:top], raw[top:]
+    ended = _HEADERS_END.search(raw, top)
+    end = len(raw) if ended is None else ended.end()
+    headers = raw[top:end]
+    if b"x-suffice-" in headers.lower():
+        if on_top := _STAMPS_ON_TOP.match(headers):
+            headers = headers[on_top.end() :]
+        headers = _STAMP_BELOW.sub(b"", headers)
+    return raw[:top], headers + raw[end:]
+
+
+def _from_line(raw: bytes) -> int:
+    line = _FROM_LINE.match(raw)
+    return 0 if line is None else line.end()
+
+
+def _plain(token: str) -> str:
+    """Return a token as printable ASCII without spaces, commas and equals signs, which begin encoded words."""
+    letters: list[str] = []
+    width = 0
+    for letter in token:
+        part = (
+            "_"
+            if letter == " "
+            else "%5F"
+            if letter == "_"
+            else quote(letter, ":@$!'()*+;/|<>[]{}&#", errors="replace")
+        )
+        width += len(part)
+        if width > REASON_WIDTH:
+            return "".join(letters) + "..."
+        letters.append(part)
+    return "".join(letters)
+
+
+def _folded(name: str, value: str) -> list[str]:
+    """Return a header as lines, cut behind commas."""
+    lines = [f"{name}:"]
+    for part in value.split(", "):
+        if len(lines[-1]) + len(part) + 2 > _WIDTH:
+            lines.append("")
+        lines[-1] += f" {part},"
+    lines[-1] = lines[-1][:-1]
+    return lines

@@ -254,6 +254,11 @@ class Store:
         tokens = self._connection.execute("SELECT COUNT(*) FROM tokens").fetchone()[0]
         return labels.get("spam", 0), labels.get("ham", 0), tokens
 
+    def days(self) -> tuple[int, int] | None:
+        """Return the first and the last day on which messages were learned, as days since 1970; None without any."""
+        first, last = self._connection.execute("SELECT MIN(day), MAX(day) FROM messages").fetchone()
+        return None if first is None else (first, last)
+
     def expire(self, before: int) -> int:
         """Remove the messages learned before a day, and return how many there were."""
         old = [row[0] for row in self._connection.execute("SELECT digest FROM messages WHERE day < ?", (before,))]

@@ -1,6 +1,29 @@
 """`suffice spam`: the filter on the command line. Each module registers its commands, which load what they need."""
 
-from suffice.spam.commands import milter, stats
+from suffice.spam.commands import (
+    classify,
+    evaluate,
+    explain,
+    filter,
+    keep,
+    milter,
+    stats,
+    train,
+    tune,
+    untrain,
+)
 from suffice.spam.commands.app import app
 
-__all__ = ["app", "milter", "stats"]
+__all__ = [
+    "app",
+    "classify",
+    "evaluate",
+    "explain",
+    "filter",
+    "keep",
+    "milter",
+    "stats",
+    "train",
+    "tune",
+    "untrain",
+]

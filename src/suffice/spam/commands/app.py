@@ -2,16 +2,38 @@
 
 from __future__ import annotations
 
-import typer
+import sys
+from io import TextIOWrapper
+from typing import Any
 
+import typer
+from typer.core import TyperGroup
+
+#: the commands as --help lists them, in the order in which one needs them; others come behind
+_ORDER = (
+    *("train", "untrain", "retrain", "classify", "explain", "filter"),
+    *("watch", "milter", "serve", "demo"),
+    *("evaluate", "tune", "stats", "backup", "restore", "expire"),
+)
 _EXAMPLE = """[bold]Example[/bold]
 
 [cyan]suffice spam train --spam ~/Mail/Junk --ham ~/Mail/INBOX[/cyan]
 
 [cyan]suffice spam classify message.eml[/cyan]"""
 
+
+class InOrder(TyperGroup):
+    """The commands in their order."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the commands."""
+        places = {name: place for place, name in enumerate(_ORDER)}
+        return sorted(super().list_commands(ctx), key=lambda name: places.get(name, len(_ORDER)))
+
+
 app = typer.Typer(
     name="spam",
+    cls=InOrder,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -22,5 +44,7 @@ app = typer.Typer(
 @app.callback(invoke_without_command=True)
 def spam(ctx: typer.Context) -> None:
     """Filter spam: trained on your own mail, with reasons for every verdict."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # mail may hold letters that the terminal does not have
     if ctx.invoked_subcommand is None:
         typer.echo(ctx.get_help())

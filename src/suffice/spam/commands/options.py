@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-#: the environment variable that names the store
-STORE_VARIABLE = "SUFFICE_SPAM_STORE"
+from suffice.spam.location import STORE_VARIABLE, existing_store, store_path, store_to_make
+
+__all__ = [
+    "JsonOption",
+    "LinesOption",
+    "StoreOption",
+    "existing_store",
+    "json_option",
+    "say_json",
+    "store_path",
+    "store_to_make",
+    "wrong_usage",
+]
 
 StoreOption = Annotated[
     Path | None,
@@ -20,23 +30,27 @@ StoreOption = Annotated[
         metavar="FILE",
         envvar=STORE_VARIABLE,
         show_envvar=True,
-        help="The store to use; yours by default (see `suffice spam stats`).",
+        help="The store to use; ~/.local/share/suffice/spam.sqlite by default.",
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Answer in JSON on standard output.")]
+LinesOption = Annotated[
+    bool, typer.Option("--lines", help="Every line is a message without headers, such as an SMS or a comment.")
+]
 
 
-def store_path(given: Path | None) -> Path:
-    """Return the store to use: the one that is given, or the user's own.
+def json_option(keys: str) -> Any:
+    """Return the option `--json` of a command that answers with these keys."""
+    return typer.Option("--json", help=f"Answer in JSON: {keys}.")
 
-    That is `suffice/spam.sqlite` in `$XDG_DATA_HOME`, which is `~/.local/share` where it is not set.
-    """
-    if given is not None:
-        return given
-    home = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    return Path(home) / "suffice" / "spam.sqlite"
+
+def wrong_usage(message: str) -> Exception:
+    """Return the error for options that do not go together, to be raised."""
+    from suffice.cli.mistakes import UsageError
+
+    return UsageError(message)
 
 
 def say_json(answer: Any) -> None:
-    """Print an answer as one line of JSON."""
-    typer.echo(json.dumps(answer, ensure_ascii=False))
+    """Print an answer as one line of JSON, in ASCII: no mail can write to the terminal through it."""
+    typer.echo(json.dumps(answer))

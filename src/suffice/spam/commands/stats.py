@@ -2,23 +2,61 @@
 
 from __future__ import annotations
 
-import typer
+from pathlib import Path
+from typing import Annotated
 
 from suffice.spam.commands.app import app
-from suffice.spam.commands.options import JsonOption, StoreOption, say_json, store_path
+from suffice.spam.commands.options import StoreOption, existing_store, json_option, say_json
 
 
-@app.command()
-def stats(store: StoreOption = None, as_json: JsonOption = False) -> None:
-    """Show where the store is, and how many messages and tokens it has learned."""
+@app.command(epilog="[bold]Example[/bold]  [cyan]suffice spam stats --json | jq .spam[/cyan]")
+def stats(
+    store: StoreOption = None,
+    as_json: Annotated[
+        bool,
+        json_option(
+            "store, spam, ham, tokens, bytes, oldest and newest (day of training), thresholds (ham, spam), "
+            "half_life (days)"
+        ),
+    ] = False,
+) -> None:
+    """Show where the store is, what it has learned, and its settings."""
     from suffice.spam import SpamFilter
 
-    path = store_path(store)
-    if not path.exists():
-        raise FileNotFoundError(f"there is no store {str(path)!r} yet; `suffice spam train` makes it")
+    path = existing_store(store)
     with SpamFilter.open(path) as spam_filter:
-        size = spam_filter.stats()
+        size, days = spam_filter.stats(), spam_filter.days()
+        thresholds, half_life = spam_filter.thresholds, spam_filter.half_life
+        used = _bytes(path)
+    oldest, newest = (None, None) if days is None else (day.isoformat() for day in days)
     if as_json:
-        say_json({"store": str(path), "spam": size.spam, "ham": size.ham, "tokens": size.tokens})
+        say_json(
+            {
+                "store": str(path),
+                "spam": size.spam,
+                "ham": size.ham,
+                "tokens": size.tokens,
+                "bytes": used,
+                "oldest": oldest,
+                "newest": newest,
+                "thresholds": {"ham": thresholds.ham, "spam": thresholds.spam},
+                "half_life": half_life,
+            }
+        )
         return
-    typer.echo(f"{path}\n{size.spam:,} spam, {size.ham:,} ham, {size.tokens:,} tokens")
+    from suffice.spam.commands.screen import show_facts
+
+    show_facts(
+        {
+            "store": f"{path} ({used / 1e6:,.1f} MB)",
+            "learned": f"{size.spam:,} spam, {size.ham:,} ham, {size.tokens:,} tokens",
+            "trained": "never" if oldest is None else oldest if oldest == newest else f"{oldest} to {newest}",
+            "thresholds": f"ham up to {thresholds.ham:.4g}, spam from {thresholds.spam:.4g}, unsure between",
+            "half-life": "none: nothing is forgotten" if half_life is None else f"{half_life:g} days",
+        }
+    )
+
+
+def _bytes(path: Path) -> int:
+    """Return how much a store takes on disk, with the part that SQLite has not moved into its file yet."""
+    return sum(part.stat().st_size for part in (path, Path(f"{path}-wal")) if part.exists())

@@ -220,8 +220,8 @@ class Session:
         if Action.ADD_HEADERS in self._actions:
             action = "stamped"
             space = " " if self._has_leading_space else ""
-            for name, value in reversed(stamps(verdict)):  # each is put on top of the one before
-                reply.append(wire.inserted_header(name, space + value.replace("; ", ";\n ")))
+            for name, value in reversed(stamps(verdict).items()):  # each is put on top of the one before
+                reply.append(wire.inserted_header(name, space + value.replace(", ", ",\n ")))
         if condemned and Action.QUARANTINE in self._actions:
             action = "quarantined"
             reply.append(wire.quarantined("suffice: spam"))

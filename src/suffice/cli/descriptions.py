@@ -1,0 +1,23 @@
+"""What an error says, on one line."""
+
+from __future__ import annotations
+
+import os
+import re
+
+
+def describe(error: BaseException) -> str:
+    """Return an error's message on one line.
+
+    Examples
+    --------
+    >>> describe(FileNotFoundError(2, "No such file or directory", "votes.csv"))
+    "'votes.csv': no such file or directory"
+    """
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{os.fspath(error.filename)!r}: {error.strerror[0].lower()}{error.strerror[1:]}"
+    if isinstance(error, MemoryError) and not str(error):
+        return "there is not enough memory for this table; a Parquet file is read a part at a time"
+    message = " ".join(str(error).split()) or type(error).__name__
+    # what Python's users write as an argument is an option here
+    return re.sub(r"pass families=\{'(.*?)': Categorical\(\)\}", r"pass --family '\1=categorical'", message)

@@ -1,0 +1,145 @@
+"""`suffice spam filter`, a message from standard input to standard output: quick to start, and it loses no mail.
+
+Nothing but the standard library is loaded before the message is read, and no error, not even a missing package, keeps
+it from coming out as it came in.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+#: exit codes
+SPAM, HAM, UNSURE, ERROR = 0, 1, 2, 3
+#: so much of a message is in memory, and looked at by the filter; the rest is copied
+HEAD = 16_000_000
+_CHUNK = 1_000_000
+
+#: the options: the setting that each stands for, and whether a value follows
+OPTIONS = {
+    "--store": ("store", True),
+    "-s": ("store", True),
+    "--no-exit-code": ("no_exit_code", False),
+    "-p": ("no_exit_code", False),
+    "--json": ("as_json", False),
+}
+
+
+class Settings(NamedTuple):
+    """What the options say."""
+
+    store: Path | None = None
+    no_exit_code: bool = False
+    as_json: bool = False
+
+
+def main(arguments: list[str]) -> int:
+    """Filter one message, and return the exit code; wrong options are an error, and the message still comes out."""
+    try:
+        settings = parse(arguments)
+    except ValueError as error:
+        _say(f"error: {error} (see `suffice spam filter --help`)")
+        return _write(b"", ERROR)
+    return run(settings)
+
+
+def parse(arguments: list[str]) -> Settings:
+    """Return what command-line arguments mean.
+
+    Examples
+    --------
+    >>> parse(["-ps", "mail.sqlite"]).no_exit_code
+    True
+    """
+    found: dict[str, bool | str] = {}
+    waiting = list(arguments)
+    while waiting:
+        argument = waiting.pop(0)
+        name, equals, value = argument.partition("=")
+        if not argument.startswith("--"):
+            name, value = argument[:2], argument[2:]
+        if name not in OPTIONS:
+            kind = "option" if argument.startswith("-") and len(argument) > 1 else "argument"
+            raise ValueError(f"there is no {kind} {argument!r}")
+        setting, takes_value = OPTIONS[name]
+        if not takes_value:
+            if equals and argument.startswith("--"):
+                raise ValueError(f"the option {name!r} takes no value, but it has {value!r}")
+            if value:  # -ps is -p -s
+                waiting.insert(0, f"-{value}")
+            found[setting] = True
+        elif value or equals:
+            found[setting] = value
+        elif waiting:
+            found[setting] = waiting.pop(0)
+        else:
+            raise ValueError(f"the option {name!r} needs a value")
+    store = found.get("store")
+    return Settings(Path(str(store)) if store else None, bool(found.get("no_exit_code")), bool(found.get("as_json")))
+
+
+def run(settings: Settings) -> int:
+    """Filter one message from standard input to standard output, and return the exit code."""
+    try:
+        if sys.stdin.isatty():
+            _say("reading a message from the terminal, up to Ctrl-D")
+        message = sys.stdin.buffer.read(HEAD)
+    except (OSError, AttributeError) as error:  # there is none where standard input is closed
+        _say(f"error: standard input cannot be read: {error}")
+        return ERROR
+    is_all = len(message) < HEAD
+    try:
+        message, code, answer = _judged(message, settings)
+        if settings.as_json:
+            _say(answer)
+    except Exception as error:  # whatever it is, the mail must come out
+        from suffice.cli.descriptions import describe
+
+        _say(f"error: the message is passed on as it is: {describe(error)}")
+        code = ERROR
+    return _write(message, 0 if settings.no_exit_code else code, is_all)
+
+
+def _judged(message: bytes, settings: Settings) -> tuple[bytes, int, str]:
+    """Return a message with its stamps, the exit code for its verdict, and the verdict in JSON."""
+    import json
+
+    from suffice.spam.filter import SpamFilter
+    from suffice.spam.location import existing_store
+    from suffice.spam.stamping import REASONS, stamped
+
+    with SpamFilter.open(existing_store(settings.store)) as spam_filter:
+        verdict = spam_filter.score(message)
+    reasons = [{"token": token, "log_odds": part} for token, part in verdict.evidence[:REASONS]]
+    answer = {
+        "label": verdict.label,
+        "probability": verdict.probability,
+        "log_odds": verdict.log_odds,
+        "reasons": reasons,
+    }
+    code = {"spam": SPAM, "ham": HAM, "unsure": UNSURE}[verdict.label]
+    return stamped(message, verdict), code, json.dumps(answer)
+
+
+def _write(message: bytes, code: int, is_all: bool = False) -> int:
+    """Write a message and what standard input still has of it, and return the exit code; it tells if that failed."""
+    try:
+        sink = sys.stdout.buffer
+        sink.write(message)
+        while not is_all and (message := sys.stdin.buffer.read(_CHUNK)):
+            sink.write(message)
+        sink.flush()
+    except (OSError, AttributeError) as error:  # a closed pipe too: what was to take the message does not have it
+        _say(f"error: the message cannot be passed on: {error}")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or Python complains about the pipe when it exits
+        return ERROR
+    return code
+
+
+def _say(line: str) -> None:
+    if sys.stderr is not None:  # print would write to standard output, into the message
+        with suppress(OSError):
+            print(line, file=sys.stderr)

@@ -1,0 +1,93 @@
+"""The mailboxes that commands are given: any kind, standard input as `-`, lines, or one message as `BOX:NUMBER`."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from itertools import tee, zip_longest
+from pathlib import Path
+from typing import TypeVar
+
+from suffice.spam.mailboxes import MailboxError, located, located_in, located_lines
+from suffice.spam.store import Label
+
+#: where a message is, and the message
+Entry = tuple[str, bytes]
+_NUMBERED = re.compile(r"(.+):([0-9]+)", re.DOTALL)
+_T = TypeVar("_T")
+
+
+def check(boxes: Iterable[str], *, lines: bool = False) -> None:
+    """Raise unless every box is there, and warn of those without messages, before any work is done."""
+    boxes = list(boxes)
+    if boxes.count("-") > 1:
+        raise MailboxError("standard input can be read once, but '-' is given more than once")
+    for box in boxes:
+        if box != "-" and not Path(_place(box)[0]).exists():
+            raise MailboxError(
+                f"there is no file or folder {box!r}; give an mbox, a Maildir, a folder, a message or '-' for standard "
+                "input"
+            )
+    for box in boxes:
+        if _is_kept(box) and next(entries([box], lines=lines), None) is None:
+            from suffice.cli.mistakes import say
+
+            say("warning", f"there are no messages in {box!r}")
+
+
+def entries(boxes: Iterable[str], *, lines: bool = False) -> Iterator[Entry]:
+    """Yield the messages of boxes with their places."""
+    for box in boxes:
+        path, wanted = _place(box)
+        if wanted is None:
+            yield from _all(path, lines)
+            continue
+        for number, entry in enumerate(_all(path, lines), 1):
+            if entry[0] == box or (number == wanted and entry[0] == path):
+                yield entry
+                break
+        else:
+            raise MailboxError(f"there is no message number {wanted} in {path!r}")
+
+
+def alternating(spam: Iterable[Entry], ham: Iterable[Entry]) -> Iterator[tuple[Entry, Label]]:
+    """Yield messages with their labels, one of each class in turn while there are both."""
+    for one, other in zip_longest(spam, ham):
+        if one is not None:
+            yield one, "spam"
+        if other is not None:
+            yield other, "ham"
+
+
+def split(items: Iterable[_T], raw: Callable[[_T], bytes]) -> tuple[Iterator[bytes], Iterator[_T]]:
+    """Return the messages of items, and the items, either of which may be asked for ahead of the other."""
+    ahead, behind = tee(items)
+    return map(raw, ahead), behind
+
+
+def _is_kept(box: str) -> bool:
+    """Return whether a box is on disk, so that it can be looked at more than once."""
+    path = Path(_place(box)[0])
+    return box != "-" and (path.is_file() or path.is_dir())
+
+
+def _place(box: str) -> tuple[str, int | None]:
+    """Return the path of a box, and the number of the one message that is meant."""
+    numbered = _NUMBERED.fullmatch(box)
+    if numbered is None or Path(box).exists():
+        return box, None
+    return numbered[1], int(numbered[2])
+
+
+def _all(path: str, lines: bool) -> Iterator[Entry]:
+    if path == "-":
+        source = sys.stdin.buffer
+        yield from located_lines(source, "-") if lines else located_in(source, "-")
+    elif not lines:
+        yield from located(path)
+    elif Path(path).is_dir():
+        raise MailboxError(f"with --lines every line of a file is a message, but {path!r} is a folder")
+    else:
+        with Path(path).open("rb") as file:
+            yield from located_lines(file, path)

@@ -1,0 +1,149 @@
+"""`suffice spam evaluate`: how often the filter is wrong, and whether its probabilities mean what they say."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any
+
+import typer
+
+from suffice.spam.commands.app import app
+from suffice.spam.commands.options import LinesOption, StoreOption, existing_store, json_option, say_json
+
+_BAR = 30
+_EXAMPLE = """[bold]Example[/bold]
+
+[cyan]suffice spam evaluate[/cyan]
+
+[cyan]suffice spam evaluate --spam ~/Mail/Junk-2024 --ham ~/Mail/Archive-2024[/cyan]"""
+
+
+@app.command(epilog=_EXAMPLE)
+def evaluate(
+    spam: Annotated[
+        list[str] | None, typer.Option("--spam", metavar="BOX", help="Spam that was not learned. Repeatable.")
+    ] = None,
+    ham: Annotated[
+        list[str] | None, typer.Option("--ham", metavar="BOX", help="Ham that was not learned. Repeatable.")
+    ] = None,
+    lines: LinesOption = False,
+    store: StoreOption = None,
+    as_json: Annotated[
+        bool,
+        json_option(
+            "spam, ham, false_positives, missed, unsure_spam, unsure_ham, thresholds, one_minus_auc (per cent), "
+            "log_loss (nats a message), calibration_error, reliability (low, high, probability, spam, count)"
+        ),
+    ] = False,
+) -> None:
+    """Show how often the filter is wrong, and how far its probabilities can be believed.
+
+    Without mailboxes, on what it has learned: each message is judged by a filter that has learned all but this one.
+    """
+    path = existing_store(store)
+    with open_judged(path, spam, ham, lines, "judging") as (spam_filter, mail):
+        evaluation = spam_filter.evaluate(**mail)
+    if as_json:
+        say_json(as_dict(evaluation))
+    else:
+        _show(evaluation, bool(spam or ham))
+
+
+def open_judged(path: Any, spam: list[str] | None, ham: list[str] | None, lines: bool, what: str) -> Any:
+    """Open a store, and give the filter with the arguments for mail and progress of `evaluate` and `tune`."""
+    from contextlib import contextmanager
+
+    from suffice.spam import SpamFilter
+    from suffice.spam.commands.boxes import alternating, check, entries, split
+    from suffice.spam.commands.screen import meter
+
+    check([*(spam or []), *(ham or [])], lines=lines)
+
+    @contextmanager
+    def opened() -> Any:
+        with SpamFilter.open(path) as spam_filter, meter(what) as bar:
+            mail: dict[str, Any] = {"progress": bar.reach}
+            if spam or ham:
+                found = alternating(entries(spam or [], lines=lines), entries(ham or [], lines=lines))
+                raws, items = split(bar.reading(found), lambda item: item[0][1])
+                mail |= {"raws": raws, "labels": (label for _, label in items)}
+            yield spam_filter, mail
+
+    return opened()
+
+
+def as_dict(evaluation: Any) -> dict[str, Any]:
+    """Return an evaluation as it is written in JSON."""
+    errors, thresholds = evaluation.errors(), evaluation.thresholds
+    bins = evaluation.reliability()
+    return {
+        "spam": errors.spam,
+        "ham": errors.ham,
+        "false_positives": errors.false_positives,
+        "missed": errors.missed,
+        "unsure_spam": errors.unsure_spam,
+        "unsure_ham": errors.unsure_ham,
+        "thresholds": {"ham": thresholds.ham, "spam": thresholds.spam},
+        "one_minus_auc": known(evaluation.one_minus_auc),
+        "log_loss": known(evaluation.log_loss),
+        "calibration_error": known(evaluation.calibration_error),
+        "reliability": [
+            {
+                "low": item.low,
+                "high": item.high,
+                "probability": item.probability,
+                "spam": item.spam,
+                "count": item.count,
+            }
+            for item in bins
+        ],
+    }
+
+
+def known(number: float) -> float | None:
+    """Return a number, or None where it is none, such as the AUC without any ham."""
+    return float(number) if math.isfinite(number) else None
+
+
+def share(count: int, total: int) -> str:
+    """Return a count with its share."""
+    return f"{count:,} of {total:,}" + (f" ({100 * count / total:.2f} %)" if total else "")
+
+
+def _show(evaluation: Any, given: bool) -> None:
+    from rich.text import Text
+
+    from suffice.spam.commands.screen import COLOURS, bar, console, grid, show_facts
+
+    answer = as_dict(evaluation)
+    thresholds, total = answer["thresholds"], answer["spam"] + answer["ham"]
+    how = "that were given" if given else "learned, each judged without itself"
+    unsure = answer["unsure_spam"] + answer["unsure_ham"]
+    auc, loss, off = answer["one_minus_auc"], answer["log_loss"], answer["calibration_error"]
+    show_facts(
+        {
+            "messages": f"{answer['spam']:,} spam and {answer['ham']:,} ham {how}",
+            "thresholds": f"ham up to {thresholds['ham']:.4g}, spam from {thresholds['spam']:.4g}, unsure between",
+            "ham lost": f"{share(answer['false_positives'], answer['ham'])} called spam",
+            "spam missed": f"{share(answer['missed'], answer['spam'])} called ham",
+            "unsure": f"{share(unsure, total)}: {answer['unsure_spam']:,} spam, {answer['unsure_ham']:,} ham",
+            "ranking": "cannot be told" if auc is None else f"(1 - AUC) = {auc:.4f} %",
+            "log-loss": "cannot be told" if loss is None else f"{loss:.4f} nats a message",
+            "calibration": "cannot be told" if off is None else f"off by {off:.4f} on average",
+        }
+    )
+    if not total:
+        return
+    screen = console()
+    table = grid("probability", ">said", ">was spam", ">messages", "was (bar), said (mark)")
+    for item in answer["reliability"]:
+        table.add_row(
+            f"{item['low']:.2f} - {item['high']:.2f}",
+            f"{item['probability']:.3f}",
+            f"{item['spam']:.3f}",
+            f"{item['count']:,}",
+            bar(item["spam"], _BAR, COLOURS["spam"], mark=item["probability"]),
+        )
+    screen.print()
+    screen.print(table)
+    screen.print(Text("of the messages said to be spam with this probability, so many were", style="dim"))

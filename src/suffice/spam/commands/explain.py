@@ -1,0 +1,124 @@
+"""`suffice spam explain`: why a message is taken for spam or not."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Annotated, Any
+
+import typer
+
+from suffice.spam.commands.app import app
+from suffice.spam.commands.options import StoreOption, existing_store, json_option, say_json
+
+_EXAMPLE = """[bold]Example[/bold]
+
+[cyan]suffice spam explain letter.eml --top 10[/cyan]
+
+[cyan]suffice spam explain Junk.mbox:17[/cyan]"""
+
+
+@app.command(epilog=_EXAMPLE)
+def explain(
+    message: Annotated[
+        str, typer.Argument(metavar="MESSAGE", help="A file with one message, BOX:NUMBER, or '-' for standard input.")
+    ],
+    top: Annotated[
+        int, typer.Option("--top", "-n", metavar="N", min=0, help="How many tokens to show; 0 for all.")
+    ] = 20,
+    store: StoreOption = None,
+    as_json: Annotated[
+        bool,
+        json_option(
+            "label, probability, log_odds, place, subject, from, learned_as, fields (their sums), "
+            "evidence (token, field, log_odds)"
+        ),
+    ] = False,
+) -> None:
+    """Show the verdict about a message, and what it rests on.
+
+    What each token adds to the log-odds: above 0 it speaks for spam, below 0 against. The sum makes the probability.
+    """
+    from suffice.spam import SpamFilter
+    from suffice.spam.commands.boxes import check
+    from suffice.spam.commands.screen import header_of
+    from suffice.spam.scoring import FIELD_NAMES, field_of
+
+    check([message])
+    path = existing_store(store)
+    place, raw = _only(message)
+    with SpamFilter.open(path) as spam_filter:
+        verdict, learned_as = spam_filter.score(raw), spam_filter.label_of(raw)
+        thresholds = spam_filter.thresholds
+    fields: defaultdict[str, float] = defaultdict(float)
+    for token, part in verdict.evidence:
+        fields[FIELD_NAMES[field_of(token)]] += part
+    answer: dict[str, Any] = {
+        "label": verdict.label,
+        "probability": verdict.probability,
+        "log_odds": verdict.log_odds,
+        "place": place,
+        "subject": header_of(raw, "subject"),
+        "from": header_of(raw, "from"),
+        "learned_as": learned_as,
+        "fields": dict(sorted(fields.items(), key=lambda pair: -abs(pair[1]))),
+        "evidence": [
+            {"token": token, "field": FIELD_NAMES[field_of(token)], "log_odds": part}
+            for token, part in verdict.evidence[: top or None]
+        ],
+    }
+    if as_json:
+        say_json(answer)
+    else:
+        _show(answer, thresholds, len(verdict.evidence))
+
+
+def _only(box: str) -> tuple[str, bytes]:
+    """Return the one message of a box."""
+    from itertools import islice
+
+    from suffice.spam.commands.boxes import entries
+
+    found = list(islice(entries([box]), 2))
+    if not found:
+        raise ValueError(f"there is no message in {box!r} to explain")
+    if len(found) > 1:
+        raise ValueError(f"{box!r} holds more than one message; name one of them, such as {found[0][0]!r}")
+    return found[0]
+
+
+def _show(answer: dict[str, Any], thresholds: Any, known: int) -> None:
+    from rich.text import Text
+
+    from suffice.spam.commands.screen import COLOURS, clean, console, grid, show_facts, two_sided_bar
+
+    label = answer["label"]
+    verdict = Text.assemble(
+        (label, f"bold {COLOURS[label]}"),
+        f", probability of spam {answer['probability']:.6f}",
+        (f"  (ham up to {thresholds.ham:.4g}, spam from {thresholds.spam:.4g})", "dim"),
+    )
+    facts: dict[str, Any] = {"verdict": verdict, "message": clean(answer["place"])}
+    facts |= {name: clean(answer[name]) for name in ("from", "subject") if answer[name]}
+    if answer["learned_as"]:
+        facts["learned"] = f"as {answer['learned_as']}, so that it speaks for itself"
+    show_facts(facts)
+    screen = console()
+    width = max(4, min(16, (screen.width - 40) // 3))
+    letters = max(8, min(40, screen.width - 2 * width - 26))  # beside bars, fields and numbers
+    if not known:
+        screen.print("nothing in it is known; learn from spam and from ham first")
+        return
+    for title, rows in (
+        ("field", [(name, part, "") for name, part in answer["fields"].items()]),
+        ("token", [(part["token"], part["log_odds"], part["field"]) for part in answer["evidence"]]),
+    ):
+        largest = max(abs(part) for _, part, _ in rows) or 1.0
+        names = (title, "field") if title == "token" else (title,)
+        table = grid(*names, ">log-odds", "ham".center(width) + " " + "spam".center(width))
+        for name, part, field in rows:
+            cells = [Text(clean(name, letters)), *([field] if title == "token" else [])]
+            table.add_row(*cells, f"{part:+.3f}", two_sided_bar(part / largest, width))
+        screen.print()
+        screen.print(table)
+    if len(answer["evidence"]) < known:
+        screen.print(Text(f"and {known - len(answer['evidence']):,} tokens more (--top 0 shows all)", style="dim"))

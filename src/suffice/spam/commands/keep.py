@@ -1,0 +1,104 @@
+"""`suffice spam backup`, `restore` and `expire`: keep a store safe, and small."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from suffice.spam.commands.app import app
+from suffice.spam.commands.options import StoreOption, existing_store, json_option, say_json, store_to_make
+
+
+@app.command(epilog="[bold]Example[/bold]  [cyan]suffice spam backup ~/spam-2025-01-31.sqlite[/cyan]")
+def backup(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The copy to make; there must be no such file yet.")],
+    store: StoreOption = None,
+    as_json: Annotated[bool, json_option("store, backup, bytes")] = False,
+) -> None:
+    """Copy the store into one file, also while others use it.
+
+    The copy is whole or not there at all.
+    """
+    from suffice.spam import SpamFilter
+
+    path = existing_store(store)
+    if file.exists():
+        raise FileExistsError(f"there is a file {str(file)!r} already; give the name of a new one, or remove it first")
+    with SpamFilter.open(path) as spam_filter:
+        spam_filter.backup(file)
+    size = file.stat().st_size
+    if as_json:
+        say_json({"store": str(path), "backup": str(file), "bytes": size})
+    else:
+        typer.echo(f"{path} was copied to {file} ({size / 1e6:,.1f} MB)")
+
+
+@app.command(epilog="[bold]Example[/bold]  [cyan]suffice spam restore ~/spam-2025-01-31.sqlite --yes[/cyan]")
+def restore(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A copy that `suffice spam backup` made.")],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Replace a store that holds anything.")] = False,
+    store: StoreOption = None,
+    as_json: Annotated[bool, json_option("store, backup, spam, ham, tokens")] = False,
+) -> None:
+    """Put a copy in the place of the store.
+
+    The copy is checked first, and the store is replaced as a whole or not at all.
+    """
+    from suffice.spam import SpamFilter
+
+    path = store_to_make(store)
+    if not file.exists():
+        raise FileNotFoundError(f"there is no backup {str(file)!r}; give a file that `suffice spam backup` made")
+    if not yes and (held := _held(path)):
+        raise ValueError(f"the store {str(path)!r} {held}, which would be lost; say --yes to replace it")
+    SpamFilter.restore(path, file)
+    with SpamFilter.open(path) as spam_filter:
+        size = spam_filter.stats()
+    if as_json:
+        say_json({"store": str(path), "backup": str(file), "spam": size.spam, "ham": size.ham, "tokens": size.tokens})
+    else:
+        typer.echo(f"{path} is restored: {size.spam:,} spam, {size.ham:,} ham, {size.tokens:,} tokens")
+
+
+def _held(path: Path) -> str:
+    """Return what is in a store, or an empty string."""
+    from suffice.spam import SpamFilter, StoreError
+
+    if not path.exists() or not path.stat().st_size:
+        return ""
+    try:
+        with SpamFilter.open(path) as spam_filter:
+            size = spam_filter.stats()
+    except StoreError as error:
+        return f"cannot be read ({error})"
+    return f"holds {size.spam:,} spam and {size.ham:,} ham" if size.spam or size.ham else ""
+
+
+@app.command(epilog="[bold]Example[/bold]  [cyan]suffice spam expire --days 730[/cyan]")
+def expire(
+    days: Annotated[
+        float | None,
+        typer.Option("--days", metavar="N", min=0.0, help="How old is too old; ten half-lives by default."),
+    ] = None,
+    store: StoreOption = None,
+    as_json: Annotated[bool, json_option("expired, spam, ham, tokens (those left)")] = False,
+) -> None:
+    """Forget the messages that were learned long ago."""
+    from suffice.spam import SpamFilter
+    from suffice.spam.commands.screen import count, meter
+
+    with SpamFilter.open(existing_store(store)) as spam_filter:
+        if days is None and spam_filter.half_life is None:
+            raise ValueError(
+                "there is no half-life by which mail is too old; give --days N, or set one with `suffice spam train "
+                "--half-life DAYS`"
+            )
+        with meter("expiring"):
+            expired = spam_filter.expire(days)
+        size = spam_filter.stats()
+    if as_json:
+        say_json({"expired": expired, "spam": size.spam, "ham": size.ham, "tokens": size.tokens})
+    else:
+        typer.echo(f"{count(expired)} forgotten; {size.spam:,} spam and {size.ham:,} ham are left")

@@ -1,0 +1,176 @@
+"""What the commands show: facts, bars, and progress, with nothing in it by which mail could command the terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:  # takes long to load
+    from rich.console import Console
+    from rich.progress import Progress
+    from rich.table import Table
+    from rich.text import Text
+
+_T = TypeVar("_T")
+#: how wide tables are where there is no terminal
+WIDTH = 100
+#: halves of a block, as they end a bar to the right and to the left
+_LEFT_HALF = {"▌": "▐"}
+COLOURS = {"spam": "red", "ham": "green", "unsure": "yellow"}
+
+
+def clean(text: str, limit: int = 200) -> str:
+    r"""Return text on one line, with `?` for what is not printed: control characters, marks of direction and the like.
+
+    Examples
+    --------
+    >>> from suffice.spam.commands.screen import clean
+    >>> clean("Hello\x1b[31m\n  you\u202e")
+    'Hello?[31m you?'
+    """
+    text = " ".join(text[: 4 * limit].split())
+    text = text if text.isprintable() else "".join(letter if letter.isprintable() else "?" for letter in text)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def count(messages: int) -> str:
+    """Return a number of messages in words."""
+    return f"{messages:,} message" + ("" if messages == 1 else "s")
+
+
+def subject_of(raw: bytes) -> str:
+    r"""Return the subject of a message, decoded, without reading its body.
+
+    Examples
+    --------
+    >>> from suffice.spam.commands.screen import subject_of
+    >>> subject_of(b"From: ann\r\nSubject: =?utf-8?q?caf=C3=A9?=\r\n\r\nSubject: no")
+    'café'
+    """
+    return header_of(raw, "subject")
+
+
+def header_of(raw: bytes, name: str) -> str:
+    """Return the first header of a name, decoded, without reading the body of the message."""
+    from suffice.spam.message import HEADER_LIMIT, read
+
+    head = raw[:HEADER_LIMIT].replace(b"\r\n", b"\n").partition(b"\n\n")[0]
+    return read(head + b"\n\n").header(name)
+
+
+def console() -> Console:
+    """Return the console for answers, on standard output."""
+    from rich.console import Console
+
+    answer = Console(highlight=False)
+    return answer if answer.is_terminal else Console(highlight=False, width=WIDTH)
+
+
+def show_facts(facts: Mapping[str, Any]) -> None:
+    """Print what is known, a line each: a name, and a text or a rich one."""
+    from rich.text import Text
+
+    width = max(map(len, facts)) + 2
+    answer = console()
+    for name, fact in facts.items():
+        line = Text.assemble((f"{name:<{width}}", "bold cyan"), fact)
+        answer.print(line, soft_wrap=True)
+
+
+def grid(*columns: str) -> Table:
+    """Return a table without lines; columns whose names begin with `>` are numbers."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for name in columns:
+        table.add_column(name.lstrip(">"), justify="right" if name.startswith(">") else "left", no_wrap=True)
+    return table
+
+
+def bar(share: float, width: int, style: str = "", mark: float | None = None) -> Text:
+    """Return a bar that fills a share of a width, with a mark at another share."""
+    from rich.text import Text
+
+    full, half, upright = _blocks()
+    halves = round(2 * width * min(max(share, 0.0), 1.0))
+    letters = list((full * (halves // 2) + half * (halves % 2)).ljust(width))
+    text = Text("".join(letters), style)
+    if mark is not None:
+        place = min(round(mark * width), width - 1)
+        letters[place] = upright
+        text = Text("".join(letters), style)
+        text.stylize("bold default", place, place + 1)
+    return text
+
+
+def two_sided_bar(share: float, width: int) -> Text:
+    """Return a bar to the right of the middle for a share above 0, for spam, and to the left for one below, for ham."""
+    from rich.text import Text
+
+    full, half, upright = _blocks()
+    cells, rest = divmod(round(2 * width * min(abs(share), 1.0)), 2)
+    left = ((_LEFT_HALF.get(half, "") * rest + full * cells) if share < 0 else "").rjust(width)
+    right = (full * cells + half * rest if share > 0 else "").ljust(width)
+    return Text.assemble((left, COLOURS["ham"]), (upright, "dim"), (right, COLOURS["spam"]))
+
+
+def _blocks() -> tuple[str, str, str]:
+    """Return a full block, half of one and an upright line, as far as standard output can have them."""
+    try:
+        "█▌▐│".encode(sys.stdout.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return "#", "", "|"
+    return "█", "▌", "│"
+
+
+class Meter:
+    """Counts the messages that were read and those that are done, and shows them where there is a bar."""
+
+    def __init__(self, bar: Progress | None, what: str) -> None:
+        self.read = self.done = 0
+        self._bar = bar
+        self._task = None if bar is None else bar.add_task(what, total=None, read=0)
+        self._shown = 0.0
+
+    def reading(self, items: Iterable[_T]) -> Iterator[_T]:
+        """Yield items, and count them as read."""
+        for item in items:
+            self.read += 1
+            self._show()
+            yield item
+
+    def reach(self, done: int) -> None:
+        """Say how many messages are done."""
+        self.done = done
+        self._show()
+
+    def _show(self) -> None:
+        if self._bar is not None and self._task is not None and time.monotonic() > self._shown + 0.1:
+            self._bar.update(self._task, completed=self.done, read=self.read, refresh=True)
+            self._shown = time.monotonic()
+
+
+@contextmanager
+def meter(what: str, *, show: bool = True) -> Iterator[Meter]:
+    """Give a meter, shown on standard error while the work is done if that is a terminal."""
+    from rich.console import Console
+
+    screen = Console(stderr=True)
+    if not (show and screen.is_terminal):
+        yield Meter(None, what)
+        return
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}: {task.fields[read]:,} messages read, {task.completed:,.0f} done"),
+        TimeElapsedColumn(),
+    )
+    # a thread that draws would keep messages from being read by forked processes, which start at once
+    with Progress(*columns, console=screen, transient=True, auto_refresh=False) as shown:
+        bar = Meter(shown, what)
+        shown.refresh()
+        yield bar

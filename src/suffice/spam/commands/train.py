@@ -1,0 +1,144 @@
+"""`suffice spam train`: learn from mailboxes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from suffice.spam.commands.app import app
+from suffice.spam.commands.options import LinesOption, StoreOption, json_option, say_json, store_to_make, wrong_usage
+
+_BOX = "An mbox, a Maildir, an MH folder, a folder of files, a message, or '-' for standard input. Repeatable."
+_EXAMPLE = """[bold]Example[/bold]
+
+[cyan]suffice spam train --spam ~/Mail/Junk --ham ~/Mail/INBOX --ham ~/Mail/Archive[/cyan]
+
+[cyan]suffice spam train --unlabeled ~/Mail/Unsorted --half-life 365[/cyan]"""
+
+
+@app.command(epilog=_EXAMPLE)
+def train(
+    spam: Annotated[list[str] | None, typer.Option("--spam", metavar="BOX", help=f"Spam to learn. {_BOX}")] = None,
+    ham: Annotated[
+        list[str] | None, typer.Option("--ham", metavar="BOX", help="Mail that is wanted. Repeatable.")
+    ] = None,
+    unlabeled: Annotated[
+        list[str] | None,
+        typer.Option("--unlabeled", metavar="BOX", help="Mail of either kind, learned from by EM, last. Repeatable."),
+    ] = None,
+    only_errors: Annotated[
+        bool, typer.Option("--only-errors", help="Learn only messages whose verdict is not right yet.")
+    ] = False,
+    half_life: Annotated[
+        float | None,
+        typer.Option(
+            "--half-life",
+            metavar="DAYS",
+            min=0.0,
+            help="From now on, let a message count half after so many days; 0 to forget nothing, as at first.",
+        ),
+    ] = None,
+    lines: LinesOption = False,
+    store: StoreOption = None,
+    as_json: Annotated[
+        bool,
+        json_option(
+            "store, learned, moved, known, right, unlabeled (messages, known, spam, rounds), "
+            "total (spam, ham, tokens), half_life"
+        ),
+    ] = False,
+) -> None:
+    """Learn which mail is spam and which is not.
+
+    Training twice on the same message does nothing. One that is known as of the other class is moved.
+
+    Spam and ham are taken in turn, since with --only-errors each verdict depends on what was learned before.
+    """
+    from suffice.spam import SpamFilter
+    from suffice.spam.commands.boxes import check, entries
+
+    labelled = [*(spam or []), *(ham or [])]
+    if not labelled and not unlabeled and half_life is None:
+        raise wrong_usage("give mail to learn from: --spam BOX, --ham BOX or --unlabeled BOX")
+    check([*labelled, *(unlabeled or [])], lines=lines)
+    path = store_to_make(store)
+    with SpamFilter.open(path) as spam_filter:
+        answer: dict[str, Any] = {"store": str(path)}
+        if half_life is not None:
+            spam_filter.half_life = half_life or None
+        if labelled:
+            boxes = entries(spam or [], lines=lines), entries(ham or [], lines=lines)
+            answer |= _learn(spam_filter, *boxes, only_errors)
+        if unlabeled:
+            answer["unlabeled"] = _learn_unlabeled(spam_filter, entries(unlabeled, lines=lines))
+        size = spam_filter.stats()
+        answer["total"] = {"spam": size.spam, "ham": size.ham, "tokens": size.tokens}
+        answer["half_life"] = spam_filter.half_life
+    if as_json:
+        say_json(answer)
+    else:
+        _show(answer, only_errors)
+
+
+def _learn(spam_filter: Any, spam: Any, ham: Any, only_errors: bool) -> dict[str, int]:
+    from suffice.spam.commands.boxes import alternating, split
+    from suffice.spam.commands.screen import count, meter
+
+    bar = None
+    try:
+        with meter("learning") as bar:
+            raws, items = split(bar.reading(alternating(spam, ham)), lambda item: item[0][1])
+            labels = (label for _, label in items)
+            training = spam_filter.train_many(raws, labels, only_errors=only_errors, progress=bar.reach)
+    except KeyboardInterrupt:
+        done = bar.done if bar else 0
+        _interrupted(f"what was learned of the first {count(done)} is kept; the same command goes on from there")
+    return {
+        "learned": training.learned,
+        "moved": training.moved,
+        "known": training.known,
+        "right": training.right,
+    }
+
+
+def _learn_unlabeled(spam_filter: Any, found: Any) -> dict[str, Any]:
+    from suffice.spam.commands.screen import meter
+
+    try:
+        with meter("learning from mail without labels") as bar:
+            answer = spam_filter.train_unlabeled((raw for _, raw in bar.reading(found)), progress=bar.reach)
+    except KeyboardInterrupt:
+        _interrupted("the mail with labels is kept; the mail without is learned as a whole, and nothing of it is")
+    return {"messages": answer.messages, "known": answer.known, "spam": answer.spam, "rounds": answer.rounds}
+
+
+def _interrupted(kept: str) -> NoReturn:
+    from suffice.cli.mistakes import say
+
+    say("interrupted", kept)
+    raise typer.Exit(130)
+
+
+def _show(answer: dict[str, Any], only_errors: bool) -> None:
+    from suffice.spam.commands.screen import show_facts
+
+    facts = {}
+    if "learned" in answer:
+        parts = [f"{answer['learned']:,} new", f"{answer['moved']:,} moved from the other class"]
+        parts.append(f"{answer['known']:,} known already")
+        if only_errors:
+            parts.append(f"{answer['right']:,} right already")
+        facts["learned"] = ", ".join(parts)
+    if "unlabeled" in answer:
+        found = answer["unlabeled"]
+        facts["unlabeled"] = (
+            f"{found['messages']:,} messages, {found['spam']:.1%} of them spam, after {found['rounds']} rounds; "
+            f"{found['known']:,} known already"
+        )
+    total = answer["total"]
+    facts["in all"] = f"{total['spam']:,} spam, {total['ham']:,} ham, {total['tokens']:,} tokens"
+    if answer["half_life"] is not None:
+        facts["half-life"] = f"{answer['half_life']:g} days"
+    facts["store"] = answer["store"]
+    show_facts(facts)

@@ -1,0 +1,122 @@
+"""`suffice spam untrain` and `suffice spam retrain`: what was learned wrongly is taken back or moved."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Annotated, Any
+
+import typer
+
+from suffice.spam.commands.app import app
+from suffice.spam.commands.options import LinesOption, StoreOption, existing_store, json_option, say_json, wrong_usage
+
+#: so many places of messages that were never trained are named
+NAMED = 10
+
+BoxArguments = Annotated[
+    list[str],
+    typer.Argument(metavar="BOX", help="Mailboxes of any kind, messages, BOX:NUMBER, or '-' for standard input."),
+]
+
+
+@app.command(epilog="[bold]Example[/bold]  [cyan]suffice spam untrain letter.eml Junk.mbox:17[/cyan]")
+def untrain(
+    boxes: BoxArguments,
+    lines: LinesOption = False,
+    store: StoreOption = None,
+    as_json: Annotated[bool, json_option("untrained (spam, ham), never_trained (places)")] = False,
+) -> None:
+    """Undo the training of messages exactly, as if they had never been learned.
+
+    What was never trained is named, and the exit code is then 1.
+    """
+    from suffice.spam import SpamFilter
+    from suffice.spam.commands.boxes import check, entries
+
+    check(boxes, lines=lines)
+    with SpamFilter.open(existing_store(store)) as spam_filter:
+        done, unknown = _each(
+            "untraining",
+            entries(boxes, lines=lines),
+            lambda entry: spam_filter.untrain(entry[1]),
+            lambda entry: entry[0],
+        )
+        size = spam_filter.stats()
+    answer = {"untrained": {"spam": done["spam"], "ham": done["ham"]}}
+    left = f"{size.spam:,} spam and {size.ham:,} ham are left"
+    text = f"{done['spam']:,} spam and {done['ham']:,} ham untrained; {left}"
+    _finish(answer, unknown, text, as_json)
+
+
+@app.command(epilog="[bold]Example[/bold]  [cyan]suffice spam retrain --ham letter.eml[/cyan]")
+def retrain(
+    spam: Annotated[
+        list[str] | None,
+        typer.Option("--spam", metavar="BOX", help="What was learned as ham, and is spam. Repeatable."),
+    ] = None,
+    ham: Annotated[
+        list[str] | None, typer.Option("--ham", metavar="BOX", help="What was learned as spam, and is not. Repeatable.")
+    ] = None,
+    lines: LinesOption = False,
+    store: StoreOption = None,
+    as_json: Annotated[bool, json_option("moved, already, never_trained (places)")] = False,
+) -> None:
+    """Move messages that were learned to the other class.
+
+    What was never trained is named, not learned, and the exit code is then 1; `train` learns it, and moves as well.
+    """
+    from suffice.spam import SpamFilter
+    from suffice.spam.commands.boxes import alternating, check, entries
+    from suffice.spam.commands.screen import count
+
+    if not spam and not ham:
+        raise wrong_usage("give mail to move: --spam BOX or --ham BOX")
+    check([*(spam or []), *(ham or [])], lines=lines)
+    with SpamFilter.open(existing_store(store)) as spam_filter:
+        done, unknown = _each(
+            "moving",
+            alternating(entries(spam or [], lines=lines), entries(ham or [], lines=lines)),
+            lambda item: spam_filter.retrain(item[0][1], item[1]),
+            lambda item: item[0][0],
+        )
+    answer = {"moved": done[True], "already": done[False]}
+    text = f"{count(done[True])} moved, {done[False]:,} of that class already"
+    _finish(answer, unknown, text, as_json)
+
+
+def _each(what: str, items: Any, act: Any, place: Any) -> tuple[Counter[Any], list[str]]:
+    """Do something with every message, and return what came of it how often, and the places of those never trained."""
+    from suffice.cli.mistakes import say
+    from suffice.spam import NotTrainedError
+    from suffice.spam.commands.screen import count, meter
+
+    done: Counter[Any] = Counter()
+    unknown = []
+    try:
+        with meter(what) as bar:
+            for item in bar.reading(items):
+                try:
+                    done[act(item)] += 1
+                except NotTrainedError:
+                    unknown.append(place(item))
+                bar.reach(bar.done + 1)
+    except KeyboardInterrupt:
+        say("interrupted", f"{count(done.total())} done, which stay so")
+        raise typer.Exit(130) from None
+    return done, unknown
+
+
+def _finish(answer: dict[str, Any], unknown: list[str], text: str, as_json: bool) -> None:
+    """Say what was done, and what was never trained; leave with 1 if there was any."""
+    from suffice.cli.mistakes import say
+    from suffice.spam.commands.screen import clean, count
+
+    if as_json:
+        say_json({**answer, "never_trained": unknown})
+    else:
+        typer.echo(text)
+    if unknown:
+        places = ", ".join(clean(place) for place in unknown[:NAMED])
+        more = f" and {len(unknown) - NAMED:,} more" if len(unknown) > NAMED else ""
+        say("warning", f"{count(len(unknown))} never trained: {places}{more}")
+        raise typer.Exit(1)
