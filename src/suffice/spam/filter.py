@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from suffice.spam.forgetting import DAY, Forgetting
+from suffice.spam.message import digest
 from suffice.spam.reading import Reading, reading, readings
 from suffice.spam.scoring import Scoring, evidence, logistic
 from suffice.spam.store import Label, Row, Store
@@ -191,6 +192,12 @@ class SpamFilter:
                 basis = self._basis()
             for names in batch:
                 yield basis.verdict(names, rows)
+
+    def label_of(self, raw: bytes) -> Label | None:
+        """Return the class that a message was trained as, or None."""
+        identity = bytes.fromhex(digest(raw))
+        with self._store.snapshot():
+            return self._store.labels([identity]).get(identity)
 
     @property
     def thresholds(self) -> Thresholds:

@@ -1,4 +1,4 @@
-"""Where messages are kept: an mbox file, a Maildir, an MH folder, a folder of files, one file, a stream, or lines."""
+"""Where messages are kept: mbox, Maildir, MH, a folder of files, one file, a stream, lines, or an IMAP folder."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import BinaryIO
 
 #: a message is read up to here; the rest of it is skipped (the reader looks at less than this)
 MESSAGE_LIMIT = 64_000_000
+#: how the address of an IMAP folder begins; one slash is enough, since one that went through a path has lost the other
+IMAP_ADDRESS = re.compile(r"(imaps?):/{1,2}(?=[^/])", re.IGNORECASE)
 
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
 _LINE_LIMIT = 1_000_000
@@ -30,7 +32,7 @@ def messages(path: str | os.PathLike[str]) -> Iterator[bytes]:
     Parameters
     ----------
     path : str or path
-        A file or a folder.
+        A file or a folder, or the address of an IMAP folder, `imaps://user@host/Folder`.
 
     Yields
     ------
@@ -58,10 +60,15 @@ def located(path: str | os.PathLike[str]) -> Iterator[tuple[str, bytes]]:
     ------
     (str, bytes)
         The path of a file with one message, or that of an mbox with a colon and the number of the message, from 1 on,
-        if it holds several; and the message.
+        if it holds several, and so for an IMAP folder; and the message.
     """
     place = Path(path)
-    if place.is_dir():
+    if IMAP_ADDRESS.match(os.fspath(path)):
+        from suffice.spam.imap import messages_of
+
+        for number, raw in enumerate(messages_of(os.fspath(path)), 1):
+            yield f"{os.fspath(path)}:{number}", raw
+    elif place.is_dir():
         yield from _folder(place)
     elif place.exists():
         with _opened(place) as file:

@@ -11,6 +11,7 @@ from suffice.spam.commands import (
     train,
     tune,
     untrain,
+    watch,
 )
 from suffice.spam.commands.app import app
 
@@ -26,4 +27,5 @@ __all__ = [
     "train",
     "tune",
     "untrain",
+    "watch",
 ]

@@ -9,12 +9,13 @@ from itertools import tee, zip_longest
 from pathlib import Path
 from typing import TypeVar
 
-from suffice.spam.mailboxes import MailboxError, located, located_in, located_lines
+from suffice.spam.mailboxes import IMAP_ADDRESS, MailboxError, located, located_in, located_lines
 from suffice.spam.store import Label
 
 #: where a message is, and the message
 Entry = tuple[str, bytes]
 _NUMBERED = re.compile(r"(.+):([0-9]+)", re.DOTALL)
+_IMAP_SERVER = re.compile(r"imaps?:/+[^/]*", re.IGNORECASE)  # the number behind it is a port
 _T = TypeVar("_T")
 
 
@@ -24,7 +25,7 @@ def check(boxes: Iterable[str], *, lines: bool = False) -> None:
     if boxes.count("-") > 1:
         raise MailboxError("standard input can be read once, but '-' is given more than once")
     for box in boxes:
-        if box != "-" and not Path(_place(box)[0]).exists():
+        if box != "-" and not IMAP_ADDRESS.match(box) and not Path(_place(box)[0]).exists():
             raise MailboxError(
                 f"there is no file or folder {box!r}; give an mbox, a Maildir, a folder, a message or '-' for standard "
                 "input"
@@ -75,7 +76,7 @@ def _is_kept(box: str) -> bool:
 def _place(box: str) -> tuple[str, int | None]:
     """Return the path of a box, and the number of the one message that is meant."""
     numbered = _NUMBERED.fullmatch(box)
-    if numbered is None or Path(box).exists():
+    if numbered is None or Path(box).exists() or _IMAP_SERVER.fullmatch(box):
         return box, None
     return numbered[1], int(numbered[2])
 

@@ -1,0 +1,118 @@
+"""`suffice spam watch`: the filter on an IMAP account."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from suffice.spam.commands.app import app
+from suffice.spam.commands.options import JsonOption, StoreOption, say_json, store_path
+
+if TYPE_CHECKING:
+    from suffice.spam.imap.connection import Connection
+    from suffice.spam.imap.events import Event
+    from suffice.spam.imap.watching import Watch
+
+_EXAMPLE = "[bold]Example[/bold]  [cyan]suffice spam watch --host mail.example.org --user ann[/cyan]"
+
+
+@app.command(epilog=_EXAMPLE)
+def watch(
+    host: Annotated[str, typer.Option(help="The IMAP server.")],
+    user: Annotated[str, typer.Option(help="Whose mail.")],
+    port: Annotated[
+        int | None, typer.Option(min=1, max=65_535, help="Where the server listens; 993, or 143 with --starttls.")
+    ] = None,
+    inbox: Annotated[str, typer.Option(metavar="FOLDER", help="Where new mail comes in.")] = "INBOX",
+    junk: Annotated[
+        str | None,
+        typer.Option(metavar="FOLDER", help="Where spam goes; the server's own folder for it, or Junk, by default."),
+    ] = None,
+    unsure: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="Where unsure mail goes; it is left by default.")
+    ] = None,
+    ham: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FOLDER", help="What you file here is ham, e.g. Archive; may be given more than once."),
+    ] = None,
+    starttls: Annotated[bool, typer.Option("--starttls", help="Begin without TLS and turn to it (port 143).")] = False,
+    no_tls: Annotated[bool, typer.Option("--no-tls", help="No TLS; for a server on this machine alone.")] = False,
+    password_command: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMMAND",
+            help="Prints the password as its first line, e.g. 'pass show mail'; by default it is taken from "
+            "SUFFICE_IMAP_PASSWORD, or asked for on a terminal.",
+        ),
+    ] = None,
+    train_existing: Annotated[
+        bool,
+        typer.Option("--train-existing", help="At the first start, learn junk as spam, and inbox and ham as ham."),
+    ] = False,
+    once: Annotated[bool, typer.Option("--once", help="Look once, and end.")] = False,
+    interval: Annotated[
+        float, typer.Option(min=1.0, help="Seconds after which all folders are looked into in any case.")
+    ] = 60.0,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")] = False,
+    store: StoreOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Watch an IMAP account: move new spam to Junk, and learn from what you move into it and out of it.
+
+    Nothing is deleted, and nothing is marked as read. Ends with Ctrl-C.
+    """
+    from suffice.spam import SpamFilter
+    from suffice.spam.imap.account import Account, password_of
+    from suffice.spam.imap.events import Tally
+    from suffice.spam.imap.folders import Folders
+    from suffice.spam.imap.loop import Stopping, run
+    from suffice.spam.imap.place import Place, place_path
+    from suffice.spam.imap.watching import Watch
+
+    if starttls and no_tls:
+        raise typer.BadParameter("--starttls and --no-tls exclude each other; give one of them")
+    account = Account(host, user, port or 0, "none" if no_tls else "starttls" if starttls else "tls")
+    path = store_path(store)
+    if dry_run and not path.exists():
+        raise FileNotFoundError(f"there is no store {str(path)!r} yet to judge with; `suffice spam train` makes it")
+    password = password_of(account, password_command)
+    tally = Tally()
+
+    def report(event: Event) -> None:
+        tally.add(event)
+        _say(event, as_json)
+
+    if store is None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    place = Place(place_path(path, str(account)), throw_away=dry_run)
+    try:
+        with SpamFilter.open(path) as spam_filter, Stopping() as stopping:
+
+            def make_watch(connection: Connection) -> Watch:
+                folders = Folders(inbox, junk or connection.junk_folder(), unsure, tuple(ham or ()))
+                connection.check(folders.all)
+                return Watch(
+                    spam_filter,
+                    place,
+                    folders,
+                    report,
+                    train_existing=train_existing,
+                    dry_run=dry_run,
+                    is_stopping=stopping.is_asked,
+                )
+
+            run(account, password, make_watch, report, stopping, once=once, interval=interval)
+    finally:
+        place.close()
+    if as_json:
+        say_json({"event": "ended", "account": str(account), "dry_run": dry_run, **tally.as_json()})
+    else:
+        typer.echo(f"{account}{' (dry run)' if dry_run else ''}: {tally.as_text()}", err=True)
+
+
+def _say(event: Event, as_json: bool) -> None:
+    if as_json:
+        say_json(event.as_json())
+    else:
+        typer.echo(event.as_text(), err=event.kind == "note")

@@ -1,0 +1,149 @@
+"""What a watch reports: one event a decision, as a line of text or of JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from suffice.spam.message import HEADER_LIMIT, read
+
+#: a subject is shown up to here
+SUBJECT_LIMIT = 100
+
+
+@dataclass(frozen=True)
+class Event:
+    """One thing that a watch did or noticed.
+
+    Attributes
+    ----------
+    kind : str
+        "left" in the inbox, "moved", "copied" because the server cannot move, "learned", "failed", or a "note".
+    folder : str
+        Where the message was found.
+    label : str or None
+        The verdict about it, or the class it was learned as.
+    probability : float or None
+        Of spam, where it was judged.
+    subject : str
+        Of the message, without control characters.
+    to : str or None
+        The folder it was moved to.
+    text : str
+        What else there is to say.
+    count : int
+        How many messages.
+    is_dry : bool
+        It was said only, not done.
+    time : datetime
+        When.
+    """
+
+    kind: Literal["left", "moved", "copied", "learned", "failed", "note"]
+    folder: str
+    label: str | None = None
+    probability: float | None = None
+    subject: str = ""
+    to: str | None = None
+    text: str = ""
+    count: int = 1
+    is_dry: bool = False
+    time: datetime = field(default_factory=lambda: datetime.now().astimezone())
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what is known, by name."""
+        known = {
+            "label": self.label,
+            "probability": None if self.probability is None else round(self.probability, 6),
+            "subject": self.subject or None,
+            "to": self.to,
+            "text": self.text or None,
+            "dry_run": self.is_dry or None,
+        }
+        head = {"time": self.time.isoformat(timespec="seconds"), "event": self.kind, "folder": self.folder}
+        return head | {name: value for name, value in known.items() if value is not None}
+
+    def as_text(self) -> str:
+        """Return one line.
+
+        Examples
+        --------
+        >>> from datetime import datetime
+        >>> Event("moved", "INBOX", "spam", 0.997, "You win", to="Junk", time=datetime(2026, 5, 1, 9, 30)).as_text()
+        '2026-05-01 09:30:00 INBOX: spam 0.9970, moved to Junk: You win'
+        """
+        judged = "" if self.label is None else self.label
+        if self.probability is not None:
+            judged += f" {self.probability:.4f}"
+        would = "would be " if self.is_dry else ""
+        done = {
+            "left": "left",
+            "moved": f"{would}moved to {self.to}",
+            "copied": f"copied to {self.to} and left with a flag, since the server can neither MOVE nor UID EXPUNGE",
+            "learned": f"{would}learned as {self.label}",
+            "failed": "failed",
+            "note": "",
+        }[self.kind]
+        parts = [judged if self.kind != "learned" else "", done]
+        said = ": ".join(part for part in (", ".join(filter(None, parts)), self.text, self.subject) if part)
+        return f"{self.time:%Y-%m-%d %H:%M:%S} {self.folder}: {said}"
+
+
+class Tally:
+    """How much was done, for the last line."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+
+    def add(self, event: Event) -> None:
+        """Count an event."""
+        if event.kind in ("left", "moved", "copied") and event.probability is not None:
+            self._counts["judged"] += 1
+        if event.kind == "learned":
+            self._counts[f"learned_{event.label}"] += event.count
+        elif event.kind not in ("left", "note"):
+            self._counts[event.kind] += event.count
+
+    def as_json(self) -> dict[str, int]:
+        """Return the numbers by name."""
+        return {name: self._counts[name] for name in _TALLIED}
+
+    def as_text(self) -> str:
+        """Return one line.
+
+        Examples
+        --------
+        >>> Tally().as_text()
+        '0 judged, 0 moved, 0 learned as spam, 0 learned as ham'
+        """
+        shown = {name: count for name, count in self.as_json().items() if count or name not in ("copied", "failed")}
+        return ", ".join(f"{count} {name.replace('_', ' as ')}" for name, count in shown.items())
+
+
+_TALLIED = ("judged", "moved", "copied", "learned_spam", "learned_ham", "failed")
+
+
+def subject_of(raw: bytes) -> str:
+    r"""Return the subject of a message, safe to print: what is no printable character is a space.
+
+    Examples
+    --------
+    >>> subject_of(b"Subject: =?utf-8?q?=1B[31mfree=E2=80=AE?= \xff\n\n")
+    '[31mfree ÿ'
+    """
+    # the headers alone: a body is of no use here, and may be long
+    subject = read(raw[:HEADER_LIMIT]).header("subject")[: 4 * SUBJECT_LIMIT]
+    return printable(subject)[:SUBJECT_LIMIT]
+
+
+def printable(text: str) -> str:
+    r"""Return a text on one line, with a space for what is no printable character.
+
+    Examples
+    --------
+    >>> printable("a\x1b[1m\n b")
+    'a [1m b'
+    """
+    return " ".join("".join(character if character.isprintable() else " " for character in text).split())

@@ -1,0 +1,109 @@
+"""A session with an IMAP server: connected, private, logged in; and what its errors mean."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from suffice.spam.imap.account import Account
+from suffice.spam.imap.events import printable
+from suffice.spam.mailboxes import MailboxError
+
+try:
+    from imapclient import IMAPClient, SocketTimeout
+    from imapclient.exceptions import (
+        CapabilityError,
+        IMAPClientAbortError,
+        IMAPClientError,
+        IMAPClientReadOnlyError,
+        LoginError,
+    )
+except ImportError as missing:
+    raise ImportError("reading IMAP needs imapclient; install it with: pip install 'suffice[spam]'") from missing
+
+# errors are raised; what is logged beside that, such as a name in no ASCII, is not for standard error
+logging.getLogger("imapclient").addHandler(logging.NullHandler())
+
+#: seconds to wait for a connection, and for an answer
+CONNECT_TIMEOUT, READ_TIMEOUT = 30.0, 60.0
+#: what a server answers when it cannot log anyone in now, but will be able to (RFC 5530)
+_LATER = ("[UNAVAILABLE]", "[INUSE]", "[LIMIT]", "[SERVERBUG]")
+
+
+class DisconnectedError(OSError):
+    """The server could not be reached, or has gone away; it may be back later."""
+
+
+class RefusedError(MailboxError):
+    """The server does not do what was asked."""
+
+
+@contextmanager
+def explained(account: Account, doing: str, remedy: str = "") -> Iterator[None]:
+    """Raise what goes wrong within as one of the two errors above: whether to try again depends on which."""
+    host = f"{account.host}:{account.port}"
+    try:
+        yield
+    except MailboxError:
+        raise
+    except ssl.SSLCertVerificationError as error:
+        raise DisconnectedError(
+            f"the certificate of {host} is not valid: {error.verify_message}; if it is one of your own, "
+            "set SSL_CERT_FILE to it"
+        ) from error
+    except CapabilityError as error:
+        raise RefusedError(f"{host} cannot do what is needed for {doing}: {error}{remedy}") from error
+    except IMAPClientReadOnlyError as error:  # a kind of abort, but the connection is there
+        raise RefusedError(f"{host} lets a folder be read alone while {doing}: {printable(str(error))}") from error
+    except (IMAPClientAbortError, OSError) as error:
+        raise DisconnectedError(f"no connection to {host} ({doing}): {printable(str(error))}{remedy}") from error
+    except (IMAPClientError, ValueError) as error:
+        raise RefusedError(f"{host} refused something while {doing}: {printable(str(error))}") from error
+
+
+def logged_in(account: Account, password: str) -> IMAPClient:
+    """Connect, turn to TLS as the account says, with the certificate checked, and log in.
+
+    The password is sent by AUTHENTICATE PLAIN where the server has it, which takes any character, otherwise by LOGIN.
+
+    Raises
+    ------
+    DisconnectedError
+        If the server cannot be reached, has no certificate that can be trusted, or cannot log anyone in now.
+    MailboxError
+        If it refuses the user or the password, or has no TLS.
+    """
+    context = None if account.security == "none" else ssl.create_default_context()
+    encrypted = account.security == "tls"
+    with explained(account, "connecting", "; check the host, the port, and whether the server begins with TLS"):
+        timeout = SocketTimeout(CONNECT_TIMEOUT, READ_TIMEOUT)
+        first = context if encrypted else None
+        client = IMAPClient(account.host, account.port, ssl=encrypted, ssl_context=first, timeout=timeout)
+    try:
+        if account.security == "starttls":
+            with explained(account, "turning to TLS", "; try TLS from the start, on port 993"):
+                client.starttls(context)
+        with explained(account, "logging in"):
+            _login(client, account, password)
+    except BaseException:
+        with suppress(Exception):
+            client.shutdown()
+        raise
+    return client
+
+
+def _login(client: IMAPClient, account: Account, password: str) -> None:
+    try:
+        if client.has_capability("AUTH=PLAIN"):
+            client.plain_login(account.user, password)
+        else:
+            client.login('"' + account.user.replace("\\", "\\\\").replace('"', '\\"') + '"', password)
+    except LoginError as error:
+        answer = printable(str(error))
+        if isinstance(error.__context__, IMAPClientAbortError) or any(code in answer for code in _LATER):
+            raise IMAPClientAbortError(answer) from error
+        raise MailboxError(
+            f"{account.host} refused to log in {account.user!r}: {answer}; check the user and the password"
+        ) from error

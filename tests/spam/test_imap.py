@@ -1,0 +1,206 @@
+"""The watch without a server: accounts, addresses, passwords, what is remembered and what is reported."""
+
+import io
+import os
+import signal
+import sqlite3
+import time
+
+import pytest
+
+from suffice.spam import MailboxError, StoreError, messages
+from suffice.spam.imap.account import Account, password_of
+from suffice.spam.imap.connection import Connection
+from suffice.spam.imap.events import Event, Tally, subject_of
+from suffice.spam.imap.folders import Folders
+from suffice.spam.imap.loop import LONGEST_PAUSE, Stopping, pause
+from suffice.spam.imap.place import KEPT_DAYS, Known, Place, place_path
+from suffice.spam.imap.session import DisconnectedError
+
+
+@pytest.mark.parametrize(
+    ("url", "user", "host", "port", "security", "folder"),
+    [
+        ("imaps://ann@mail.example.org", "ann", "mail.example.org", 993, "tls", "INBOX"),
+        ("IMAPS://ann%40x@[2001:db8::1]:1993/a/b%20c", "ann@x", "2001:db8::1", 1993, "tls", "a/b c"),
+        ("imap://ann@mail.example.org/%C3%BC", "ann", "mail.example.org", 143, "starttls", "ü"),
+        ("imap://ann@127.0.0.1:1430/Junk", "ann", "127.0.0.1", 1430, "none", "Junk"),
+        ("imaps:/ann@mail.example.org/Junk", "ann", "mail.example.org", 993, "tls", "Junk"),  # went through a path
+    ],
+)
+def test_an_address_names_an_account_and_a_folder(url, user, host, port, security, folder):
+    assert Account.of(url) == (Account(host, user, port, security), folder)
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("imaps://mail.example.org/INBOX", "lacks a user or a host; give imaps://user@host/Folder"),
+        ("imaps://ann@mail.example.org:port/", "cannot be read"),
+        ("imaps://ann:hunter2@mail.example.org/", "holds a password.*SUFFICE_IMAP_PASSWORD"),
+    ],
+)
+def test_a_wrong_address_says_what_to_give(url, message):
+    with pytest.raises(MailboxError, match=message) as raised:
+        list(messages(url))
+    assert "hunter2" not in str(raised.value)
+
+
+def test_going_without_tls_is_refused_for_another_machine():
+    for host in ("127.0.0.1", "::1", "LOCALHOST"):
+        assert Account(host, "ann", security="none").port == 143
+    for host in ("mail.example.org", "192.0.2.1", "localhost.example.org"):
+        with pytest.raises(ValueError, match=r"without TLS the password and all mail can be read.*leave --no-tls out"):
+            Account(host, "ann", security="none")
+
+
+def test_names_that_would_end_a_command_are_refused():
+    with pytest.raises(ValueError, match="the user must be a name without control characters"):
+        Account("mail.example.org", "ann\r\nA1 DELETE INBOX")
+
+
+def test_the_password_comes_from_a_command_or_the_environment(monkeypatch):
+    account = Account("mail.example.org", "ann")
+    monkeypatch.setenv("SUFFICE_IMAP_PASSWORD", "from the environment")
+    assert password_of(account) == "from the environment"
+    assert password_of(account, "printf 'first line\\nsecond\\n'") == "first line"
+    for command in ("false", "no-such-program-here", "true", "'"):
+        with pytest.raises(ValueError, match="the password command"):
+            password_of(account, command)
+    monkeypatch.delenv("SUFFICE_IMAP_PASSWORD")
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    with pytest.raises(ValueError, match=r"no password for ann on mail.example.org:993: set SUFFICE_IMAP_PASSWORD"):
+        password_of(account)
+
+
+def test_a_server_that_is_not_there_says_so():
+    with pytest.raises(
+        DisconnectedError, match=r"no connection to 127.0.0.1:1 \(connecting\): .*; check the host, the port"
+    ):
+        Connection(Account("127.0.0.1", "ann", 1, "none"), "x")
+
+
+def test_a_folder_serves_one_purpose():
+    assert Folders(unsure="Maybe", ham=("Archive",)).all == ("Junk", "Maybe", "Archive", "INBOX")
+    with pytest.raises(ValueError, match="'INBOX' is given for more"):
+        Folders(ham=("INBOX",))
+
+
+def test_pauses_double_up_to_a_limit_and_differ_by_chance():
+    assert [pause(attempt, 1.0) for attempt in range(4)] == [1.0, 2.0, 4.0, 8.0]
+    assert pause(10_000, 1.0) == LONGEST_PAUSE
+    assert pause(3, 0.0) == 4.0
+
+
+def test_a_subject_cannot_command_a_terminal():
+    raw = b"Subject: =?utf-8?b?G1syShtdMDtoYWNrZWQH4oCu?=\r\n\tend \xe4\x00\r\n\r\n" + b"x" * 1000
+    assert subject_of(raw) == "[2J ]0;hacked end ä"
+    assert len(subject_of(b"Subject: " + b"y" * 70_000)) == 100
+    assert subject_of(b"\0\xff") == ""
+
+
+def test_events_are_one_line_and_are_counted():
+    events = [
+        Event("moved", "INBOX", "spam", 0.99, "win", to="Junk"),
+        Event("left", "INBOX", "ham", 0.01, "lunch"),
+        Event("learned", "Junk", "spam", subject="a"),
+        Event("learned", "INBOX", "ham", text="what was there, 7 of 9", count=7),
+        Event("failed", "INBOX", text="the server refused"),
+        Event("note", "INBOX", text="trying again"),
+    ]
+    tally = Tally()
+    for event in events:
+        assert "\n" not in event.as_text()
+        tally.add(event)
+    assert [event.as_text()[20:] for event in events[:4]] == [
+        "INBOX: spam 0.9900, moved to Junk: win",
+        "INBOX: ham 0.0100, left: lunch",
+        "Junk: learned as spam: a",
+        "INBOX: learned as ham: what was there, 7 of 9",
+    ]
+    assert tally.as_text() == "2 judged, 1 moved, 1 learned as spam, 7 learned as ham, 1 failed"
+    assert events[0].as_json() | {"time": 0} == {
+        "time": 0,
+        "event": "moved",
+        "folder": "INBOX",
+        "label": "spam",
+        "probability": 0.99,
+        "subject": "win",
+        "to": "Junk",
+    }
+
+
+def test_what_is_remembered_is_there_again_and_for_the_owner_only(tmp_path):
+    path = place_path(tmp_path / "spam.sqlite", "ann on example.org:993")
+    place = Place(path)
+    place.begin("INBOX", 7, 100, is_source=True)
+    with place.transaction():
+        place.advance("INBOX", 101)
+        place.advance("INBOX", 90)
+        place.put(b"a" * 32, Known("held", "Junk", 4, None))
+    place.close()
+    assert path.stat().st_mode & 0o777 == 0o600
+    place = Place(path)
+    assert place.folder("INBOX") == (7, 100, 101, True)
+    assert place.known(b"a" * 32) == ("held", "Junk", 4, None)
+    place.begin("Junk", 8, 0, is_source=False)  # another UIDVALIDITY: no UID of before holds
+    assert place.known(b"a" * 32) == ("held", "Junk", None, None)
+    place.close()
+
+
+def test_a_second_watch_of_an_account_is_refused(tmp_path):
+    place = Place(tmp_path / "place")
+    with pytest.raises(StoreError, match=r"another watch has .*place' open"):
+        Place(tmp_path / "place")
+    place.close()
+    Place(tmp_path / "place").close()
+
+
+def test_a_dry_run_begins_with_what_is_remembered_and_leaves_it(tmp_path):
+    place = Place(tmp_path / "place")
+    place.begin("INBOX", 7, 100, is_source=True)
+    place.close()
+    before = (tmp_path / "place").read_bytes()
+    dry = Place(tmp_path / "place", throw_away=True)
+    assert dry.folder("INBOX") == (7, 100, 0, True)
+    dry.begin("INBOX", 8, 0, is_source=True)
+    dry.close()
+    assert (tmp_path / "place").read_bytes() == before
+    Place(tmp_path / "none", throw_away=True).close()
+    assert not (tmp_path / "none").exists()
+
+
+def test_files_of_others_are_refused_and_old_notes_forgotten(tmp_path):
+    with sqlite3.connect(tmp_path / "other") as other:
+        other.execute("CREATE TABLE x (y)")
+    other.close()
+    with pytest.raises(StoreError, match="a file of another program or version"):
+        Place(tmp_path / "other")
+    (tmp_path / "text").write_text("no database" * 1000)
+    with pytest.raises(StoreError, match="damaged"):
+        Place(tmp_path / "text")
+    place = Place(tmp_path / "place")
+    with place.transaction():
+        place.put(b"new", Known("left", None, None, None))
+        place.put(b"old", Known("left", None, None, None))
+        place._connection.execute("UPDATE messages SET day = day - ? WHERE digest = ?", (KEPT_DAYS + 1, b"old"))
+    place.close()
+    place = Place(tmp_path / "place")
+    assert place.known(b"old") is None
+    assert place.known(b"new") is not None
+    place.close()
+
+
+def test_a_signal_ends_a_wait_at_once_and_work_later():
+    before = signal.getsignal(signal.SIGTERM)
+    with Stopping() as stopping:
+        os.kill(os.getpid(), signal.SIGTERM)  # during work
+        assert stopping.is_asked()
+        with stopping.waiting():
+            pytest.fail("no wait may begin")
+    began = time.monotonic()
+    with Stopping() as stopping, stopping.waiting():
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(10)
+    assert time.monotonic() - began < 5
+    assert signal.getsignal(signal.SIGTERM) is before
