@@ -58,6 +58,33 @@ def zero_width(raw: bytes, words: list[str], rng: np.random.Generator) -> bytes:
     return _joined(head, re.sub(r"([A-Za-z]{2})([A-Za-z]{2,})(?![^<>]*>)", "\\1\u200b\\2", text))
 
 
+def spaced(raw: bytes, words: list[str], rng: np.random.Generator) -> bytes:
+    """A space between any two letters of every second word."""
+    head, text = _split(raw)
+    return _joined(
+        head,
+        re.sub(r"[A-Za-z]{4,}(?![^<>]*>)", lambda m: f" {' '.join(m[0])} " if rng.random() < 0.5 else m[0], text),
+    )
+
+
+def digits(raw: bytes, words: list[str], rng: np.random.Generator) -> bytes:
+    """Digits and signs for the first two letters that have one, in every second word."""
+    head, text = _split(raw)
+
+    def disguised(match: re.Match[str]) -> str:
+        if rng.random() < 0.5:
+            return match[0]
+        return re.sub("[oieast]", lambda m: "013@$7"["oieast".index(m[0])], match[0], count=2)
+
+    return _joined(head, re.sub(r"[a-z]{5,}(?![^<>]*>)", disguised, text))
+
+
+def hidden_words(raw: bytes, words: list[str], rng: np.random.Generator) -> bytes:
+    """Two hundred words of ham that are not shown."""
+    head, text = _split(raw)
+    return _joined(head, f'{text}\n<div style="display:none">{" ".join(rng.choice(words, 200))}</div>')
+
+
 def image_only(raw: bytes, words: list[str], rng: np.random.Generator) -> bytes:
     """Nothing but a picture."""
     return _joined(_split(raw)[0], '<html><body><img src="cid:picture"></body></html>')
@@ -74,6 +101,9 @@ ATTACKS: dict[str, Attack] = {
     "word salad": word_salad,
     "homoglyphs": homoglyphs,
     "zero-width characters": zero_width,
+    "s p a c e d words": spaced,
+    "d1gits for letters": digits,
+    "200 hidden good words": hidden_words,
     "image only": image_only,
     "empty body": empty_body,
 }

@@ -6,7 +6,7 @@ import argparse
 import random
 import time
 
-from benchmarks.spam_study import DATA, corpus
+from benchmarks.spam_corpus import DATA, corpus
 from suffice.spam import digest, read, tokens
 
 SEED = b"""Received: from a.example (b [192.0.2.1]) by c.example; Mon, 1 Jan 2001 00:00:00 +0000

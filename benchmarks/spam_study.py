@@ -1,29 +1,24 @@
-"""python -m benchmarks.spam_study: rules of scoring on one table of counts, and the peers, on mail and on SMS.
+"""python -m benchmarks.spam_study: rules of scoring on one table of counts, on mail and on SMS.
 
 The messages of the SpamAssassin corpus are cut into ten folds. Tokens, fields and settings were chosen on folds 0–4, by
 training and testing among them; the figures that count are those of folds 5–9, each scored by what the nine other folds
-teach, and the one pass over everything.
+teach, and the one pass over everything. The filter itself and its peers are compared by `benchmarks.spam`.
 """
 
 from __future__ import annotations
 
 import argparse
-import shutil
-import subprocess
-import tarfile
-import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 from scipy import sparse
-from scipy.stats import chi2, rankdata
+from scipy.stats import chi2
 
 from benchmarks.spam_attacks import ATTACKS
-from suffice.spam import lines, read, score, tokens
+from benchmarks.spam_corpus import corpus, folds, one_minus_auc, sms
+from suffice.spam import read, score, tokens
 
-DATA = Path(__file__).parents[2] / "shared" / "data"
 #: log-odds above which a message is called spam; chosen on folds 0–4
 THRESHOLD = 5.5
 Rule = Callable[[list[str], np.ndarray, np.ndarray, float, float], float]
@@ -90,41 +85,6 @@ RULES: dict[str, Rule] = {
 }
 
 
-def corpus() -> tuple[list[bytes], np.ndarray]:
-    """Return the raw messages and whether each is spam."""
-    raws, labels = [], []
-    with tarfile.open(DATA / "spamassassin" / "spamassassin_public.tar.xz") as tar:
-        for member in sorted((m for m in tar.getmembers() if m.isfile()), key=lambda m: m.name):
-            file = tar.extractfile(member)
-            assert file is not None
-            raws.append(file.read())
-            labels.append("spam" in Path(member.name).parent.name)
-    return raws, np.array(labels, dtype=int)
-
-
-def sms() -> tuple[list[bytes], np.ndarray]:
-    rows = [
-        line.split(b"\t", 1) for line in (DATA / "sms_spam" / "SMSSpamCollection").read_bytes().split(b"\n") if line
-    ]
-    return list(lines(text for _, text in rows)), np.array([label == b"spam" for label, _ in rows], dtype=int)
-
-
-def folds(y: np.ndarray, seed: int = 0) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    result = np.empty(len(y), dtype=int)
-    for c in (0, 1):
-        rows = np.flatnonzero(y == c)
-        result[rng.permutation(rows)] = np.arange(len(rows)) % 10
-    return result
-
-
-def one_minus_auc(y: np.ndarray, scores: np.ndarray) -> float:
-    """Return (1 − AUC) in per cent."""
-    spams = y.sum()
-    area = (rankdata(scores)[y == 1].sum() - spams * (spams + 1) / 2) / (spams * (len(y) - spams))
-    return 100.0 * (1.0 - float(area))
-
-
 class Bags:
     """The tokens of many messages as rows of a sparse matrix."""
 
@@ -186,40 +146,6 @@ def show(name: str, y: np.ndarray, scores: np.ndarray) -> None:
     )
 
 
-def multinomial(raws: list[bytes], y: np.ndarray, fold: np.ndarray, tested: range) -> np.ndarray:
-    from sklearn.feature_extraction.text import CountVectorizer
-    from sklearn.naive_bayes import MultinomialNB
-
-    counts = CountVectorizer(decode_error="replace").fit_transform(raws)
-    scores = np.full(len(y), np.nan)
-    for k in tested:
-        model = MultinomialNB().fit(counts[fold != k], y[fold != k])
-        joint = model.predict_joint_log_proba(counts[fold == k])
-        scores[fold == k] = joint[:, 1] - joint[:, 0]
-    return scores
-
-
-def bogofilter(raws: list[bytes], y: np.ndarray, fold: np.ndarray, tested: range) -> np.ndarray:
-    scores = np.full(len(y), np.nan)
-    with tempfile.TemporaryDirectory() as folder:
-        paths = [Path(folder) / str(i) for i in range(len(raws))]
-        for path, raw in zip(paths, raws, strict=True):
-            path.write_bytes(raw)
-        for k in tested:
-            with tempfile.TemporaryDirectory() as words:
-                for flag, c in (("-nb", 0), ("-sb", 1)):
-                    names = "\n".join(str(paths[i]) for i in np.flatnonzero((fold != k) & (y == c))) + "\n"
-                    subprocess.run(["bogofilter", "-d", words, flag], input=names, text=True, check=False)
-                rows = np.flatnonzero(fold == k)
-                names = "\n".join(str(paths[i]) for i in rows) + "\n"
-                command = ["bogofilter", "-d", words, "-vb"]
-                answer = subprocess.run(command, input=names, text=True, capture_output=True)
-                for line in answer.stdout.splitlines():
-                    path, _, rest = line.partition(" ")
-                    scores[int(Path(path).name)] = float(rest.split("spamicity=")[1].split(",")[0])
-    return scores
-
-
 def attacked(bags: Bags, raws: list[bytes], y: np.ndarray, fold: np.ndarray) -> None:
     """Print how many spams of fold 5 are still called spam when they are disguised."""
     known = fold != 5
@@ -265,9 +191,6 @@ def main() -> None:
         show(name, y[held], scores[held])
         if name.endswith("(ours)"):
             print(f"  false positives and misses at {THRESHOLD}: {errors(y[held], scores[held], THRESHOLD)}")
-    show("CountVectorizer+MultinomialNB", y[held], multinomial(raws, y, fold, range(5, 10))[held])
-    if shutil.which("bogofilter"):
-        show("bogofilter", y[held], bogofilter(raws, y, fold, range(5, 10))[held])
     print(f"one pass over all messages: false positives and misses at {THRESHOLD}")
     for seed in range(5):
         labels, scores = one_pass(bags, y, np.arange(len(y)), seed)

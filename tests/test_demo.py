@@ -14,9 +14,11 @@ from rich.console import Console
 
 from suffice.demo import run
 from suffice.demo.contest import EDGES
+from suffice.demo.mail import THRESHOLDS, make_post
 from suffice.demo.mixed import make_mixed, mixed_contest
 from suffice.demo.show import SPLITS
 from suffice.demo.votes import read_votes, votes_contest
+from suffice.spam import read
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +29,11 @@ def contests():
 @pytest.fixture(scope="module")
 def all_splits():
     return [[contest(split) for split in range(SPLITS)] for contest in (votes_contest, mixed_contest)]
+
+
+@pytest.fixture(scope="module")
+def post():
+    return make_post()
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +108,47 @@ def test_three_explanations_add_up_to_their_log_odds(shown):
 def test_forgetting_is_exact(shown):
     said = " ".join(shown.split())
     assert float(re.search(r"none differs by more than (\S+)\.", said).group(1)) < 1e-9
+
+
+def test_it_says_that_the_mail_is_synthetic_and_shows_every_error_of_the_filter(post, shown):
+    assert "5  The same sums as a spam filter: a small mailbox, which is synthetic" in shown
+    said = " ".join(shown.split())
+    assert f"taught {post.taught['ham']} hams and {post.taught['spam']} spams; then {len(post.messages)} others" in said
+    for label in ("spam", "ham"):
+        counts = [
+            sum(
+                truth == label and verdict.label == name
+                for truth, verdict in zip(post.labels, post.verdicts, strict=True)
+            )
+            for name in ("spam", "unsure", "ham")
+        ]
+        assert sum(counts) == post.labels.count(label)
+        assert f"{label} ({sum(counts)}) {counts[0]} {counts[1]} {counts[2]}" in said
+    assert post.wrong()
+    for i in post.wrong():
+        subject = read(post.messages[i]).header("subject")
+        assert f"“{subject}” ({post.labels[i]}, called {post.verdicts[i].label})" in said
+
+
+def test_the_evidence_of_a_message_adds_up_to_its_log_odds(post, shown):
+    (panel,) = re.findall(r"╭─ (“.*?╰.*?╯)", shown, flags=re.DOTALL)
+    *terms, total = [float(number) for number in re.findall(r"\s([+-]\d+\.\d\d)\s", panel)]
+    assert len(terms) > 8
+    assert min(terms) < 0 < max(terms)
+    assert sum(terms) == pytest.approx(total, abs=1e-9)
+    verdict = post.verdicts[post.closest_call()]
+    assert total == pytest.approx(verdict.log_odds, abs=0.006)
+    assert f"p(spam) = {verdict.probability:.3f}" in panel
+
+
+def test_the_trade_off_is_that_of_the_verdicts(post, shown):
+    rows = re.findall(r"^ +(0\.\d\d) +(\d+) █* +(\d+) █*", shown, flags=re.MULTILINE)
+    assert [float(row[0]) for row in rows] == list(THRESHOLDS)
+    for threshold, lost, missed in rows:
+        pairs = [
+            (label, v.probability >= float(threshold)) for label, v in zip(post.labels, post.verdicts, strict=True)
+        ]
+        assert (int(lost), int(missed)) == (pairs.count(("ham", True)), pairs.count(("spam", False)))
 
 
 def test_it_fits_the_page_and_ends_with_the_code(shown):

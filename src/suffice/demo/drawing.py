@@ -100,7 +100,10 @@ def reasons(title: str, explanation: Explanation, row: int, cells: dict[str, Any
     table.add_column(heading, no_wrap=True)
     for name, cell, value in terms:
         table.add_row(
-            name, Text(cell, style="dim" if "missing" in cell else ""), f"{value:+.2f}", _bar(value / scale, half)
+            name,
+            Text(cell, style="dim" if "missing" in cell else ""),
+            f"{value:+.2f}",
+            bar(value / scale, half, _AGAINST, _FOR),
         )
     table.add_row("", "", "───────", "")
     share = 1.0 / (1.0 + np.exp(-total))
@@ -128,11 +131,12 @@ def _terms(explanation: Explanation, row: int, cells: dict[str, Any], total: flo
     return terms
 
 
-def _bar(share: float, half: int) -> Text:
+def bar(share: float, half: int, against: str, in_favour: str) -> Text:
+    """Draw a share between −1 and 1 as a bar to the left or to the right of a line, in two styles."""
     length = round(abs(share) * half)
     left = ("█" * length if share < 0 else "").rjust(half)
     right = ("█" * length if share > 0 else "").ljust(half)
-    return Text.assemble((left, _AGAINST), "│", (right, _FOR))
+    return Text.assemble((left, against), "│", (right, in_favour))
 
 
 def _cell(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from suffice.spam.commands import (
     classify,
+    demo,
     evaluate,
     explain,
     filter,
@@ -18,6 +19,7 @@ from suffice.spam.commands.app import app
 __all__ = [
     "app",
     "classify",
+    "demo",
     "evaluate",
     "explain",
     "filter",

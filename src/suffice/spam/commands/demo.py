@@ -1,0 +1,95 @@
+"""`suffice spam demo`: the page of the filter on a small mailbox that was written for the purpose."""
+
+from __future__ import annotations
+
+import signal
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from suffice.spam.commands.app import app
+from suffice.spam.commands.options import JsonOption, say_json
+
+
+@app.command(epilog="[bold]Example[/bold]  [cyan]suffice spam demo --port 8025[/cyan]")
+def demo(
+    port: Annotated[int, typer.Option(metavar="PORT", min=1, max=65535, help="The port on 127.0.0.1.")] = 8025,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Do not open a browser.")] = False,
+    folder: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Where to write mailbox and store, and keep them; must be new or empty."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Try the filter: open its page on the mail of a person who does not exist.
+
+    A mailbox of 150 messages, written for this demo, and a store that has learned 100 of them go into a new folder.
+
+    It is a temporary one, which is removed when you stop the page by Ctrl-C, or the one that you give.
+
+    Your own mail and store are not touched.
+    """
+    from suffice.spam.page import serve
+
+    if folder is not None and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise FileExistsError(f"--folder must be new or an empty folder, but {str(folder)!r} is not; give another one")
+    place = nullcontext(str(folder)) if folder is not None else tempfile.TemporaryDirectory(prefix="suffice-spam-demo-")
+    with _interruptible(), place as name:
+        store, mailboxes = prepare(Path(name))
+        if as_json:
+            say_json(
+                {
+                    "synthetic": True,
+                    "folder": name,
+                    "store": str(store),
+                    "mailboxes": list(map(str, mailboxes)),
+                    "address": f"http://127.0.0.1:{port}/",
+                }
+            )
+        else:
+            kept = "It stays there." if folder is not None else "It is removed when you stop the page (Ctrl-C)."
+            typer.echo(
+                f"A synthetic mailbox and a store that was taught by part of it are in {name}\n{kept} "
+                "Nothing of yours is touched, and no message is real."
+            )
+        try:
+            serve(store, mailboxes, port=port, open_browser=not no_open)
+        except KeyboardInterrupt:  # the way to stop it
+            if not as_json:
+                typer.echo("stopped")
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let a request to end be an interruption, after which the temporary folder is removed."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def prepare(folder: Path) -> tuple[Path, list[Path]]:
+    """Write the mailbox as three Maildirs and teach a store by two of them; return the store and the Maildirs.
+
+    INBOX holds what arrived later and was not taught, Archive the hams and Junk the spams that were.
+    """
+    from suffice.spam import SpamFilter
+    from suffice.spam.demo import arriving, taught, write
+
+    known = list(taught())
+    hams, spams = ([raw for raw, label in known if label == wanted] for wanted in ("ham", "spam"))
+    mailboxes = [
+        write(folder / "INBOX", [raw for raw, _ in arriving()]),
+        write(folder / "Archive", hams),
+        write(folder / "Junk", spams),
+    ]
+    store = folder / "spam.sqlite"
+    with SpamFilter.open(store) as spam_filter:
+        spam_filter.train_many(hams, "ham", processes=1)
+        spam_filter.train_many(spams, "spam", processes=1)
+    return store, mailboxes

@@ -1,0 +1,178 @@
+"""Letters as the bytes that a mail server would have delivered: headers, MIME, encodings."""
+
+from __future__ import annotations
+
+import base64
+import html
+import quopri
+import random
+import re
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from email.header import Header
+from email.utils import format_datetime
+
+from suffice.spam.demo.letters import Letter
+
+#: every message says what it is
+NOTE = "X-Note: synthetic, written for a demonstration"
+#: a picture of one point
+PICTURE = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+_ALIKE = str.maketrans("aeopc", "аеорс")
+_WORD = re.compile(r"[A-Za-z]{4,}")
+
+
+@dataclass(frozen=True)
+class Program:
+    """How a mail program signs: the headers it adds, and the form of identities and boundaries (# is a digit)."""
+
+    headers: tuple[str, ...]
+    identity: str
+    boundary: str
+
+
+PROGRAMS: dict[str, Program] = {
+    "desk": Program(("User-Agent: Quill 3.2",), "########.#######", "------------############"),
+    "phone": Program(("X-Mailer: Pocket Post (4.1)",), "A#B#####-C#D#-E###-##########F#", "Pocket-########"),
+    "web": Program((), "CA+##############", "000000000000########"),
+    "list": Program(
+        (
+            "List-Id: Handbinders <handbinders.lists.example.org>",
+            "List-Unsubscribe: <mailto:handbinders-leave@lists.example.org>",
+            "Precedence: list",
+        ),
+        "########.#######",
+        "===============##########==",
+    ),
+    "shop": Program(("Auto-Submitted: auto-generated",), "order.######.####", "--=_part_####_##########"),
+    # wanted newsletters and spam are sent by the same program
+    "bulk": Program(("List-Unsubscribe: <https://{host}/leave>", "Precedence: bulk"), "bulk-##########", "=_########"),
+    "burst": Program(("X-Mailer: Writer 6.00", "X-Priority: 1"), "0000##a#b###$########$", "----=_NextPart_000_####"),
+}
+
+
+def envelope(letter: Letter, sent: datetime, rng: random.Random) -> bytes:
+    """Return a letter whose slots are filled as a message with headers, as it was delivered at a time."""
+    program = PROGRAMS[letter.program]
+    address = letter.sender.rpartition("<")[2].rstrip(">")
+    host = address.rpartition("@")[2]
+    network = rng.choice(("192.0.2", "198.51.100", "203.0.113"))  # those that are kept for documentation
+    date = format_datetime(sent)
+    client = f"{network}.{rng.randrange(1, 255)}"
+    headers = [
+        f"Return-Path: <{address}>",
+        f"Received: from {host} ({host} [{client}])\n\tby mx.benning.example.org with ESMTPS id "
+        f"{_digits('#A##B###', rng)}\n\tfor <clara@benning.example.org>; {date}",
+        f"From: {_encoded_address(letter.sender)}",
+        f"To: {_encoded_address(letter.to)}",
+        f"Subject: {_encoded(letter.subject)}",
+        f"Date: {date}",
+        f"Message-ID: <{_digits(program.identity, rng)}@{host}>",
+        *(header.format(host=host) for header in program.headers),
+        NOTE,
+        "MIME-Version: 1.0",
+    ]
+    body = _body(letter, lambda: _digits(program.boundary, rng))
+    return "\n".join(headers).encode("ascii") + b"\n" + body
+
+
+def _body(letter: Letter, boundary: Callable[[], str]) -> bytes:
+    """Return the headers of the content, an empty line and the content."""
+    text = DISGUISES[letter.disguise](letter.text)
+    plain = _text("plain", text + (f"\n\n{letter.link}" if letter.link else ""), letter.encoding)
+    page = _text("html", _page(letter, text), letter.encoding)
+    if letter.form == "plain":
+        content = plain
+    elif letter.form == "alternative":
+        content = _multipart("alternative", boundary(), plain, page)
+    elif letter.form == "image":
+        content = _multipart("related", boundary(), page, _file("picture.png", "image/png", PICTURE, "inline"))
+    else:
+        content = page
+    if letter.attachment:
+        # what is in it does not matter: the filter looks at names and types
+        attached = _file(letter.attachment, "application/octet-stream", b"synthetic " * 20, "attachment")
+        content = _multipart("mixed", boundary(), content, attached)
+    return content
+
+
+def _page(letter: Letter, text: str) -> str:
+    if letter.form == "image":
+        return f'<html><body><a href="{letter.link}"><img src="cid:picture"></a></body></html>'
+    paragraphs = "".join(f"<p>{html.escape(part)}</p>\n" for part in text.split("\n\n"))
+    link = f'<p><a href="{letter.link}">{letter.link}</a></p>\n' if letter.link else ""
+    hidden = f'<div style="display:none">{html.escape(letter.hidden)}</div>\n' if letter.hidden else ""
+    return f"<html><body>\n{paragraphs}{link}{hidden}</body></html>"
+
+
+def _text(kind: str, text: str, encoding: str) -> bytes:
+    charset = "us-ascii" if text.isascii() else "utf-8"
+    if encoding == "quoted-printable" and not text.isascii() and _is_western(text):
+        charset = "iso-8859-1"
+    if encoding == "7bit" and not text.isascii():
+        encoding = "8bit"
+    raw = text.encode(charset) + b"\n"
+    if encoding == "base64":
+        raw = base64.encodebytes(raw)
+    elif encoding == "quoted-printable":
+        raw = quopri.encodestring(raw)
+    return f"Content-Type: text/{kind}; charset={charset}\nContent-Transfer-Encoding: {encoding}\n\n".encode() + raw
+
+
+def _multipart(kind: str, boundary: str, *parts: bytes) -> bytes:
+    mark = boundary.encode()
+    joined = b"".join(b"--" + mark + b"\n" + part + b"\n" for part in parts)
+    return f'Content-Type: multipart/{kind}; boundary="{boundary}"\n\n'.encode() + joined + b"--" + mark + b"--\n"
+
+
+def _file(name: str, kind: str, content: bytes, disposition: str) -> bytes:
+    identity = "Content-ID: <picture>\n" if disposition == "inline" else ""
+    return (
+        f'Content-Type: {kind}; name="{name}"\nContent-Disposition: {disposition}; filename="{name}"\n{identity}'
+        "Content-Transfer-Encoding: base64\n\n"
+    ).encode() + base64.encodebytes(content)
+
+
+def _is_western(text: str) -> bool:
+    try:
+        text.encode("iso-8859-1")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _encoded(text: str) -> str:
+    return text if text.isascii() else Header(text, "utf-8", maxlinelen=70).encode(linesep="\n")
+
+
+def _encoded_address(address: str) -> str:
+    name, mark, rest = address.partition(" <")
+    return _encoded(name) + mark + rest
+
+
+def _digits(form: str, rng: random.Random) -> str:
+    return re.sub("#", lambda _: str(rng.randrange(10)), form)
+
+
+def _zero_width(text: str) -> str:
+    return _WORD.sub(lambda match: f"{match[0][:2]}\u200b{match[0][2:]}", text)
+
+
+def _look_alike(text: str) -> str:
+    return _WORD.sub(lambda match: match[0].translate(_ALIKE), text)
+
+
+def _spaced(text: str) -> str:
+    return _WORD.sub(lambda match: f" {' '.join(match[0])} ", text)
+
+
+DISGUISES: dict[str, Callable[[str], str]] = {
+    "": lambda text: "\n".join(textwrap.fill(line, 76) for line in text.split("\n")),
+    "zero-width": _zero_width,
+    "look-alike": _look_alike,
+    "spaced": _spaced,
+}
