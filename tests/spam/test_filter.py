@@ -11,7 +11,7 @@ import pytest
 from mailbag import contents, message, recounted
 
 from suffice.spam import NotTrainedError, SpamFilter, Thresholds, Training, read, score, tokens
-from suffice.spam.forgetting import DAY, LIMIT
+from suffice.spam.forgetting import DAY, LIMIT, UNIT
 
 SPAMS = [message(i, "spam") for i in range(40)]
 HAMS = [message(i) for i in range(60)]
@@ -174,7 +174,7 @@ def test_after_a_half_life_a_message_counts_half():
         plain.train_many(SPAMS, "spam")
         plain.train_many(HAMS, "ham")
         rows = plain._store.rows(names)
-        in_spam, in_ham = ([rows[name][i] for name in names] for i in (1, 2))
+        in_spam, in_ham = ([rows[name][i] / UNIT for name in names] for i in (1, 2))
         expected = score(names, [count / 2 for count in in_spam], in_ham, 20, 60)
         assert spam_filter.score(SPAMS[0]).log_odds == pytest.approx(expected.log_odds, rel=1e-9)
         assert spam_filter.score(SPAMS[0]).log_odds != pytest.approx(plain.score(SPAMS[0]).log_odds)
@@ -216,6 +216,8 @@ def test_a_half_life_can_be_set_changed_and_dropped_at_any_time(taught):
     before = contents(taught)[0]
     taught.half_life = 100
     assert taught.half_life == 100
+    taught._clock = Clock(30_000)
+    taught.half_life = 50
     assert contents(taught)[0] != before
     taught.half_life = None
     assert contents(taught)[0] == before
@@ -291,8 +293,22 @@ def test_mistakes_are_named(taught):
         taught.train(7, "spam")
     with pytest.raises(ValueError, match="processes must be at least 1"):
         taught.train_many([b"a"], "spam", processes=0)
-    with pytest.raises(ValueError, match="zip"):
+    before = contents(taught)
+    with pytest.raises(ValueError, match="2 messages and 1 labels; pair them"):
         taught.train_many([b"a", b"b"], ["spam"])
+    assert contents(taught) == before
+
+
+@pytest.mark.parametrize(
+    ("labels", "found"),
+    [(25, "more than 25 messages and 25 labels"), (31, "30 messages and more than 30 labels")],
+)
+def test_labels_that_are_too_few_or_too_many_are_counted_and_what_was_committed_is_kept(monkeypatch, labels, found):
+    monkeypatch.setattr("suffice.spam.filter.BATCH", 10)
+    with SpamFilter() as spam_filter:
+        with pytest.raises(ValueError, match=found):
+            spam_filter.train_many(iter(HAMS[:30]), ("ham" for _ in range(labels)))
+        assert spam_filter.stats().ham == (20 if labels < 30 else 30)
 
 
 @pytest.mark.parametrize("raw", [b"", b"\n\n", b"\xff\xfe\x00", b"Subject: \xed\xa0\x80 x\n\n&#xd800; y\x00z"])

@@ -43,7 +43,9 @@ def test_a_token_that_more_spams_hold_never_speaks_less_for_spam(counts, more):
 
 def test_the_weight_of_a_token_is_the_log_ratio_of_two_bernoulli_estimates():
     s, h, S, H, alpha = 7, 2, 40, 60, 0.01
-    plain = Scoring(pseudo_count=alpha, doubt=0.0, temper=1e-12)  # one token, no tempering: the evidence is its weight
+    plain = Scoring(
+        pseudo_count=alpha, common=0.0, doubt=0.0, temper=1e-12
+    )  # one token, no tempering: the evidence is its weight
     # the same prior rate in both classes: α messages for every (S + H)/2
     p = []
     for seen, total in ((s, S), (h, H)):

@@ -12,6 +12,7 @@ import pytest
 from mailbag import contents, message, recounted
 
 from suffice.spam import Size, SpamFilter, StoreError
+from suffice.spam.forgetting import UNIT
 from suffice.spam.store import SCHEMA_VERSION
 
 
@@ -103,7 +104,7 @@ def test_processes_that_make_and_write_one_store_wait_for_each_other(tmp_path):
         assert writer.returncode == 0
     with SpamFilter.open(tmp_path / "store") as spam_filter:
         assert spam_filter.stats().spam == 60
-        assert spam_filter._store.rows(["message"])["message"] == ("message", 60, 0)
+        assert spam_filter._store.rows(["message"])["message"] == ("message", 60 * UNIT, 0)
 
 
 def test_a_file_that_is_no_store_is_refused_and_left_as_it_is(tmp_path):

@@ -7,15 +7,21 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import chain, islice, repeat
+from itertools import chain, islice
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from suffice.spam.evaluation import Evaluation
 from suffice.spam.forgetting import DAY, Forgetting
+from suffice.spam.labels import checked_label, labelled
+from suffice.spam.leave_one_out import sample_of
 from suffice.spam.message import digest
 from suffice.spam.reading import Reading, reading, readings
 from suffice.spam.scoring import Scoring, evidence, logistic
-from suffice.spam.store import Label, Row, Store
+from suffice.spam.shares import Known, Label
+from suffice.spam.store import Row, Store
+from suffice.spam.tuning import Tuning, checked_cost, tuned
+from suffice.spam.unlabeled import Unlabeled, learn_unlabeled
 from suffice.spam.verdict import Size, Thresholds, Training, Verdict
 
 if TYPE_CHECKING:  # only `days` needs it
@@ -103,7 +109,7 @@ class SpamFilter:
         at : float, optional
             When it arrived, in seconds since 1970, which matters with a half-life; now by default.
         """
-        checked = [(reading(raw), _label(label))]
+        checked = [(reading(raw), checked_label(label))]
         with self._store.transaction():
             return self._learn(checked, only_errors, self._day(at)).changed
 
@@ -117,7 +123,7 @@ class SpamFilter:
         processes: int | None = None,
         progress: Callable[[int], object] | None = None,
     ) -> Training:
-        """Learn many messages, in transactions of a thousand each: an interruption leaves what is committed.
+        """Learn many messages, in transactions of a thousand each: an interruption or error leaves what is committed.
 
         Parameters
         ----------
@@ -137,11 +143,9 @@ class SpamFilter:
         Training
             How many were learned, moved, known and right.
         """
-        names: Iterable[Label] = repeat(_label(labels)) if isinstance(labels, str) else map(_label, labels)
         day = self._day(at)
         total, done = Training(), 0
-        # with one label for all there is always another one, so that only labels for each can be too few or too many
-        pairs = zip(readings(raws, processes), names, strict=not isinstance(labels, str))
+        pairs = labelled(raws, labels, processes)
         while batch := list(islice(pairs, BATCH)):
             with self._store.transaction():
                 total += self._learn(batch, only_errors, day)
@@ -150,8 +154,28 @@ class SpamFilter:
                 progress(done)
         return total
 
-    def untrain(self, raw: bytes) -> Label:
-        """Undo the training of a message exactly, and return the class it had.
+    def train_unlabeled(
+        self, raws: Iterable[bytes], *, processes: int | None = None, progress: Callable[[int], object] | None = None
+    ) -> Unlabeled:
+        """Learn from messages whose class is not known, by EM; parameters as of `train_many`.
+
+        The messages stay in the store, and those given earlier are estimated anew. A label that one of them gets later,
+        by `train`, replaces what was guessed. An interruption leaves a whole store.
+
+        Returns
+        -------
+        Unlabeled
+            How many were new and known, how many of the new ones are spam, by expectation, and how many rounds it took.
+
+        Raises
+        ------
+        ValueError
+            If fewer than 25 spams or 25 hams with a label are learned.
+        """
+        return learn_unlabeled(self._store, self._basis, readings(raws, processes), self._day(None), progress)
+
+    def untrain(self, raw: bytes) -> Known:
+        """Undo the training of a message exactly, and return the class it had, "unlabeled" if none.
 
         Raises
         ------
@@ -172,7 +196,7 @@ class SpamFilter:
         NotTrainedError
             If it was never trained.
         """
-        checked = reading(raw), _label(label)
+        checked = reading(raw), checked_label(label)
         with self._store.transaction():
             self._known(checked[0].digest)
             return self._learn([checked], False, self._day(None)).changed
@@ -194,10 +218,91 @@ class SpamFilter:
                 yield basis.verdict(names, rows)
 
     def label_of(self, raw: bytes) -> Label | None:
-        """Return the class that a message was trained as, or None."""
+        """Return the class that a message was trained as, None if it has none."""
         identity = bytes.fromhex(digest(raw))
         with self._store.snapshot():
-            return self._store.labels([identity]).get(identity)
+            label = self._store.labels([identity]).get(identity)
+        return None if label == "unlabeled" else label
+
+    def evaluate(
+        self,
+        raws: Iterable[bytes] | None = None,
+        labels: Label | Iterable[Label] | None = None,
+        *,
+        processes: int | None = None,
+        progress: Callable[[int], object] | None = None,
+    ) -> Evaluation:
+        """Return how good the filter is on messages whose class is known; nothing is learned.
+
+        Without messages it is all those that were learned, each scored without its own counts (leave-one-out), from the
+        store alone. That is exact for the messages there are, and optimistic about those to come: near-copies of a
+        message are still counted, spam changes, and a link that was tuned on these messages knows them.
+
+        Parameters
+        ----------
+        raws, labels, processes
+            Messages and their classes, as of `train_many`. Those that were learned are scored without their own counts
+            too; `left_out` says how many.
+        progress : callable, optional
+            Called with the number of messages done.
+        """
+        sample = sample_of(self._store, self._basis, raws, labels, processes, progress)
+        basis = self._basis()
+        return sample.evaluation(basis.scoring.slope, basis.scoring.intercept, basis.thresholds)
+
+    def tune(
+        self,
+        cost: float = 100.0,
+        *,
+        raws: Iterable[bytes] | None = None,
+        labels: Label | Iterable[Label] | None = None,
+        write: bool = True,
+        progress: Callable[[int], object] | None = None,
+    ) -> Tuning:
+        """Fit the logistic link and the thresholds to the messages that were learned, or to others.
+
+        Parameters
+        ----------
+        cost : float
+            Of a ham that is called spam, in spams that are not caught.
+        raws, labels, progress
+            As of `evaluate`.
+        write : bool
+            Keep link and thresholds in the store, and use them from now on.
+
+        Raises
+        ------
+        ValueError
+            If there are fewer than twenty spams or twenty hams.
+        """
+        cost = checked_cost(cost)
+        sample = sample_of(self._store, self._basis, raws, labels, None, progress)
+        basis = self._basis()
+        result = tuned(sample, cost, basis.scoring.slope, basis.scoring.intercept, basis.thresholds)
+        if write:
+            with self._store.transaction():
+                self._store.put("link", [result.slope, result.intercept])
+                self.thresholds = result.thresholds
+        return result
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Copy the store to a file, while others may use it: the copy is whole, or not there at all.
+
+        An older backup is replaced; a file that is none is refused.
+        """
+        from suffice.spam.backup import back_up  # rarely needed
+
+        back_up(self._store, path)
+
+    @classmethod
+    def restore(cls, path: str | os.PathLike[str], backup: str | os.PathLike[str]) -> None:
+        """Replace the store at `path`, or make it, by a checked copy of a backup, in one transaction.
+
+        Processes that have the store open see it as it was or as it is then. A damaged backup is refused.
+        """
+        from suffice.spam.backup import restore
+
+        restore(path, backup)
 
     @property
     def thresholds(self) -> Thresholds:
@@ -271,6 +376,8 @@ class SpamFilter:
             if found == label:
                 known += 1
                 continue
+            if found == "unlabeled":  # a guess gives way to a label
+                found = None
             if only_errors and found is None:
                 names = item.tokens
                 if self._basis().verdict(names, self._store.rows(names)).label == label:
@@ -286,13 +393,21 @@ class SpamFilter:
 
     def _basis(self) -> _Basis:
         """Return what verdicts need beside the rows of tokens."""
-        # Totals and counts are in units of `scale`, what a message of today adds. In w(t) only α and κ are compared
+        # Totals and counts are in units of `scale`, what a message of today adds. In w(t) only α, m and κ are compared
         # with them, so that these are put into the same unit, instead of dividing every count.
         scale = self._store.forgetting.scale(self._day(None))
-        scoring = replace(_SCORING, pseudo_count=_SCORING.pseudo_count * scale, doubt=_SCORING.doubt * scale)
+        slope, intercept = self._store.get("link", (_SCORING.slope, _SCORING.intercept))
+        scoring = replace(
+            _SCORING,
+            pseudo_count=_SCORING.pseudo_count * scale,
+            common=_SCORING.common * scale,
+            doubt=_SCORING.doubt * scale,
+            slope=slope,
+            intercept=intercept,
+        )
         return _Basis(*self._store.totals(), scoring, self.thresholds)
 
-    def _known(self, identity: bytes) -> Label:
+    def _known(self, identity: bytes) -> Known:
         label = self._store.labels([identity]).get(identity)
         if label is None:
             raise NotTrainedError(
@@ -304,11 +419,3 @@ class SpamFilter:
         """Return the day of a time; what comes from the future is of today."""
         now = self._clock()
         return int(min(now, now if at is None else at) // DAY)
-
-
-def _label(label: str) -> Label:
-    if label == "spam":
-        return "spam"
-    if label == "ham":
-        return "ham"
-    raise ValueError(f"the class of a message must be 'spam' or 'ham', but it is {label!r}")

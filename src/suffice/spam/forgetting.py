@@ -3,10 +3,11 @@
 With a half-life of τ days a message of day d counts 2^(−(today − d)/τ). Dividing by 2^(−today/τ) gives weights that
 never change once they are written,
 
-    weight(d) = ⌊2²⁰ · 2^((d − origin)/τ)⌉,
+    weight(d) = ⌊2²⁰ · 2^((d − origin)/τ)⌉,   2²⁰ without a half-life,
 
-and what is learned stays a sum. The weights are whole numbers, so that sums do not depend on their order and
-subtraction undoes addition exactly. Divided by the weight of today they are counts again.
+and what is learned stays a sum. The weights are whole numbers, and so is a share of one (`suffice.spam.unlabeled`), so
+that sums do not depend on their order and subtraction undoes addition exactly. Divided by the weight of today they are
+counts again.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import math
 from dataclasses import dataclass
 
 DAY = 86_400
-#: the weight of a message of the day `origin`: what is 20 half-lives older counts nothing
+#: the weight of a message of the day `origin`, or of any without a half-life; 20 half-lives before it counts nothing
 UNIT = 2**20
 #: a weight that is too large for the sums of millions of messages to stay whole numbers of 64 bits
 LIMIT = 2**40
@@ -28,7 +29,7 @@ class Forgetting:
     Attributes
     ----------
     half_life : float or None
-        In days; without one nothing is forgotten and every message weighs 1.
+        In days; without one nothing is forgotten and every message weighs `UNIT`.
     origin : int
         A day since 1970, whose messages weigh `UNIT`.
 
@@ -51,12 +52,12 @@ class Forgetting:
 
     def weight(self, day: int) -> int:
         """Return what a message of a day adds to the counts."""
-        return 1 if self.half_life is None else round(self.scale(day))
+        return UNIT if self.half_life is None else round(self.scale(day))
 
     def scale(self, today: int) -> float:
         """Return what a message of today adds to the counts, by which counts are divided; not rounded."""
         if self.half_life is None:
-            return 1.0
+            return float(UNIT)
         return UNIT * 2.0 ** max(-900.0, min((today - self.origin) / self.half_life, 900.0))
 
     def is_due(self, day: int) -> bool:

@@ -1,11 +1,13 @@
 """What the tokens of a message say: naive Bayes within fields, tempered, so that many tokens of one kind do not shout.
 
 Each token t is a Bernoulli column: in so many of the S spams and the H hams it was seen. With s and h these numbers,
-n = s + h and the same prior rate ε in both classes, its weight is
+n = s + h, its rate r = n/(S + H) among all messages and the same prior rate ε in both classes, its weight is
 
-    w(t) = log (s/S + ε) / (h/H + ε) · n / (n + κ),      ε = α / ((S + H)/2),
+    w(t) = log ((s + m r)/(S + m) + ε) / ((h + m r)/(H + m) + ε) · n / (n + κ),      ε = α / ((S + H)/2),
 
 the log-ratio of the posterior means of two Bernoulli probabilities, shrunk for tokens that were seen once or twice.
+Each class starts with m messages in which the token is as frequent as in all mail: where only twenty spams are known,
+that none of them holds a rare token of the hams says little, and does not push verdicts to ham.
 Plain naive Bayes adds these up as if tokens were independent. They are not: a long letter repeats one verdict hundreds
 of times. The tokens of one field (sender, route, subject, words, …) are therefore averaged, the telling ones most,
 
@@ -52,6 +54,8 @@ class Scoring:
     ----------
     pseudo_count : float
         α, how many messages the prior rate of a token is worth.
+    common : float
+        m, how many messages of the token's rate among all messages are added to each class.
     doubt : float
         κ, how many messages must hold a token until half of its weight is believed.
     temper : float
@@ -61,16 +65,18 @@ class Scoring:
     """
 
     pseudo_count: float = 0.01
+    common: float = 1.0
     doubt: float = 0.3
     temper: float = 30.0
-    slope: float = 0.37
-    intercept: float = 0.68
+    slope: float = 0.5
+    intercept: float = 0.0
 
     def __post_init__(self) -> None:
-        if not (self.pseudo_count > 0 and self.temper > 0 and self.doubt >= 0):
+        if not (self.pseudo_count > 0 and self.temper > 0 and self.doubt >= 0 and self.common >= 0):
             raise ValueError(
-                f"pseudo_count and temper must be positive and doubt not negative, but they are {self.pseudo_count!r}, "
-                f"{self.temper!r} and {self.doubt!r}; leave out what need not differ from the defaults"
+                "pseudo_count and temper must be positive, doubt and common not negative, but they are "
+                f"{self.pseudo_count!r}, {self.temper!r}, {self.doubt!r} and {self.common!r}; leave out what need not "
+                "differ from the defaults"
             )
 
 
@@ -134,7 +140,7 @@ def score(
     >>> from suffice.spam.scoring import score
     >>> result = score(["money", "meeting", "new"], [40, 1, 0], [2, 30, 0], 50, 50)
     >>> result.evidence.round(2)
-    array([ 0.52, -0.76,  0.  ])
+    array([ 0.46, -0.63,  0.  ])
     >>> bool(result.log_odds == result.evidence.sum())
     True
     """
@@ -161,13 +167,18 @@ def evidence(
     if spam_messages <= 0 or ham_messages <= 0:
         return [0.0 for _ in tokens]
     rate = 2.0 * scoring.pseudo_count / (spam_messages + ham_messages)
-    per_spam, per_ham, doubt, log = 1.0 / spam_messages, 1.0 / ham_messages, scoring.doubt, math.log
+    per_spam, per_ham = 1.0 / (spam_messages + scoring.common), 1.0 / (ham_messages + scoring.common)
+    common, doubt, log = scoring.common / (spam_messages + ham_messages), scoring.doubt, math.log
     field_of_prefix = _FIELD_OF_PREFIX.get
     energy = [scoring.temper] * len(FIELDS)
     weights, fields = [], []
     for token, s, h in zip(tokens, in_spam, in_ham, strict=True):
         n = s + h
-        weight = log((s * per_spam + rate) / (h * per_ham + rate)) * (n / (n + doubt)) if n > 0 else 0.0
+        if n > 0:
+            shared = common * n
+            weight = log(((s + shared) * per_spam + rate) / ((h + shared) * per_ham + rate)) * (n / (n + doubt))
+        else:
+            weight = 0.0
         # `field_of`, written out: it would be a third of the time
         prefixed = ":" in token
         field = field_of_prefix(token[: token.find(":")], _WORDS) if prefixed else (_PAIRS if " " in token else _WORDS)

@@ -3,8 +3,8 @@
 | table | row |
 |---|---|
 | `tokens` | a token, and the weight of the spams and of the hams that hold it |
-| `messages` | the digest of a message, its class, the day it was learned on, its tokens, compressed |
-| `meta` | the total weights of spam and ham, thresholds, the half-life |
+| `messages` | the digest of a message, its class, its day, its tokens, compressed, and its shares if it has no class |
+| `meta` | the total weights of spam and ham, thresholds, the logistic link, the half-life |
 
 The messages make untraining exact, whatever has become of the tokeniser, and let the sum be made anew.
 """
@@ -15,17 +15,18 @@ import json
 import os
 import sqlite3
 import time
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import repeat
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from suffice.spam.forgetting import Forgetting
 from suffice.spam.reading import Reading, unpack
+from suffice.spam.shares import Known, KnownMessage, Label, parts
 
-Label = Literal["spam", "ham"]
 #: token, weight of the spams that hold it, weight of the hams
 Row = tuple[str, int, int]
 
@@ -34,7 +35,8 @@ APPLICATION = 0x53_75_46_69  # "SuFi", by which SQLite files are told apart
 _SCHEMA = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     "CREATE TABLE tokens (token TEXT PRIMARY KEY, spam INTEGER NOT NULL, ham INTEGER NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE messages (digest BLOB PRIMARY KEY, label TEXT NOT NULL, day INTEGER NOT NULL, tokens BLOB NOT NULL)",
+    "CREATE TABLE messages (digest BLOB PRIMARY KEY, label TEXT NOT NULL, day INTEGER NOT NULL, tokens BLOB NOT NULL, "
+    "soft_spam INTEGER NOT NULL DEFAULT 0, soft_ham INTEGER NOT NULL DEFAULT 0)",
     f"PRAGMA application_id = {APPLICATION}",
     f"PRAGMA user_version = {SCHEMA_VERSION}",
 )
@@ -164,12 +166,15 @@ class Store:
                 raise StoreError(
                     f"{self.name!r} is not a store of suffice.spam, nor empty; give another path"
                 ) from error
-            raise StoreError(f"the store {self.name!r} is damaged: {error}; put a copy in its place") from error
+            raise StoreError(f"the store {self.name!r} is damaged: {error}; restore a backup") from error
+        except (zlib.error, json.JSONDecodeError) as error:
+            raise StoreError(f"the store {self.name!r} is damaged: {error}; restore a backup") from error
 
     def get(self, key: str, default: Any = None) -> Any:
         """Return a value of `meta`."""
-        row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return default if row is None else json.loads(row[0])
+        with self._explained():
+            row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+            return default if row is None else json.loads(row[0])
 
     def put(self, key: str, value: Any) -> None:
         """Set a value of `meta`."""
@@ -190,7 +195,7 @@ class Store:
         select = "SELECT token, spam, ham FROM json_each(?) JOIN tokens ON token = value"
         return {row[0]: row for row in self._connection.execute(select, (json.dumps(tokens, ensure_ascii=False),))}
 
-    def labels(self, digests: Sequence[bytes]) -> dict[bytes, Label]:
+    def labels(self, digests: Sequence[bytes]) -> dict[bytes, Known]:
         """Return the classes of the messages that were learned, out of these."""
         select = "SELECT label FROM messages WHERE digest = ?"
         rows = ((digest, self._connection.execute(select, (digest,)).fetchone()) for digest in digests)
@@ -201,7 +206,7 @@ class Store:
         if self.forgetting.is_due(day):
             self.recount(Forgetting(self.forgetting.half_life, day))
         self._connection.executemany(
-            "INSERT INTO messages VALUES (?, ?, ?, ?)",
+            "INSERT INTO messages (digest, label, day, tokens) VALUES (?, ?, ?, ?)",
             [(reading.digest, label, day, reading.packed) for reading, label in messages],
         )
         self._sum(((label, reading.packed) for reading, label in messages), self.forgetting.weight(day))
@@ -210,13 +215,22 @@ class Store:
         """Undo the learning of messages, all of which must have been learned."""
         forgetting = self.forgetting
         for digest in digests:
-            row = self._connection.execute("SELECT label, day, tokens FROM messages WHERE digest = ?", (digest,))
-            label, day, packed = row.fetchone()
-            self._connection.execute("DELETE FROM messages WHERE digest = ?", (digest,))
-            self._sum([(label, packed)], -forgetting.weight(day))
-            self._connection.executemany(
-                "DELETE FROM tokens WHERE token = ? AND spam = 0 AND ham = 0", [(token,) for token in unpack(packed)]
+            row = self._connection.execute(
+                "SELECT label, day, tokens, soft_spam, soft_ham FROM messages WHERE digest = ?", (digest,)
             )
+            label, day, packed, *soft = row.fetchone()
+            self._connection.execute("DELETE FROM messages WHERE digest = ?", (digest,))
+            if label == "unlabeled":
+                self._sum_soft([(packed, *(-part for part in parts(forgetting.weight(day), *soft)))])
+            else:
+                self._sum([(label, packed)], -forgetting.weight(day))
+            self._drop_empty(packed)
+
+    def _drop_empty(self, packed: bytes) -> None:
+        """Drop the rows of a message's tokens that no other message holds any more."""
+        self._connection.executemany(
+            "DELETE FROM tokens WHERE token = ? AND spam = 0 AND ham = 0", [(token,) for token in unpack(packed)]
+        )
 
     def recount(self, forgetting: Forgetting) -> None:
         """Make the sums anew with other weights."""
@@ -227,9 +241,16 @@ class Store:
         self.put("ham", 0)
         for (day,) in self._connection.execute("SELECT DISTINCT day FROM messages").fetchall():
             if weight := forgetting.weight(day):
-                rows = self._connection.execute("SELECT label, tokens FROM messages WHERE day = ?", (day,))
+                rows = self._connection.execute(
+                    "SELECT label, tokens FROM messages WHERE day = ? AND label <> 'unlabeled'", (day,)
+                )
                 while chunk := rows.fetchmany(_MANY):
                     self._sum(chunk, weight)
+                rows = self._connection.execute(
+                    "SELECT tokens, soft_spam, soft_ham FROM messages WHERE day = ? AND label = 'unlabeled'", (day,)
+                )
+                while chunk := rows.fetchmany(_MANY):
+                    self._sum_soft((packed, *parts(weight, *soft)) for packed, *soft in chunk)
 
     def _sum(self, messages: Iterable[tuple[Label, bytes]], weight: int) -> None:
         """Add a weight to the counts of all tokens of messages, and to the totals."""
@@ -248,11 +269,83 @@ class Store:
         for label, count in number.items():
             self.put(label, self.get(label) + weight * count)
 
-    def size(self) -> tuple[int, int, int]:
-        """Return the numbers of spams, hams and tokens."""
+    def _sum_soft(self, messages: Iterable[tuple[bytes, int, int]]) -> None:
+        """Add to the counts of all tokens of messages, and to the totals, a weight of spam and one of ham for each."""
+        held: dict[str, list[int]] = {}
+        spam = ham = 0
+        for packed, in_spam, in_ham in messages:
+            if in_spam == in_ham == 0:
+                continue
+            spam += in_spam
+            ham += in_ham
+            for token in unpack(packed):
+                counts = held.setdefault(token, [0, 0])
+                counts[0] += in_spam
+                counts[1] += in_ham
+        rows = ((token, *held[token]) for token in sorted(held))
+        self._connection.executemany(_ADD.format(weight=1), rows)
+        self.put("spam", self.get("spam") + spam)
+        self.put("ham", self.get("ham") + ham)
+
+    def add_unlabeled(self, readings: Sequence[Reading], day: int) -> None:
+        """Keep messages without a label, none of which may be known; they count nothing until they have shares."""
+        self._connection.executemany(
+            "INSERT INTO messages (digest, label, day, tokens) VALUES (?, 'unlabeled', ?, ?)",
+            [(reading.digest, day, reading.packed) for reading in readings],
+        )
+
+    def share(self, shares: Iterable[tuple[bytes, int, int]]) -> None:
+        """Set the shares, in units of 1/`UNIT`, that unlabelled messages have in spam and in ham.
+
+        Messages that are not there any more, or have a label by now, are left as they are.
+        """
+        forgetting = self.forgetting
+        changes, wanted, silent = [], [], []
+        for digest, *new in shares:
+            row = self._connection.execute(
+                "SELECT tokens, day, soft_spam, soft_ham FROM messages WHERE digest = ? AND label = 'unlabeled'",
+                (digest,),
+            ).fetchone()
+            if row is None or [*row[2:]] == new:
+                continue
+            packed, day, *old = row
+            weight = forgetting.weight(day)
+            gains = (after - before for before, after in zip(parts(weight, *old), parts(weight, *new), strict=True))
+            changes.append((packed, *gains))
+            wanted.append((*new, digest))
+            if not any(new):
+                silent.append(packed)
+        self._sum_soft(changes)
+        for packed in silent:
+            self._drop_empty(packed)
+        self._connection.executemany("UPDATE messages SET soft_spam = ?, soft_ham = ? WHERE digest = ?", wanted)
+
+    def drop_shares(self) -> None:
+        """Let unlabelled messages count nothing."""
+        select = "SELECT digest, 0, 0 FROM messages WHERE label = 'unlabeled' AND soft_spam + soft_ham > 0"
+        rows = self._connection.execute(select).fetchall()
+        for start in range(0, len(rows), _MANY):
+            self.share(rows[start : start + _MANY])
+
+    def known(self, kinds: Sequence[Known], many: int) -> Iterator[list[KnownMessage]]:
+        """Yield the messages of some classes, in a fixed order, so many at a time; within a snapshot."""
+        marks = ", ".join("?" for _ in kinds)
+        select = f"SELECT digest, label, day, tokens, soft_spam, soft_ham FROM messages WHERE label IN ({marks})"
+        rows = self._connection.execute(f"{select} ORDER BY digest", (*kinds,))
+        while chunk := rows.fetchmany(many):
+            yield [KnownMessage(*row) for row in chunk]
+
+    def message(self, digest: bytes) -> KnownMessage | None:
+        """Return what is known of a message."""
+        select = "SELECT digest, label, day, tokens, soft_spam, soft_ham FROM messages WHERE digest = ?"
+        row = self._connection.execute(select, (digest,)).fetchone()
+        return None if row is None else KnownMessage(*row)
+
+    def size(self) -> tuple[int, int, int, int]:
+        """Return the numbers of spams, hams, tokens and messages without a label."""
         labels = dict(self._connection.execute("SELECT label, COUNT(*) FROM messages GROUP BY label"))
         tokens = self._connection.execute("SELECT COUNT(*) FROM tokens").fetchone()[0]
-        return labels.get("spam", 0), labels.get("ham", 0), tokens
+        return labels.get("spam", 0), labels.get("ham", 0), tokens, labels.get("unlabeled", 0)
 
     def days(self) -> tuple[int, int] | None:
         """Return the first and the last day on which messages were learned, as days since 1970; None without any."""
@@ -264,6 +357,22 @@ class Store:
         old = [row[0] for row in self._connection.execute("SELECT digest FROM messages WHERE day < ?", (before,))]
         self.remove(old)
         return len(old)
+
+    def copy_to(self, copy: sqlite3.Connection) -> None:
+        """Copy the store, as the last transaction left it, into an empty file; others may write meanwhile."""
+        with self._explained():
+            self._connection.backup(copy)
+
+    def replace_by(self, other: sqlite3.Connection, patience: float) -> None:
+        """Replace all that the store holds, in one transaction; wait for others that write for so many seconds."""
+        end = time.monotonic() + patience
+
+        def wait(status: int, remaining: int, total: int) -> None:
+            if status in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) and time.monotonic() > end:
+                raise sqlite3.OperationalError("database is locked")
+
+        with self._explained():
+            other.backup(self._connection, pages=-1, progress=wait, sleep=0.05)
 
     def close(self) -> None:
         """Close the file; what was committed is in it."""

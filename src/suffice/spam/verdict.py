@@ -90,8 +90,9 @@ class Training:
 
 @dataclass(frozen=True)
 class Size:
-    """How much a store holds: messages of each class, and distinct tokens."""
+    """How much a store holds: messages of each class, distinct tokens, and messages without a label."""
 
     spam: int
     ham: int
     tokens: int
+    unlabeled: int = 0

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from suffice.spam.mailboxes import IMAP_ADDRESS, MailboxError, located, located_in, located_lines
-from suffice.spam.store import Label
+from suffice.spam.shares import Label
 
 #: where a message is, and the message
 Entry = tuple[str, bytes]

@@ -133,7 +133,7 @@ def _show(answer: dict[str, Any], only_errors: bool) -> None:
     if "unlabeled" in answer:
         found = answer["unlabeled"]
         facts["unlabeled"] = (
-            f"{found['messages']:,} messages, {found['spam']:.1%} of them spam, after {found['rounds']} rounds; "
+            f"{found['messages']:,} messages, about {found['spam']:,.0f} of them spam, after {found['rounds']} rounds; "
             f"{found['known']:,} known already"
         )
     total = answer["total"]

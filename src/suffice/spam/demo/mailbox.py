@@ -9,7 +9,7 @@ from pathlib import Path
 
 from suffice.spam.demo.envelopes import envelope
 from suffice.spam.demo.letters import filled, letters
-from suffice.spam.store import Label
+from suffice.spam.shares import Label
 
 #: how often each template that is taught was sent, with other names, sums and days
 TIMES = 2

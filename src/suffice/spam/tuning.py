@@ -1,0 +1,186 @@
+"""The logistic link and the two thresholds, fitted to a person's own mail.
+
+**The link.** p(spam | x) = 1/(1 + e^−(a x + b)) for the log-odds x. Beside the n messages there are as many
+pseudo-messages at the same x, together worth `PSEUDO` messages, that are spam with the probability p₀ the default link
+gives:
+
+    maximise  Σ (y + w p₀) η − (1 + w) log(1 + e^η),    η = a x + b,  w = PSEUDO/n,
+
+so that a and b are finite where spam and ham are perfectly apart, and near the default where there are few messages.
+
+**The threshold of spam.** With c the cost of a lost letter, a message with probability p costs c (1 − p) if it is
+called spam, and p if it is not: with the right probabilities T = c/(c + 1) is best. Where hams lie higher than
+the link says, the threshold with the least cost on the messages themselves is higher. The larger of the two is taken.
+
+**The threshold of ham.** A spam among the hams costs 1; a ham that is put aside as unsure costs `UNSURE`. Calling a
+message ham is cheaper where p < UNSURE (1 − p): up to p = UNSURE/(1 + UNSURE).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from suffice.spam.evaluation import Evaluation
+from suffice.spam.leave_one_out import Sample
+from suffice.spam.scoring import Scoring, logistic
+from suffice.spam.verdict import Thresholds
+
+#: the default link counts as much as so many messages: scores of few messages, each left out, look better than they are
+PSEUDO = 100.0
+#: what a ham that is called unsure costs, when a spam that is called ham costs 1
+UNSURE = 0.25
+#: so many spams and so many hams are needed to tune
+FEWEST = 20
+#: more evidence never makes spam less likely, whatever the messages say
+_LEAST_SLOPE = 0.01
+_ROUNDS = 100
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What `tune` found.
+
+    Attributes
+    ----------
+    thresholds : Thresholds
+        The new ones.
+    slope, intercept : float
+        The new logistic link: probability = 1 / (1 + exp(−slope · log-odds − intercept)).
+    cost : float
+        Of a ham that is called spam, in spams that are not caught.
+    before, after : Evaluation
+        The messages with the link and the thresholds there were, and with the new ones, which were fitted to them.
+    """
+
+    thresholds: Thresholds
+    slope: float
+    intercept: float
+    cost: float
+    before: Evaluation
+    after: Evaluation
+
+
+def tuned(sample: Sample, cost: float, slope: float, intercept: float, thresholds: Thresholds) -> Tuning:
+    """Fit link and thresholds to a sample; the last three are those there were."""
+    spam = sum(sample.is_spam)
+    ham = len(sample.is_spam) - spam
+    if spam < FEWEST or ham < FEWEST:
+        raise ValueError(
+            f"tuning needs at least {FEWEST} spams and {FEWEST} hams, but there are {spam} spams and {ham} hams; "
+            "train more messages first"
+        )
+    new_slope, new_intercept = fit_link(sample.log_odds, sample.is_spam)
+    before = sample.evaluation(slope, intercept, thresholds)
+    calibrated = sample.evaluation(new_slope, new_intercept, thresholds)
+    chosen = choose_thresholds(calibrated, cost)
+    after = sample.evaluation(new_slope, new_intercept, chosen)
+    return Tuning(chosen, new_slope, new_intercept, cost, before, after)
+
+
+def checked_cost(cost: float) -> float:
+    """Return the cost of a false positive, if it is one."""
+    if not 0 < cost < math.inf:
+        raise ValueError(f"the cost of a false positive must be a positive number, but it is {cost!r}; 100 is usual")
+    return float(cost)
+
+
+def fit_link(
+    log_odds: Sequence[float],
+    is_spam: Sequence[bool],
+    default: Scoring = Scoring(),  # noqa: B008  (frozen)
+) -> tuple[float, float]:
+    """Return slope and intercept of the logistic link, by Newton's method.
+
+    Examples
+    --------
+    >>> from suffice.spam.tuning import fit_link
+    >>> slope, intercept = fit_link([-8.0, -3.0, 2.0, 9.0], [False, False, True, True])
+    >>> 0.5 < slope < 1.0, abs(intercept) < 0.5
+    (True, True)
+    """
+    weight = PSEUDO / len(log_odds)
+    targets = [
+        (spam + weight * logistic(default.slope * x + default.intercept)) / (1.0 + weight)
+        for x, spam in zip(log_odds, is_spam, strict=True)
+    ]
+    slope, intercept = _newton(log_odds, targets, default.slope, default.intercept)
+    if slope < _LEAST_SLOPE:
+        return _LEAST_SLOPE, _newton(log_odds, targets, _LEAST_SLOPE, default.intercept, fixed=True)[1]
+    return slope, intercept
+
+
+def _newton(
+    log_odds: Sequence[float], targets: Sequence[float], slope: float, intercept: float, *, fixed: bool = False
+) -> tuple[float, float]:
+    """Maximise Σ t η − log(1 + e^η), which is concave, over both parameters, or over the intercept."""
+    value = _log_likelihood(log_odds, targets, slope, intercept)
+    for _ in range(_ROUNDS):
+        probabilities = [logistic(slope * x + intercept) for x in log_odds]
+        residuals = [t - p for t, p in zip(targets, probabilities, strict=True)]
+        curvatures = [p * (1.0 - p) for p in probabilities]
+        down = math.fsum(residuals)
+        across = math.fsum(r * x for r, x in zip(residuals, log_odds, strict=True))
+        # a thousandth of a message's curvature keeps the matrix regular where all log-odds are the same
+        c0 = math.fsum(curvatures) + 1e-3
+        c1 = math.fsum(c * x for c, x in zip(curvatures, log_odds, strict=True))
+        c2 = math.fsum(c * x * x for c, x in zip(curvatures, log_odds, strict=True)) + 1e-3
+        determinant = c0 * c2 - c1 * c1
+        if fixed:
+            steps = 0.0, down / c0
+        else:
+            steps = (c0 * across - c1 * down) / determinant, (c2 * down - c1 * across) / determinant
+        gain = steps[0] * across + steps[1] * down
+        if gain < 1e-10:
+            break
+        share = 1.0
+        while share > 1e-9:
+            trial = slope + share * steps[0], intercept + share * steps[1]
+            found = _log_likelihood(log_odds, targets, *trial)
+            if found >= value + 1e-4 * share * gain:
+                (slope, intercept), value = trial, found
+                break
+            share /= 2.0
+        else:
+            break
+    return slope, intercept
+
+
+def _log_likelihood(log_odds: Sequence[float], targets: Sequence[float], slope: float, intercept: float) -> float:
+    terms = []
+    for x, t in zip(log_odds, targets, strict=True):
+        eta = slope * x + intercept
+        terms.append(t * eta - max(eta, 0.0) - math.log1p(math.exp(-abs(eta))))
+    return math.fsum(terms)
+
+
+def choose_thresholds(evaluation: Evaluation, cost: float) -> Thresholds:
+    """Return the thresholds for a cost of a false positive, on calibrated probabilities.
+
+    Examples
+    --------
+    >>> from suffice.spam import Evaluation, Thresholds
+    >>> from suffice.spam.tuning import choose_thresholds
+    >>> apart = Evaluation((0.001, 0.01, 0.995, 0.9999), (False, False, True, True), Thresholds())
+    >>> choose_thresholds(apart, cost=9.0)
+    Thresholds(ham=0.2, spam=0.9)
+    """
+    spam = max(cost / (cost + 1.0), _least_cost(evaluation, cost))
+    return Thresholds(min(UNSURE / (1.0 + UNSURE), 0.5 * spam), spam)
+
+
+def _least_cost(evaluation: Evaluation, cost: float) -> float:
+    """Return the threshold of least cost: the middle, in log-odds, of the highest interval that has it."""
+    intervals = [
+        (cost * point.false_positives + point.not_caught, -point.threshold, after.threshold)
+        for point, after in pairwise(evaluation.trade_off())
+    ]
+    _, low, high = min(intervals)
+    return logistic(0.5 * (_logit(-low) + _logit(high)))
+
+
+def _logit(p: float) -> float:
+    p = min(max(p, 1e-15), 1.0 - 1e-15)
+    return math.log(p) - math.log1p(-p)

@@ -1,0 +1,147 @@
+"""Tuning: a link that is sane for any scores, thresholds that follow the cost, and both kept in the store."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mailbag import contents, message
+from sklearn.linear_model import LogisticRegression
+
+from suffice.spam import Evaluation, Scoring, SpamFilter, Thresholds
+from suffice.spam.scoring import logistic
+from suffice.spam.tuning import FEWEST, choose_thresholds, fit_link
+
+DEFAULT = Scoring()
+
+
+def drawn(count, slope, intercept, seed=0):
+    """Log-odds, and classes drawn by a link."""
+    rng = np.random.default_rng(seed)
+    log_odds = rng.normal(0, 8, count)
+    return log_odds.tolist(), (rng.random(count) < 1 / (1 + np.exp(-slope * log_odds - intercept))).tolist()
+
+
+def taught(spams=40, hams=60):
+    spam_filter = SpamFilter()
+    spam_filter.train_many([message(i, "spam" if i % 9 else "ham") + b"offer" for i in range(spams)], "spam")
+    spam_filter.train_many([message(i, "ham" if i % 7 else "spam") for i in range(hams)], "ham")
+    return spam_filter
+
+
+@pytest.mark.parametrize("link", [(0.2, -1.0), (0.5, 0.0), (1.5, 2.0)])
+def test_the_link_that_classes_were_drawn_by_is_found(link):
+    assert fit_link(*drawn(20_000, *link)) == pytest.approx(link, rel=0.1, abs=0.1)
+
+
+def test_the_link_is_that_of_scikit_learn_where_there_is_much(monkeypatch):
+    log_odds, is_spam = drawn(500, 0.3, 1.0)
+    monkeypatch.setattr("suffice.spam.tuning.PSEUDO", 0.0)
+    peer = LogisticRegression(C=1e8, tol=1e-10).fit(np.array(log_odds)[:, None], is_spam)
+    assert fit_link(log_odds, is_spam) == pytest.approx((peer.coef_[0, 0], peer.intercept_[0]), rel=1e-4)
+
+
+@given(st.lists(st.tuples(st.floats(-300, 300), st.booleans()), min_size=1, max_size=30))
+def test_the_link_is_finite_and_rising_for_any_messages(pairs):
+    log_odds, is_spam = zip(*pairs, strict=True)
+    slope, intercept = fit_link(log_odds, is_spam)
+    assert 0.01 <= slope < 10
+    assert abs(intercept) < 3000
+
+
+def test_perfectly_separated_messages_make_the_link_steeper_and_no_more():
+    apart = [-9.0, -7.0, -6.0] * 10 + [6.0, 8.0, 11.0] * 10, [False] * 30 + [True] * 30
+    slope, intercept = fit_link(*apart)
+    assert DEFAULT.slope < slope < 2.0
+    assert abs(intercept) < 0.5
+    assert fit_link([-9.0, 9.0], [False, True])[0] < slope  # few messages leave it near the default
+
+
+def test_scores_that_say_the_opposite_do_not_turn_the_link_round():
+    slope, intercept = fit_link([-5.0, 5.0] * 200, [True, False] * 200)
+    assert slope == 0.01
+    assert intercept == pytest.approx(0.0, abs=0.01)
+
+
+def test_the_threshold_is_never_below_what_the_cost_says():
+    apart = Evaluation((0.01, 0.02, 0.97, 0.98), (False, False, True, True), Thresholds())
+    for cost in (0.1, 1.0, 9.0, 100.0, 1e6):
+        assert choose_thresholds(apart, cost).spam >= cost / (cost + 1)
+
+
+def test_a_ham_above_spams_raises_the_threshold_where_a_lost_letter_costs_more():
+    p = (0.1, 0.2, 0.9, 0.995, 0.997, 0.999)
+    each = Evaluation(p, (False, False, True, False, True, True), Thresholds())
+    middle = logistic(0.5 * (math.log(0.25) + math.log(9)))
+    assert choose_thresholds(each, 0.5).spam == pytest.approx(middle, rel=1e-9)
+    assert 0.995 < choose_thresholds(each, 100.0).spam < 0.997
+    top = Evaluation((0.1, 0.9999, 0.99), (False, False, True), Thresholds())
+    assert 0.9999 < choose_thresholds(top, 100.0).spam < 1.0
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=30),
+    st.sampled_from([1e-3, 0.5, 1.0, 10.0, 100.0, 1e9]),
+)
+def test_thresholds_are_valid_and_no_worse_than_the_rule_of_bayes_on_the_messages(pairs, cost):
+    probabilities, is_spam = zip(*pairs, strict=True)
+    each = Evaluation(probabilities, is_spam, Thresholds())
+    found = choose_thresholds(each, cost)
+    assert 0 < found.ham < found.spam <= 1
+    assert found.ham <= 0.2
+    bayes = Thresholds(0.0, cost / (cost + 1))
+    assert each.cost(found, cost) <= each.cost(bayes, cost)
+
+
+def test_tuning_writes_the_link_and_the_thresholds_it_found(tmp_path):
+    with SpamFilter.open(tmp_path / "store") as spam_filter:
+        spam_filter.train_many([message(i, "spam" if i % 9 else "ham") for i in range(40)], "spam")
+        spam_filter.train_many([message(i + 1000, "ham" if i % 7 else "spam") for i in range(60)], "ham")
+        before = contents(spam_filter), spam_filter.score(message(500))
+        tried = spam_filter.tune(write=False)
+        assert (contents(spam_filter), spam_filter.score(message(500))) == before
+        tuning = spam_filter.tune()
+        assert tuning == tried
+        assert tuning.cost == 100.0
+        assert spam_filter.thresholds == tuning.thresholds == tuning.after.thresholds
+        assert tuning.before.thresholds == Thresholds()
+        assert (tuning.slope, tuning.intercept) != (DEFAULT.slope, DEFAULT.intercept)
+        assert tuning.after.log_loss < tuning.before.log_loss
+        assert spam_filter.evaluate() == tuning.after
+        again = spam_filter.tune()
+        assert (again.slope, again.thresholds, again.before) == (tuning.slope, tuning.thresholds, tuning.after)
+    with SpamFilter.open(tmp_path / "store") as spam_filter:
+        verdict = spam_filter.score(message(500))
+        assert verdict.probability == logistic(tuning.slope * verdict.log_odds + tuning.intercept)
+        assert verdict.log_odds == before[1].log_odds
+        assert spam_filter.thresholds == tuning.thresholds
+
+
+def test_a_higher_cost_never_gives_a_lower_threshold():
+    with taught() as spam_filter:
+        found = [spam_filter.tune(cost, write=False).thresholds.spam for cost in (0.5, 1, 10, 100, 1000)]
+    assert found == sorted(found)
+    assert found[0] < found[-1]
+
+
+def test_other_messages_can_be_tuned_on():
+    raws = [message(i, "spam") for i in range(700, 730)] + [message(i) for i in range(700, 730)]
+    with taught() as spam_filter:
+        tuning = spam_filter.tune(raws=iter(raws), labels=["spam"] * 30 + ["ham"] * 30)
+        assert tuning.after.left_out == 0
+        assert len(tuning.after.probabilities) == 60
+        assert tuning.slope != taught().tune().slope
+
+
+def test_too_few_messages_and_impossible_costs_are_named():
+    with taught(spams=FEWEST - 1) as spam_filter:
+        before = contents(spam_filter)
+        with pytest.raises(
+            ValueError, match=r"at least 20 spams and 20 hams, but there are 19 spams and 60 hams; train"
+        ):
+            spam_filter.tune()
+        assert contents(spam_filter) == before
+        for cost in (0, -1.0, math.nan, math.inf):
+            with pytest.raises(ValueError, match="cost of a false positive must be a positive number, but it is"):
+                spam_filter.tune(cost)
