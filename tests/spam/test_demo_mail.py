@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import email
 import email.policy
-import json
 import re
 import signal
-import socket
-import subprocess
 import sys
-import time
-import urllib.request
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 
 import pytest
+from spam_site import Site
 from typer.testing import CliRunner
 
 from suffice.cli.app import app
@@ -161,7 +157,7 @@ def test_the_command_writes_three_maildirs_and_a_store_that_has_learned_two_of_t
 
 
 def test_the_command_refuses_a_folder_that_holds_something(tmp_path):
-    pytest.importorskip("suffice.spam.page")
+    pytest.importorskip("starlette")
     (tmp_path / "letter").write_text("mine")
     done = CliRunner().invoke(app, ["spam", "demo", "--no-open", "--folder", str(tmp_path)])
     assert done.exit_code == 1
@@ -172,33 +168,14 @@ def test_the_command_refuses_a_folder_that_holds_something(tmp_path):
 @pytest.mark.skipif(sys.platform == "win32", reason="it is stopped by a signal")
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM], ids=["interrupted", "terminated"])
 def test_the_command_serves_the_page_and_leaves_nothing_behind_when_it_is_stopped(stop):
-    pytest.importorskip("suffice.spam.page")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "suffice.cli", "spam", "demo", "--json", "--no-open", "--port", str(port)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            said = json.loads(process.stdout.readline())
-            assert said["synthetic"] is True
-            assert Path(said["store"]).exists()
-            assert said["address"] == f"http://127.0.0.1:{port}/"
-            assert "Reserved for you" in _page(port)
-            process.send_signal(stop)
-            process.wait(30)
-        finally:
-            process.kill()
-    assert not Path(said["folder"]).exists()
-
-
-def _page(port, seconds=30.0):
-    """The first page, as soon as it answers."""
-    end = time.monotonic() + seconds
-    while True:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5) as answer:
-                return answer.read().decode()
-        except OSError:
-            if time.monotonic() > end:
-                raise
-            time.sleep(0.1)
+    pytest.importorskip("starlette")
+    site = Site(None, command=["demo"])
+    try:
+        assert site.said["synthetic"] is True
+        assert Path(site.said["store"]).exists()
+        assert "Reserved for you" in site.wait().text
+        site.process.send_signal(stop)
+        site.process.wait(30)
+        assert not Path(site.said["folder"]).exists()
+    finally:
+        site.end()

@@ -17,8 +17,12 @@ from suffice.spam.commands.options import JsonOption, say_json
 
 @app.command(epilog="[bold]Example[/bold]  [cyan]suffice spam demo --port 8025[/cyan]")
 def demo(
-    port: Annotated[int, typer.Option(metavar="PORT", min=1, max=65535, help="The port on 127.0.0.1.")] = 8025,
-    no_open: Annotated[bool, typer.Option("--no-open", help="Do not open a browser.")] = False,
+    port: Annotated[
+        int, typer.Option(metavar="PORT", min=0, max=65535, help="The port on 127.0.0.1; 0 for any free one.")
+    ] = 8025,
+    open_browser: Annotated[
+        bool, typer.Option("--open/--no-open", help="Open the page in the browser, at a desktop.")
+    ] = True,
     folder: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Where to write mailbox and store, and keep them; must be new or empty."),
@@ -40,27 +44,19 @@ def demo(
     place = nullcontext(str(folder)) if folder is not None else tempfile.TemporaryDirectory(prefix="suffice-spam-demo-")
     with _interruptible(), place as name:
         store, mailboxes = prepare(Path(name))
-        if as_json:
-            say_json(
-                {
-                    "synthetic": True,
-                    "folder": name,
-                    "store": str(store),
-                    "mailboxes": list(map(str, mailboxes)),
-                    "address": f"http://127.0.0.1:{port}/",
-                }
-            )
-        else:
-            kept = "It stays there." if folder is not None else "It is removed when you stop the page (Ctrl-C)."
+
+        def say(address: str) -> None:
+            if as_json:
+                paths = list(map(str, mailboxes))
+                say_json({"url": address, "store": str(store), "mailboxes": paths, "folder": name, "synthetic": True})
+                return
+            kept = "It stays there." if folder is not None else "It is removed when you stop the page."
             typer.echo(
-                f"A synthetic mailbox and a store that was taught by part of it are in {name}\n{kept} "
-                "Nothing of yours is touched, and no message is real."
+                f"A synthetic mailbox, and a store that was taught by part of it, are in {name}\n{kept} "
+                f"Nothing of yours is touched, and no message is real.\n\n{address}\nOpen this address; Ctrl-C ends it."
             )
-        try:
-            serve(store, mailboxes, port=port, open_browser=not no_open)
-        except KeyboardInterrupt:  # the way to stop it
-            if not as_json:
-                typer.echo("stopped")
+
+        serve(store, mailboxes, port=port, open_browser=None if open_browser else False, started=say)
 
 
 @contextmanager

@@ -1,0 +1,49 @@
+"""`suffice spam serve`: the page of the filter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from suffice.spam.commands.app import app
+from suffice.spam.commands.options import JsonOption, StoreOption, say_json, store_path
+
+_NEEDED = ("starlette", "jinja2", "uvicorn")
+
+
+@app.command()
+def serve(
+    mailboxes: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="MAILBOX", help="Mailboxes to list: mbox files, Maildirs, folders, messages."),
+    ] = None,
+    port: Annotated[
+        int, typer.Option(metavar="PORT", min=0, max=65535, help="The port on 127.0.0.1; 0 for any free one.")
+    ] = 8025,
+    open_browser: Annotated[
+        bool | None, typer.Option("--open/--no-open", help="Open the page in the browser.", show_default="at a desktop")
+    ] = None,
+    store: StoreOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show mail with its scores and evidence on a page of your own, and train and tune there.
+
+    The page is on this machine only, and the address that is printed holds a key: who has it may read the mail.
+    """
+    from importlib.util import find_spec
+
+    if missing := [name for name in _NEEDED if find_spec(name) is None]:
+        raise ImportError(f"the page needs {', '.join(missing)}; pip install 'suffice[spam]'")
+    from suffice.spam.page import serve
+
+    path, places = store_path(store), mailboxes or []
+    if not as_json:
+        serve(path, places, port, open_browser=open_browser)
+        return
+
+    def say(address: str) -> None:
+        say_json({"url": address, "store": str(path), "mailboxes": list(map(str, places))})
+
+    serve(path, places, port, open_browser=open_browser, started=say)

@@ -1,0 +1,199 @@
+"""What the page draws, as numbers; the templates make SVG of them without styles, which the policy forbids."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from suffice.spam.page.text import one_line
+from suffice.spam.scoring import FIELD_NAMES, field_of
+from suffice.spam.verdict import Thresholds, Verdict
+
+if TYPE_CHECKING:
+    from suffice.spam.evaluation import Evaluation
+
+TOKENS_SHOWN = 24
+#: what is less would be shown as 0.00
+LEAST = 0.005
+#: the axis of thresholds is one of log-odds, since most messages lie near 0 and 1; these are its ends
+ODDS = 9.2
+_MARKS = (0.0001, 0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999)
+_STEPS = 400
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A contribution to the log-odds, drawn from the middle (0) to the right for spam, to the left for ham.
+
+    `start` and `length` are in hundredths of half of the width.
+    """
+
+    name: str
+    value: float
+    start: float
+    length: float
+
+    @property
+    def side(self) -> str:
+        """The class that it speaks for."""
+        return "spam" if self.value > 0 else "ham"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The strongest tokens, how many there are beside them and what these add, and the sums of fields."""
+
+    tokens: list[Bar]
+    others: int
+    others_sum: float
+    fields: list[Bar]
+
+
+def evidence_of(verdict: Verdict) -> Evidence:
+    """Return what a verdict rests on, the strongest first.
+
+    Examples
+    --------
+    >>> from suffice.spam import Verdict
+    >>> from suffice.spam.page.charts import evidence_of
+    >>> evidence_of(Verdict(0.9, "spam", 1.5, [("money", 2.0), ("subject:lunch", -0.5)])).fields
+    [Bar(name='words', value=2.0, start=0.0, length=100.0), Bar(name='subject', value=-0.5, start=-25.0, length=25.0)]
+    """
+    known = [(token, value) for token, value in verdict.evidence if value != 0.0]
+    shown = [(token, value) for token, value in known[:TOKENS_SHOWN] if abs(value) >= LEAST]
+    others = known[len(shown) :]
+    sums = dict.fromkeys(FIELD_NAMES, 0.0)
+    for token, value in known:
+        sums[FIELD_NAMES[field_of(token)]] += value
+    fields = [(name, value) for name, value in sums.items() if abs(value) >= LEAST]
+    fields.sort(key=lambda pair: -abs(pair[1]))
+    return Evidence(_bars(shown), len(others), math.fsum(value for _, value in others), _bars(fields))
+
+
+def _bars(pairs: Sequence[tuple[str, float]]) -> list[Bar]:
+    largest = max((abs(value) for _, value in pairs), default=1.0)
+    return [
+        Bar(one_line(name, 80), value, round(min(0.0, value) / largest * 100, 1), round(abs(value) / largest * 100, 1))
+        for name, value in pairs
+    ]
+
+
+@dataclass(frozen=True)
+class Area:
+    """A rectangle to draw in, in units of the picture."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def x(self, share: float) -> float:
+        """Return the place of a share of the width."""
+        return round(self.left + (self.right - self.left) * share, 1)
+
+    def y(self, share: float) -> float:
+        """Return the place of a share of the height, from the bottom up."""
+        return round(self.bottom - (self.bottom - self.top) * share, 1)
+
+
+CURVE = Area(44, 10, 628, 310)
+PLOT = Area(40, 26, 306, 268)
+
+
+def share_of(threshold: float) -> float:
+    """Return where a threshold lies on its axis: the log-odds, from 0 at the left end to 1 at the right one."""
+    if threshold <= 0.0 or threshold >= 1.0:
+        return float(threshold >= 1.0)
+    log_odds = math.log(threshold / (1.0 - threshold))
+    return (min(max(log_odds, -ODDS), ODDS) + ODDS) / (2 * ODDS)
+
+
+@dataclass(frozen=True)
+class TradeOff:
+    """The curves of both errors over the threshold T from which on messages are spam, and the thresholds chosen."""
+
+    area: Area
+    false_positives: str
+    not_caught: str
+    ham: float
+    spam: float
+    x_marks: list[tuple[float, str]]
+    y_marks: list[tuple[float, str]]
+
+
+def trade_off_of(evaluation: Evaluation, thresholds: Thresholds) -> TradeOff:
+    """Return the trade-off, counts on the scale of log (1 + n)."""
+    pairs = list(zip(evaluation.probabilities, evaluation.is_spam, strict=True))
+    hams, spams = (sorted(p for p, is_spam in pairs if is_spam == kind) for kind in (False, True))
+    top = math.log1p(max(len(hams), len(spams), 1))
+    shares = [step / _STEPS for step in range(_STEPS + 1)]
+    edges = [1.0 / (1.0 + math.exp(ODDS - 2 * ODDS * share)) for share in shares]
+
+    def path(counts: list[int]) -> str:
+        points = [(CURVE.x(share), CURVE.y(math.log1p(n) / top)) for share, n in zip(shares, counts, strict=True)]
+        return _steps(points)
+
+    return TradeOff(
+        CURVE,
+        path([len(hams) - bisect_left(hams, edge) for edge in edges]),
+        path([bisect_left(spams, edge) for edge in edges]),
+        CURVE.x(share_of(thresholds.ham)),
+        CURVE.x(share_of(thresholds.spam)),
+        [(CURVE.x(share_of(mark)), f"{mark:g}") for mark in _MARKS],
+        [(CURVE.y(math.log1p(n) / top), f"{n:,}") for n in (0, 1, 10, 100, 1_000, 10_000) if math.log1p(n) <= top],
+    )
+
+
+def _steps(points: list[tuple[float, float]]) -> str:
+    """Return the path of a step function; equal heights in a row are one line."""
+    x, y = points[0]
+    commands = [f"M{x} {y}"]
+    for x, height in points[1:]:
+        if height != y:
+            commands.append(f"H{x}V{height}")
+            y = height
+    return "".join([*commands, f"H{points[-1][0]}"])
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A bin of the calibration plot: said, was with its interval, and how many."""
+
+    x: float
+    y: float
+    low: float
+    high: float
+    radius: float
+    said: float
+    was: float
+    count: int
+
+
+def calibration_of(evaluation: Evaluation) -> list[Dot]:
+    """Return the share of spam in each bin of probabilities, with Wilson's interval of 95 %."""
+    bins = evaluation.reliability()
+    most = max((item.count for item in bins), default=1)
+    dots = []
+    for item in bins:
+        low, high = wilson(item.spam, item.count)
+        radius = round(3.0 + 6.0 * math.sqrt(item.count / most), 1)
+        place = (PLOT.x(item.probability), PLOT.y(item.spam), PLOT.y(low), PLOT.y(high))
+        dots.append(Dot(*place, radius, item.probability, item.spam, item.count))
+    return dots
+
+
+def wilson(share: float, count: int, z: float = 1.96) -> tuple[float, float]:
+    """Return Wilson's interval of a probability, given the share of successes.
+
+    Examples
+    --------
+    >>> from suffice.spam.page.charts import wilson
+    >>> [round(bound, 3) for bound in wilson(0.5, 10)]
+    [0.237, 0.763]
+    """
+    centre = (share + z * z / (2 * count)) / (1 + z * z / count)
+    half = z / (1 + z * z / count) * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
+    return max(0.0, centre - half), min(1.0, centre + half)

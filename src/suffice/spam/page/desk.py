@@ -1,0 +1,149 @@
+"""The filter at its desk: one thread that owns it, fed a little at a time, so that pages never wait for long."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+from suffice.spam.filter import SpamFilter
+from suffice.spam.mailboxes import messages
+from suffice.spam.page.index import Entry, Index, Label, Stamp
+from suffice.spam.verdict import Verdict
+
+#: about how many messages, and bytes of them, are scored in one go, while a page may have to wait
+BATCH, BATCH_BYTES = 24, 2_000_000
+#: how often, in seconds, the store is looked at for changes by others
+INTERVAL = 1.0
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def stamp_of(store: Path) -> Stamp:
+    """Return what changes whenever the store is written to, by whatever process: times and sizes of its files."""
+    numbers: list[int] = []
+    for path in (store, store.with_name(store.name + "-wal")):
+        try:
+            status = os.stat(path)
+            numbers += (status.st_mtime_ns, status.st_size)
+        except FileNotFoundError:
+            numbers += (0, 0)
+    return tuple(numbers)
+
+
+class Desk:
+    """Messages and their scores, which a background task makes and keeps up to date.
+
+    Parameters
+    ----------
+    store : path
+        Of the filter, which is made if there is none.
+    mailboxes : list of paths
+        Where the messages are.
+    """
+
+    def __init__(self, store: Path, mailboxes: list[Path]) -> None:
+        self.store, self.mailboxes = store, mailboxes
+        self.index = Index()
+        self.complete = False
+        self.problems: list[str] = []
+        self._worker = ThreadPoolExecutor(1, "suffice-desk")
+        self._task: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        """Open the store, and begin to read the mailboxes."""
+        self._filter = await self._do(SpamFilter.open, self.store)
+        self._task = asyncio.create_task(self._work())
+
+    async def close(self) -> None:
+        """Stop reading, and close the store."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            await self._do(self._filter.close)
+        self._worker.shutdown()
+        self.index.close()
+
+    async def ask(self, question: Callable[[SpamFilter], T]) -> T:
+        """Return what a function of the filter answers."""
+        return await self._do(question, self._filter)
+
+    async def verdict(self, entry: Entry) -> tuple[bytes, Verdict]:
+        """Return a message and what the filter says of it now."""
+        return await self._do(self._verdict, entry)
+
+    async def train(self, entry: Entry, label: Label | None) -> None:
+        """Learn a message as of a class, or undo its training; NotTrainedError if there was none."""
+
+        def learn(spam_filter: SpamFilter) -> None:
+            raw = self.index.raw(entry)
+            if label is None:
+                spam_filter.untrain(raw)
+            else:
+                spam_filter.train(raw, label)
+
+        await self.ask(learn)
+
+    async def refresh(self, entries: list[Entry]) -> None:
+        """Score those messages anew whose scores are of an older store."""
+        stamp = stamp_of(self.store)
+        if old := [entry for entry in entries if entry.stamp != stamp]:
+            await self._do(self._score, old)
+
+    async def _do(self, function: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._worker, lambda: function(*args, **options))
+
+    async def _work(self) -> None:
+        for path in self.mailboxes:
+            unread = messages(path)
+            try:
+                while await self._do(self._read, unread, path.name):
+                    pass
+            except Exception as error:  # whatever it is, the other mailboxes and the page are not worse for it
+                self.problems.append(str(error) or repr(error))
+        self.complete = True
+        await self._keep_up()
+
+    async def _keep_up(self) -> None:
+        """Score all messages anew whenever the store has changed."""
+        done = stamp_of(self.store)
+        while True:
+            await asyncio.sleep(INTERVAL)
+            stamp = stamp_of(self.store)
+            if stamp == done:
+                continue
+            # a store that another process keeps locked is tried again; who looks at a page is told
+            with suppress(OSError, ValueError):
+                for start in range(0, len(self.index.entries), BATCH):
+                    await self.refresh(self.index.entries[start : start + BATCH])
+                done = stamp
+
+    def _read(self, unread: Iterator[bytes], mailbox: str) -> bool:
+        """Take some messages in, and return whether there were any."""
+        new: list[Entry] = []
+        size = 0
+        for raw in islice(unread, BATCH):
+            new.append(self.index.add(raw, mailbox))
+            size += len(raw)
+            if size >= BATCH_BYTES:
+                break
+        self._score(new)
+        return bool(new)
+
+    def _score(self, entries: list[Entry]) -> None:
+        stamp = stamp_of(self.store)  # before scoring: what is written meanwhile makes the scores old
+        verdicts = self._filter.score_many(map(self.index.raw, entries), processes=1)
+        for entry, verdict in zip(entries, verdicts, strict=True):
+            entry.take(verdict, self._filter.label_of(self.index.raw(entry)), stamp)
+
+    def _verdict(self, entry: Entry) -> tuple[bytes, Verdict]:
+        stamp, raw = stamp_of(self.store), self.index.raw(entry)
+        verdict = self._filter.score(raw)
+        entry.take(verdict, self._filter.label_of(raw), stamp)
+        return raw, verdict

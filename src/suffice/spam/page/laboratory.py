@@ -1,0 +1,83 @@
+"""Evaluation and tuning beside the desk: a thread and a filter of their own, since either may take a while."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from suffice.spam.filter import SpamFilter
+from suffice.spam.page.desk import stamp_of
+from suffice.spam.page.index import Stamp
+
+if TYPE_CHECKING:
+    from suffice.spam.evaluation import Evaluation
+
+T = TypeVar("T")
+
+
+class Laboratory:
+    """The last evaluation of a store, made anew when the store has changed."""
+
+    def __init__(self, store: Path) -> None:
+        self.store = store
+        self.evaluation: Evaluation | None = None
+        self.done = 0
+        self.error = ""
+        self._closing = False
+        self._stamp: Stamp = ()
+        self._task: asyncio.Task[None] | None = None
+        self._worker = ThreadPoolExecutor(1, "suffice-laboratory")
+
+    @property
+    def is_running(self) -> bool:
+        """Whether an evaluation is under way."""
+        return self._task is not None and not self._task.done()
+
+    async def begin(self) -> None:
+        """Start an evaluation if there is none of the store as it is, and give it a moment."""
+        if not self.is_running and self._stamp != stamp_of(self.store):
+            self._task = asyncio.create_task(self._evaluate())
+        if self._task is not None:
+            await asyncio.wait([self._task], timeout=0.3)  # most stores need no more, and then no progress is shown
+
+    async def tune(self, cost: float) -> None:
+        """Find thresholds for the cost of a false positive, and write them."""
+        tuning = await self._do(lambda spam_filter: spam_filter.tune(cost, progress=self._note))
+        self.evaluation = tuning.after
+        self.keep()
+
+    def keep(self) -> None:
+        """Take the evaluation as one of the store as it is now, after thresholds were written."""
+        self._stamp = stamp_of(self.store)
+
+    async def close(self) -> None:
+        """Break off what is under way."""
+        self._closing = True
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        self._worker.shutdown(wait=False, cancel_futures=True)
+
+    async def _evaluate(self) -> None:
+        stamp = stamp_of(self.store)
+        self.done, self.error = 0, ""
+        try:
+            self.evaluation = await self._do(lambda spam_filter: spam_filter.evaluate(progress=self._note))
+        except (ValueError, OSError) as error:  # such as a store without spam
+            self.evaluation, self.error = None, str(error)
+        self._stamp = stamp
+
+    def _note(self, done: int) -> None:
+        if self._closing:
+            raise InterruptedError("the page is being closed")
+        self.done = done
+
+    async def _do(self, work: Callable[[SpamFilter], T]) -> T:
+        def work_on_a_filter() -> T:
+            with SpamFilter.open(self.store) as spam_filter:
+                return work(spam_filter)
+
+        return await asyncio.get_running_loop().run_in_executor(self._worker, work_on_a_filter)

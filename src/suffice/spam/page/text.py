@@ -1,0 +1,151 @@
+"""Mail as harmless text: what it says, without anything that acts, loads, or reorders what is around it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+from suffice.spam.html import read_html
+from suffice.spam.message import Message, Part, read
+
+#: how much of a message is shown; what is longer is cut, and the page says so
+TEXT_SHOWN = 60_000
+LINE_SHOWN = 300
+HEADERS_SHOWN = 100
+PARTS_SHOWN = 50
+LINKS_SHOWN = 40
+
+_NAMES = {
+    "\u061c": "ALM", "\u200e": "LRM", "\u200f": "RLM", "\u202a": "LRE", "\u202b": "RLE", "\u202c": "PDF",
+    "\u202d": "LRO", "\u202e": "RLO", "\u2066": "LRI", "\u2067": "RLI", "\u2068": "FSI", "\u2069": "PDI",
+}  # fmt: skip
+_NEUTRAL: dict[int, str] = {
+    **{code: chr(0x2400 + code) for code in range(32)},  # the pictures of control characters
+    **dict.fromkeys(range(0x7F, 0xA0), "\ufffd"),
+    **dict.fromkeys(range(0xD800, 0xE000), "\ufffd"),  # halves of pairs, which no encoding may carry
+    **dict.fromkeys(range(0xE0000, 0xE0080), ""),
+    **dict.fromkeys((0x2028, 0x2029), " "),
+    **{ord(character): f"⟨{name}⟩" for character, name in _NAMES.items()},
+}
+_ONE_LINE = _NEUTRAL | {ord(character): " " for character in "\t\n\r"}
+_LINES = _NEUTRAL | {ord("\t"): "\t", ord("\n"): "\n"}
+_SPACES = re.compile(r"\s+")
+_GAPS = re.compile(r"[ \t]*\n(?:[ \t]*\n)+[ \t]*")
+_MAILBOX = re.compile(r"\s*\"?([^\"<>]*?)\"?\s*<([^<>]*)>")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A part of a message as the page shows it: what it is, and its text, which may be cut."""
+
+    title: str
+    text: str
+    cut: bool
+    links: tuple[str, ...] = ()
+    hidden: str = ""
+
+
+def one_line(text: str, limit: int = LINE_SHOWN) -> str:
+    r"""Return a text for one line: controls visible, marks that turn the direction of text named, and cut.
+
+    Examples
+    --------
+    >>> from suffice.spam.page.text import one_line
+    >>> one_line("invoice\u202efdp.exe\x1b\n now")
+    'invoice⟨RLO⟩fdp.exe␛  now'
+    """
+    short = text[: limit + 1].translate(_ONE_LINE).strip()
+    return short if len(text) <= limit else short[:limit] + "…"
+
+
+def many_lines(text: str, limit: int = TEXT_SHOWN) -> str:
+    """Return a text of many lines, made harmless as by `one_line`, and cut."""
+    return text[:limit].replace("\r\n", "\n").translate(_LINES)
+
+
+def sender(value: str) -> tuple[str, str]:
+    """Return the name and the address of a From header; the address stands for a name that is missing.
+
+    Examples
+    --------
+    >>> from suffice.spam.page.text import sender
+    >>> sender('"Ann Lee" <ann@example.org>'), sender("bob@example.net")
+    (('Ann Lee', 'ann@example.org'), ('bob@example.net', ''))
+    """
+    value = value[:1000]
+    match = _MAILBOX.match(value)
+    name, address = (match[1], match[2]) if match else (value, "")
+    name, address = one_line(name, 120), one_line(address, 120)
+    return (name, address) if name else (address or "(no sender)", "")
+
+
+def arrival(message: Message) -> datetime | None:
+    """Return when a message arrived: as its last server says, or else as it says itself; None if neither does."""
+    received = message.header("received").rpartition(";")[2]
+    for value in (received, message.header("date")):
+        try:
+            moment = parsedate_to_datetime(value[:100].strip())
+            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone()
+        except (ValueError, TypeError, IndexError, OverflowError, OSError):
+            continue
+    return None
+
+
+@dataclass(frozen=True)
+class Letter:
+    """A message as the page shows it: recipients, headers, texts, and name, type and size of what is attached."""
+
+    to: str
+    headers: list[tuple[str, str]]
+    texts: list[Shown]
+    attached: list[tuple[str, str, int]]
+
+    @classmethod
+    def of(cls, raw: bytes) -> Letter:
+        """Return what is shown of a message."""
+        message = read(raw)
+        headers = [(one_line(name, 60), one_line(value, 2_000)) for name, value in message.headers[:HEADERS_SHOWN]]
+        return cls(one_line(message.header("to")), headers, *_shown_parts(message))
+
+
+def _shown_parts(message: Message) -> tuple[list[Shown], list[tuple[str, str, int]]]:
+    texts: list[Shown] = []
+    attached: list[tuple[str, str, int]] = []
+    left = TEXT_SHOWN
+    for part in message.parts[:PARTS_SHOWN]:
+        if part.file_name or part.disposition == "attachment" or not part.content_type.startswith("text/"):
+            if not part.content_type.startswith("multipart/"):
+                attached.append((one_line(part.file_name or "(no name)"), one_line(part.content_type, 60), part.size))
+        elif part.text.strip():
+            shown = _shown(part, left)
+            left = max(0, left - len(shown.text))
+            texts.append(shown)
+    return texts, attached
+
+
+def _shown(part: Part, left: int) -> Shown:
+    if part.content_type != "text/html":
+        text = part.text.strip("\r\n")
+        return Shown(one_line(part.content_type, 60), many_lines(text, left), len(text) > left)
+    # line ends of the source are spaces; those that are left stand for elements
+    html = read_html(_SPACES.sub(" ", part.text))
+    visible = _GAPS.sub("\n\n", html.visible).strip()
+    links = tuple(dict.fromkeys(one_line(link, 200) for link in html.links[:LINKS_SHOWN]))
+    hidden = one_line(_SPACES.sub(" ", html.hidden).strip(), 2_000)
+    return Shown("text/html, as text", many_lines(visible, left), len(visible) > left, links, hidden)
+
+
+def file_size(count: int) -> str:
+    """Return a number of bytes for people.
+
+    Examples
+    --------
+    >>> from suffice.spam.page.text import file_size
+    >>> file_size(512), file_size(20_480), file_size(5_000_000)
+    ('512 B', '20 KB', '5.0 MB')
+    """
+    if count < 1_000:
+        return f"{count} B"
+    return f"{count / 1_000:.0f} KB" if count < 1_000_000 else f"{count / 1_000_000:.1f} MB"

@@ -1,0 +1,106 @@
+"""The views of tuning: thresholds over their trade-off, the calibration, and what was learned."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from suffice.spam.filter import SpamFilter
+from suffice.spam.page.charts import ODDS, PLOT, calibration_of, trade_off_of
+from suffice.spam.page.desk import Desk
+from suffice.spam.page.laboratory import Laboratory
+from suffice.spam.verdict import Thresholds
+
+#: what a letter that is called spam costs, in spams that are not caught
+COST = 100.0
+
+
+class TuningViews:
+    """What is asked under /tuning."""
+
+    def __init__(self, render: Callable[..., Response], desk: Desk, laboratory: Laboratory) -> None:
+        self._render, self._desk, self._laboratory = render, desk, laboratory
+        self._cost = COST
+
+    async def page(self, request: Request) -> Response:
+        """Answer with the whole page, or with what has become of an evaluation that was under way."""
+        thresholds = await self._desk.ask(lambda spam_filter: spam_filter.thresholds)
+        if request.query_params.get("spam"):  # a choice that is looked at without script
+            thresholds = _chosen(dict(request.query_params))
+        await self._laboratory.begin()
+        return await self._answer(request, thresholds)
+
+    async def live(self, request: Request) -> Response:
+        """Answer with curve and counts at thresholds that are being chosen."""
+        if self._laboratory.evaluation is None:
+            raise HTTPException(409, "The evaluation is not there any more; reload the page.")
+        return self._render("_live.html", **self._at(_chosen(dict(request.query_params))))
+
+    async def save(self, request: Request) -> Response:
+        """Write thresholds into the store."""
+        chosen = _chosen(request.scope["form"])
+        await self._desk.ask(lambda spam_filter: _write(spam_filter, chosen))
+        self._laboratory.keep()
+        return await self._answer(request, chosen, "Saved: new verdicts use these thresholds.")
+
+    async def tune(self, request: Request) -> Response:
+        """Find thresholds for a cost, and write them."""
+        cost = _number(request.scope["form"].get("cost", ""), "The cost of a false positive")
+        if not 0 < cost < math.inf:
+            raise HTTPException(422, f"The cost of a false positive must be above 0, but it is {cost:g}.")
+        self._cost = cost
+        try:
+            await self._laboratory.tune(cost)
+        except ValueError as error:
+            raise HTTPException(422, str(error)) from None
+        thresholds = await self._desk.ask(lambda spam_filter: spam_filter.thresholds)
+        text = f"Tuned for a false positive that costs {cost:g} spams, and saved."
+        return await self._answer(request, thresholds, text)
+
+    async def _answer(self, request: Request, thresholds: Thresholds, notice: str = "") -> Response:
+        is_part = request.headers.get("hx-request") == "true"
+        if request.method == "POST" and not is_part:
+            return RedirectResponse(request.url.path.rpartition("/")[0], 303)
+        size = await self._desk.ask(lambda spam_filter: spam_filter.stats())
+        laboratory = self._laboratory
+        values: dict[str, Any] = {"size": size, "laboratory": laboratory, "notice": notice, "cost": self._cost}
+        values |= {"thresholds": thresholds, "odds": ODDS, "unlabeled": getattr(size, "unlabeled", 0)}
+        if laboratory.evaluation is not None and not laboratory.is_running and size.spam and size.ham:
+            values |= self._at(thresholds)
+            values |= {"dots": calibration_of(laboratory.evaluation), "plot": PLOT, "evaluation": laboratory.evaluation}
+        return self._render("_tuning.html" if is_part else "tuning.html", **values)
+
+    def _at(self, thresholds: Thresholds) -> dict[str, Any]:
+        evaluation = self._laboratory.evaluation
+        assert evaluation is not None
+        errors = evaluation.errors(thresholds)
+        return {
+            "thresholds": thresholds, "errors": errors, "curve": trade_off_of(evaluation, thresholds),
+            "total_cost": evaluation.cost(thresholds, self._cost), "cost": self._cost,
+        }  # fmt: skip
+
+
+def _write(spam_filter: SpamFilter, thresholds: Thresholds) -> None:
+    spam_filter.thresholds = thresholds
+
+
+def _chosen(given: dict[str, str]) -> Thresholds:
+    ham, spam = _number(given.get("ham", ""), "The ham threshold"), _number(given.get("spam", ""), "The spam threshold")
+    try:
+        return Thresholds(ham, spam)
+    except ValueError:
+        raise HTTPException(
+            422, f"Thresholds must be 0 ≤ ham < spam ≤ 1, but ham is {ham:g} and spam is {spam:g}."
+        ) from None
+
+
+def _number(text: str, name: str) -> float:
+    try:
+        return float(text[:40])
+    except ValueError:
+        raise HTTPException(422, f"{name} must be a number, but it is {text[:40]!r}.") from None
