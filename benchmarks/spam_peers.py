@@ -152,14 +152,16 @@ class Spamprobe:
 
 
 class Multinomial:
-    """scikit-learn's MultinomialNB over counts of the words of decoded headers and texts, both by their defaults.
+    """scikit-learn's MultinomialNB over the words of decoded headers and texts.
 
-    In one pass words are hashed, since a vocabulary would have to be known beforehand.
+    Words count once a message, with a pseudo-count of 0.01: of counted or not, raw or decoded, and 1 or 0.01, this was
+    the best in ten folds, by far. In one pass words are hashed, since a vocabulary would have to be known beforehand.
     """
 
     name = "MultinomialNB"
     threshold = 0.5
     features = 2**18
+    alpha = 0.01
 
     def missing(self) -> str:
         return ""
@@ -172,7 +174,9 @@ class Multinomial:
         texts = np.array([plain_text(raw) for raw in raws], dtype=object)
         log_odds = np.full(len(y), np.nan)
         for k in range(10):
-            model = make_pipeline(CountVectorizer(), MultinomialNB()).fit(texts[fold != k], y[fold != k])
+            model = make_pipeline(CountVectorizer(binary=True), MultinomialNB(alpha=self.alpha)).fit(
+                texts[fold != k], y[fold != k]
+            )
             joint = model[-1].predict_joint_log_proba(model[0].transform(texts[fold == k]))
             log_odds[fold == k] = joint[:, 1] - joint[:, 0]
         return self._outcome(log_odds)
@@ -181,9 +185,9 @@ class Multinomial:
         from sklearn.feature_extraction.text import HashingVectorizer
         from sklearn.naive_bayes import MultinomialNB
 
-        hashed = HashingVectorizer(n_features=self.features, alternate_sign=False, norm=None)
+        hashed = HashingVectorizer(n_features=self.features, alternate_sign=False, norm=None, binary=True)
         counts = hashed.transform(plain_text(raw) for raw in raws)
-        model = MultinomialNB()
+        model = MultinomialNB(alpha=self.alpha)
         log_odds = np.zeros(len(y))
         # the prior of a class without a message is log 0, which only matters while there is one
         with np.errstate(divide="ignore"):

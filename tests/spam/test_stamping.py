@@ -332,7 +332,7 @@ def test_only_typer_and_rich_are_needed_and_the_filter_needs_neither(taught):
 @pytest.mark.skipif(shutil.which("procmail") is None, reason="needs procmail")
 @pytest.mark.parametrize("number", [0, 1])
 def test_the_recipes_for_procmail_sort_mail(taught, tmp_path, number):
-    page = (Path(__file__).parents[2] / "docs" / "spam.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "spam-mail.md").read_text(encoding="utf-8")
     recipe = re.findall(r"^```procmail\n(.*?)^```", page, re.DOTALL | re.MULTILINE)[number]
     (tmp_path / "suffice").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m suffice.cli "$@"\n')
     (tmp_path / "suffice").chmod(0o755)
