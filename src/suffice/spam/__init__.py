@@ -1,15 +1,33 @@
 """A personal spam filter: messages, their tokens, what the tokens say, and what was learned of them."""
 
-from suffice.spam.evaluation import Bin, Errors, Evaluation, Point
-from suffice.spam.filter import NotTrainedError, SpamFilter
-from suffice.spam.mailboxes import MailboxError, lines, messages, stream
-from suffice.spam.message import Message, Part, digest, read
-from suffice.spam.scoring import Score, Scoring, score
-from suffice.spam.store import StoreError
-from suffice.spam.tokens import tokens
-from suffice.spam.tuning import Tuning
-from suffice.spam.unlabeled import Unlabeled
-from suffice.spam.verdict import Size, Thresholds, Training, Verdict
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from suffice.spam.tokens import tokens  # at once: the module would take the place of its function later
+
+if TYPE_CHECKING:  # what is read here is loaded by `__getattr__` when it is first asked for
+    from suffice.spam.evaluation import Bin, Errors, Evaluation, Point
+    from suffice.spam.filter import NotTrainedError, SpamFilter
+    from suffice.spam.mailboxes import MailboxError, lines, messages, stream
+    from suffice.spam.message import Message, Part, digest, read
+    from suffice.spam.scoring import Score, Scoring, score
+    from suffice.spam.store import StoreError
+    from suffice.spam.tuning import Tuning
+    from suffice.spam.unlabeled import Unlabeled
+    from suffice.spam.verdict import Size, Thresholds, Training, Verdict
+
+_NAMES = {
+    "evaluation": ("Bin", "Errors", "Evaluation", "Point"),
+    "filter": ("NotTrainedError", "SpamFilter"),
+    "mailboxes": ("MailboxError", "lines", "messages", "stream"),
+    "message": ("Message", "Part", "digest", "read"),
+    "scoring": ("Score", "Scoring", "score"),
+    "store": ("StoreError",),
+    "tuning": ("Tuning",),
+    "unlabeled": ("Unlabeled",),
+    "verdict": ("Size", "Thresholds", "Training", "Verdict"),
+}
+_HOMES = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = [
     "Bin",
@@ -38,3 +56,17 @@ __all__ = [
     "stream",
     "tokens",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the module that has a public name when it is first asked for (PEP 562)."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'suffice.spam' has no attribute {name!r}")
+    value = getattr(import_module(f"suffice.spam.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return sorted({*globals(), *__all__})

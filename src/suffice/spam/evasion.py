@@ -66,9 +66,14 @@ def spaced_words(text: str) -> list[str]:
     >>> spaced_words("F R E E m.o.n.e.y now, a b")
     ['FREE', 'money']
     """
-    if not _SPACED_HINT.search(text):
-        return []
-    return [match[0].replace(match[1], "") for match in _SPACED.finditer(text)]
+    words = []
+    hint = _SPACED_HINT.search(text, 1)
+    while hint:  # which begins with the first sign, after the first letter
+        match = _SPACED.match(text, hint.start() - 1)
+        if match:
+            words.append(match[0].replace(match[1], ""))
+        hint = _SPACED_HINT.search(text, 1 + (match.end() if match else hint.start()))
+    return words
 
 
 def plain_word(word: str) -> str:

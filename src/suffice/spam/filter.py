@@ -5,29 +5,32 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from functools import partial
+from itertools import chain, repeat
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from suffice.spam.bulk import KnownWeights, Lesson, lesson, names_of_chunk
 from suffice.spam.evaluation import Evaluation
 from suffice.spam.forgetting import DAY, Forgetting
 from suffice.spam.labels import checked_label, labelled
 from suffice.spam.leave_one_out import sample_of
 from suffice.spam.message import digest
-from suffice.spam.reading import Reading, reading, readings
-from suffice.spam.scoring import Scoring, evidence, logistic
+from suffice.spam.reading import Reading, names_of, readings
+from suffice.spam.scoring import Scoring, evidence, logistic, tempered
 from suffice.spam.shares import Known, Label
-from suffice.spam.store import Row, Store
+from suffice.spam.store import Row, Store, StoreError
 from suffice.spam.tuning import Tuning, checked_cost, tuned
 from suffice.spam.unlabeled import Unlabeled, learn_unlabeled
 from suffice.spam.verdict import Size, Thresholds, Training, Verdict
+from suffice.spam.workers import Chunk, checked, spread
 
 if TYPE_CHECKING:  # only `days` needs it
     from datetime import date
 
-#: how many messages are learned in one transaction, and scored on one snapshot, by `train_many` and `score_many`
+#: at most so many messages are learned in one transaction by `train_many`
 BATCH = 1024
 #: messages older than so many half-lives, which count a thousandth, are removed by `expire`
 OLD = 10.0
@@ -45,17 +48,27 @@ class _Basis:
     scoring: Scoring
     thresholds: Thresholds
 
-    def verdict(self, names: list[str], rows: dict[str, Row]) -> Verdict:
+    def verdict(self, names: Iterable[str], rows: Mapping[str, Row]) -> Verdict:
         if self.spam <= 0 or self.ham <= 0:
             return Verdict(0.5, "unsure", 0.0, [])
-        known = [rows[name] for name in names if name in rows]  # others add nothing
+        known = [row for row in map(rows.get, names) if row is not None]  # others add nothing
         seen, in_spam, in_ham = zip(*known, strict=True) if known else ((), (), ())
-        parts = evidence(seen, in_spam, in_ham, self.spam, self.ham, self.scoring)
+        return self.concluded(seen, evidence(seen, in_spam, in_ham, self.spam, self.ham, self.scoring))
+
+    def concluded(self, seen: Iterable[str], parts: list[float]) -> Verdict:
+        """Return the verdict, given what each token adds to the log-odds."""
+        if self.spam <= 0 or self.ham <= 0:
+            return Verdict(0.5, "unsure", 0.0, [])
         log_odds = math.fsum(parts)
         probability = logistic(self.scoring.slope * log_odds + self.scoring.intercept)
-        strength = list(map(abs, parts))
-        order = sorted(range(len(parts)), key=strength.__getitem__, reverse=True)
-        return Verdict(probability, self.thresholds.label(probability), log_odds, [(seen[i], parts[i]) for i in order])
+        return Verdict.of(probability, self.thresholds.label(probability), log_odds, seen, parts)
+
+    def learned(self, rows: dict[str, Row], spam: int, ham: int, names: Iterable[str]) -> _Basis:
+        """Return what it is after a message was learned with these weights, whose tokens are added to the rows."""
+        for name in names:
+            _, in_spam, in_ham = rows.get(name, (name, 0, 0))
+            rows[name] = name, in_spam + spam, in_ham + ham
+        return replace(self, spam=self.spam + spam, ham=self.ham + ham)
 
 
 class NotTrainedError(LookupError):
@@ -109,9 +122,9 @@ class SpamFilter:
         at : float, optional
             When it arrived, in seconds since 1970, which matters with a half-life; now by default.
         """
-        checked = [(reading(raw), checked_label(label))]
+        message = lesson([(raw, checked_label(label))])
         with self._store.transaction():
-            return self._learn(checked, only_errors, self._day(at)).changed
+            return self._learn(message, only_errors, self._day(at)).changed
 
     def train_many(
         self,
@@ -136,7 +149,7 @@ class SpamFilter:
         processes : int, optional
             How many processes read messages; all cores by default.
         progress : callable, optional
-            Called with the number of messages done, after each transaction.
+            Called with the number of messages done, after each transaction; the first ones are smaller.
 
         Returns
         -------
@@ -145,11 +158,10 @@ class SpamFilter:
         """
         day = self._day(at)
         total, done = Training(), 0
-        pairs = labelled(raws, labels, processes)
-        while batch := list(islice(pairs, BATCH)):
+        for batch in spread(lesson, labelled(raws, labels), processes, most=BATCH):
             with self._store.transaction():
                 total += self._learn(batch, only_errors, day)
-            done += len(batch)
+            done += len(batch.messages)
             if progress is not None:
                 progress(done)
         return total
@@ -182,7 +194,7 @@ class SpamFilter:
         NotTrainedError
             If it was never trained.
         """
-        identity = reading(raw).digest
+        identity = _identity(raw)
         with self._store.transaction():
             label = self._known(identity)
             self._store.remove([identity])
@@ -196,30 +208,35 @@ class SpamFilter:
         NotTrainedError
             If it was never trained.
         """
-        checked = reading(raw), checked_label(label)
+        message = lesson([(raw, checked_label(label))])
         with self._store.transaction():
-            self._known(checked[0].digest)
-            return self._learn([checked], False, self._day(None)).changed
+            self._known(message.messages[0][0].digest)
+            return self._learn(message, False, self._day(None)).changed
 
     def score(self, raw: bytes) -> Verdict:
         """Return the verdict about a message."""
-        names = reading(raw).tokens
+        names = names_of(raw)
         with self._store.snapshot():
             return self._basis().verdict(names, self._store.rows(names))
 
     def score_many(self, raws: Iterable[bytes], *, processes: int | None = None) -> Iterator[Verdict]:
-        """Yield the verdicts about many messages, in their order; parameters as of `train_many`."""
-        iterator = readings(raws, processes)
-        while batch := [item.tokens for item in islice(iterator, BATCH)]:
-            with self._store.snapshot():
-                rows = self._store.rows(sorted(set(chain.from_iterable(batch))))
-                basis = self._basis()
-            for names in batch:
-                yield basis.verdict(names, rows)
+        """Yield the verdicts about many messages, in their order; parameters as of `train_many`.
+
+        Messages are scored some thousand ahead, each chunk on what the store holds then.
+        """
+        items = zip(raws, repeat(None))
+        known = KnownWeights(self._store)
+        if self._store.is_shared:
+            work = partial(_score_elsewhere, self._store.path, self._clock())
+            here = partial(self._score_chunk, known)
+            yield from chain.from_iterable(spread(work, items, processes, here=here))
+        else:  # what is in memory, or not committed yet, is seen by this process alone
+            for names in spread(names_of_chunk, items, processes):
+                yield from self._verdicts(names, known)
 
     def label_of(self, raw: bytes) -> Label | None:
         """Return the class that a message was trained as, None if it has none."""
-        identity = bytes.fromhex(digest(raw))
+        identity = _identity(raw)
         with self._store.snapshot():
             label = self._store.labels([identity]).get(identity)
         return None if label == "unlabeled" else label
@@ -364,32 +381,75 @@ class SpamFilter:
     ) -> None:
         self.close()
 
-    def _learn(self, batch: list[tuple[Reading, Label]], only_errors: bool, day: int) -> Training:
-        if only_errors and len(batch) > 1:  # each verdict depends on what was learned before
-            return sum((self._learn([item], True, day) for item in batch), Training())
-        before = self._store.labels([item.digest for item, _ in batch])
-        labels = dict(before)
+    def _score_chunk(self, known: KnownWeights, chunk: Chunk) -> list[Verdict]:
+        return self._verdicts(names_of_chunk(chunk), known)
+
+    def _verdicts(self, messages: list[list[str]], known: KnownWeights) -> list[Verdict]:
+        """Return the verdicts about messages, given by their tokens, on one state of the store."""
+        with self._store.snapshot():
+            basis = self._basis()
+            known.prepare(messages, basis.spam, basis.ham, basis.scoring)
+        found = map(known.of, messages)
+        return [basis.concluded(seen, tempered(weights, basis.scoring)) for seen, weights in found]
+
+    def _learn(self, batch: Lesson, only_errors: bool, day: int) -> Training:
+        labels = self._store.labels([item.digest for item, _ in batch.messages])
+        if only_errors:
+            return self._learn_errors(batch.messages, labels, day)
+        before = set(labels)
         wanted: dict[bytes, tuple[Reading, Label]] = {}
         learned = moved = known = 0
-        for item, label in batch:
-            found = labels.get(item.digest)
+        for pair in batch.messages:
+            (identity, _), label = pair
+            found = labels.get(identity)
             if found == label:
                 known += 1
                 continue
             if found == "unlabeled":  # a guess gives way to a label
                 found = None
-            if only_errors and found is None:
-                names = item.tokens
-                if self._basis().verdict(names, self._store.rows(names)).label == label:
-                    return Training(right=1)
             learned += found is None
             moved += found is not None
-            labels[item.digest] = label
-            wanted[item.digest] = (item, label)
+            labels[identity] = label
+            wanted[identity] = pair
         self._store.remove(identity for identity in wanted if identity in before)
         if wanted:
-            self._store.add(list(wanted.values()), day)
+            is_whole = len(wanted) == len(batch.messages)  # else the counts are those of too many
+            self._store.add(list(wanted.values()), day, batch.counts if is_whole else None)
         return Training(learned, moved, known)
+
+    def _learn_errors(self, batch: list[tuple[Reading, Label]], labels: dict[bytes, Known], day: int) -> Training:
+        """Learn those whose verdict is not their class yet, each verdict on what was learned before it."""
+        self._store.renew(day)
+        weight, basis = self._store.forgetting.weight(day), self._basis()
+        read = [item.tokens for item, _ in batch]
+        rows = self._store.rows(sorted(set(chain.from_iterable(read))))  # and what is learned is added here at once
+        wanted: dict[bytes, tuple[Reading, Label]] = {}
+        learned = moved = known = right = 0
+        for pair, names in zip(batch, read, strict=True):
+            (identity, _), label = pair
+            found = labels.get(identity)
+            if found == label:
+                known += 1
+                continue
+            if found is None or found == "unlabeled":
+                if basis.verdict(names, rows).label == label:
+                    right += 1
+                    continue
+                learned += 1
+            else:
+                moved += 1
+            if identity in wanted:
+                spam, ham = _as_weights(wanted[identity][1], weight)
+                basis = basis.learned(rows, -spam, -ham, wanted.pop(identity)[0].tokens)
+            elif found is not None:
+                spam, ham, held = self._store.take(identity)
+                basis = basis.learned(rows, -spam, -ham, held)
+            basis = basis.learned(rows, *_as_weights(label, weight), names)
+            labels[identity] = label
+            wanted[identity] = pair
+        if wanted:
+            self._store.add(list(wanted.values()), day)
+        return Training(learned, moved, known, right)
 
     def _basis(self) -> _Basis:
         """Return what verdicts need beside the rows of tokens."""
@@ -419,3 +479,28 @@ class SpamFilter:
         """Return the day of a time; what comes from the future is of today."""
         now = self._clock()
         return int(min(now, now if at is None else at) // DAY)
+
+
+#: the filter that a process of `score_many` has opened, and its rows
+_OPENED: dict[str, tuple[SpamFilter, KnownWeights]] = {}
+
+
+def _score_elsewhere(path: str, now: float, chunk: Chunk) -> list[Verdict]:
+    """Score a chunk in a process that was started for it, on the store at a path."""
+    if path not in _OPENED:
+        if not os.path.exists(path):  # opening it would make it
+            raise StoreError(f"the store {path!r} is not there any more; messages cannot be scored")
+        opened = SpamFilter(path)
+        _OPENED[path] = opened, KnownWeights(opened._store)
+    opened, known = _OPENED[path]
+    opened._clock = lambda: now
+    return opened._score_chunk(known, chunk)
+
+
+def _identity(raw: bytes) -> bytes:
+    return bytes.fromhex(digest(checked(raw)))
+
+
+def _as_weights(label: Label, weight: int) -> tuple[int, int]:
+    """Return what a message of a class adds to the weights of spam and of ham."""
+    return (weight, 0) if label == "spam" else (0, weight)

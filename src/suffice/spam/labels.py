@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sized
+from itertools import chain
 
-from suffice.spam.reading import Reading, readings
+from suffice.spam.reading import Reading, reading
 from suffice.spam.shares import Label
+from suffice.spam.workers import Chunk, spread
 
 
 def checked_label(label: str) -> Label:
@@ -17,33 +19,41 @@ def checked_label(label: str) -> Label:
     raise ValueError(f"the class of a message must be 'spam' or 'ham', but it is {label!r}")
 
 
-def labelled(
-    raws: Iterable[bytes], labels: Label | Iterable[Label], processes: int | None
-) -> Iterator[tuple[Reading, Label]]:
-    """Read messages, and yield each with its class; one class may be given for all.
+def labelled(raws: Iterable[bytes], labels: Label | Iterable[Label]) -> Iterator[tuple[bytes, Label]]:
+    """Yield messages, each with its class; one class may be given for all.
 
     Raises
     ------
     ValueError
         If there are not as many labels as messages: at once where both have a length, else when one of them ends.
     """
-    items = readings(raws, processes)
     if isinstance(labels, str):
         label = checked_label(labels)
-        yield from ((item, label) for item in items)
+        yield from ((raw, label) for raw in raws)
         return
     if isinstance(raws, Sized) and isinstance(labels, Sized) and len(raws) != len(labels):
         raise _unequal(len(raws), len(labels))
     names = iter(labels)
     number = 0
-    for item in items:
+    for raw in raws:
         name = next(names, None)
         if name is None:
             raise _unequal(f"more than {number}", number)
         number += 1
-        yield item, checked_label(name)
+        yield raw, checked_label(name)
     if next(names, None) is not None:
         raise _unequal(number, len(labels) if isinstance(labels, Sized) else f"more than {number}")
+
+
+def labelled_readings(
+    raws: Iterable[bytes], labels: Label | Iterable[Label], processes: int | None
+) -> Iterator[tuple[Reading, Label]]:
+    """Read messages, and yield each with its class; parameters as of `labelled` and `readings`."""
+    return chain.from_iterable(spread(_read_chunk, labelled(raws, labels), processes))
+
+
+def _read_chunk(chunk: Chunk) -> list[tuple[Reading, Label]]:
+    return [(reading(raw), label) for raw, label in chunk]
 
 
 def _unequal(messages: object, labels: object) -> ValueError:

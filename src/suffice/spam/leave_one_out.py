@@ -13,7 +13,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from suffice.spam.evaluation import Evaluation
-from suffice.spam.labels import labelled
+from suffice.spam.labels import labelled_readings
 from suffice.spam.reading import Reading, unpack
 from suffice.spam.scoring import evidence, logistic
 from suffice.spam.shares import Label
@@ -55,7 +55,7 @@ def sample_of(
     if raws is None or labels is None:
         sample = learned(store, basis, progress)
     else:
-        sample = given(store, basis, labelled(raws, labels, processes), progress)
+        sample = given(store, basis, labelled_readings(raws, labels, processes), progress)
     if not sample.log_odds:
         raise ValueError("there are no messages with a label to look at; train some first, or give some")
     return sample

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from suffice.spam.decoding import as_text, decoded_body, decoded_words
 
@@ -30,7 +29,6 @@ STAMP = (
     rb"|spam[!-9;-~]*|status|content-length|lines|delivery-date|replied|forwarded|xref)"
 )
 _STAMP_NAME = re.compile(STAMP.decode(), re.IGNORECASE)
-_STAMP_FIELD = re.compile(rb"^" + STAMP + rb"[ \t]*:[^\n]*\n(?:[ \t][^\n]*\n?)*", re.IGNORECASE | re.MULTILINE)
 _FROM_LINE = re.compile(rb">?From [^\n]*\n")
 _FIELD_NAME = re.compile(r"[!-9;-~]{1,100}[ \t]*")
 _FIELD_START = re.compile(rb"[!-9;-~]{1,100}[ \t]*:")
@@ -120,16 +118,23 @@ def digest(raw: bytes) -> str:
     >>> digest(b"X-Suffice-Spam: yes\nSubject: a\n\nb\n") == digest(b"From x\r\nSubject: a\r\n\r\nb")
     True
     """
+    import hashlib  # takes long to load, and scoring needs none
+
     raw = _with_line_feeds(raw)
     if first := _FROM_LINE.match(raw):
         raw = raw[first.end() :]
     end = raw.find(b"\n\n", 0, HEADER_LIMIT)
     end = min(len(raw), HEADER_LIMIT) if end < 0 else end + 1
-    head = b"" if raw[:1] == b"\n" else _STAMP_FIELD.sub(b"", raw[:end])
+    head = b"" if raw[:1] == b"\n" else _stamp_field().sub(b"", raw[:end])
     body = raw if raw[:1] == b"\n" else raw[end:]
     state = hashlib.sha256(head)
     state.update(body.rstrip(b"\n"))
     return state.hexdigest()
+
+
+@cache
+def _stamp_field() -> re.Pattern[bytes]:
+    return re.compile(rb"^" + STAMP + rb"[ \t]*:[^\n]*\n(?:[ \t][^\n]*\n?)*", re.IGNORECASE | re.MULTILINE)
 
 
 @lru_cache(maxsize=4096)

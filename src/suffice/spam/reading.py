@@ -1,30 +1,15 @@
-"""Many messages made into tokens, on all cores when there are enough of them."""
+"""Messages made into tokens, and into what a store keeps of them."""
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
-import threading
-import warnings
 import zlib
-from collections import deque
 from collections.abc import Iterable, Iterator
-from itertools import chain, islice
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import chain, repeat
+from typing import Any, NamedTuple
 
 from suffice.spam.message import digest, read
 from suffice.spam.tokens import tokens
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
-
-#: from so many messages on it pays to start processes
-PARALLEL_FROM = 400
-#: how many messages, and about how many bytes of them, a process is given at a time
-CHUNK_MESSAGES, CHUNK_BYTES = 64, 1_000_000
-#: how many such chunks are given out ahead, so that processes go on reading while a transaction is under way
-AHEAD = 24
+from suffice.spam.workers import checked, spread
 
 
 class Reading(NamedTuple):
@@ -39,6 +24,23 @@ class Reading(NamedTuple):
         return unpack(self.packed)
 
 
+def names_of(raw: object) -> list[str]:
+    r"""Return the distinct tokens of a message as they are learned and scored: sorted, none with a line end.
+
+    Examples
+    --------
+    >>> from suffice.spam.reading import names_of
+    >>> names_of(b"\nfree money")[:3]
+    ['free', 'free money', 'header:no date']
+    """
+    # in one order in every process, so that sums are the same to the last bit
+    names = sorted(tokens(read(checked(raw))))
+    text = "\n".join(names)
+    if text.isascii() and text.count("\n") < max(1, len(names)):
+        return names
+    return _names(_lines(names))
+
+
 def reading(raw: object) -> Reading:
     r"""Read one message.
 
@@ -48,95 +50,36 @@ def reading(raw: object) -> Reading:
     >>> reading(b"\nfree money").tokens[:3]
     ['free', 'free money', 'header:no date']
     """
-    if not isinstance(raw, (bytes, bytearray, memoryview)):
-        hint = "; encode the text, e.g. text.encode()" if isinstance(raw, str) else ""
-        raise TypeError(f"a message must be given as bytes, as it was received, but it is {type(raw).__name__}{hint}")
-    raw = bytes(raw)
-    # in one order in every process, so that sums are the same to the last bit
+    raw = checked(raw)
     return Reading(bytes.fromhex(digest(raw)), pack(sorted(tokens(read(raw)))))
 
 
 def pack(names: list[str]) -> bytes:
     """Return distinct tokens as compressed lines of UTF-8."""
-    text = "\n".join(names)
-    if text.count("\n") >= max(1, len(names)):  # a token with a line end is two
-        text = "\n".join(dict.fromkeys(text.split("\n")))
-    return zlib.compress(text.encode("utf-8", "replace"), 1)
+    return zlib.compress(_lines(names), 1)
 
 
 def unpack(packed: bytes) -> list[str]:
     """Return the tokens that `pack` was given."""
-    text = zlib.decompress(packed).decode("utf-8")
+    return _names(zlib.decompress(packed))
+
+
+def _lines(names: list[str]) -> bytes:
+    text = "\n".join(names)
+    if text.count("\n") >= max(1, len(names)):  # a token with a line end is two
+        text = "\n".join(dict.fromkeys(text.split("\n")))
+    return text.encode("utf-8", "replace")
+
+
+def _names(lines: bytes) -> list[str]:
+    text = lines.decode("utf-8")
     return text.split("\n") if text else []
 
 
 def readings(raws: Iterable[bytes], processes: int | None = None) -> Iterator[Reading]:
-    """Read messages, in their order, holding only few of them in memory.
-
-    Parameters
-    ----------
-    raws : iterable of bytes
-        The messages.
-    processes : int, optional
-        How many processes read; all cores by default, and none but this one for few messages or with 1.
-    """
-    if processes is not None and processes < 1:
-        raise ValueError(f"processes must be at least 1, or None for all cores, but it is {processes!r}")
-    iterator = iter(raws)
-    first = list(islice(iterator, PARALLEL_FROM))
-    count = processes or len(_cores())
-    if len(first) < PARALLEL_FROM or count == 1:
-        yield from map(reading, chain(first, iterator))
-        return
-    yield from _parallel(chain(first, iterator), count)
+    """Read messages, in their order, holding only few of them in memory; parameters as of `spread`."""
+    return chain.from_iterable(spread(_read_chunk, zip(raws, repeat(None)), processes))
 
 
-def _cores() -> range | set[int]:
-    if hasattr(os, "sched_getaffinity"):
-        return os.sched_getaffinity(0)
-    return range(os.cpu_count() or 1)
-
-
-def _parallel(raws: Iterator[bytes], count: int) -> Iterator[Reading]:
-    import multiprocessing  # these take long to load
-    from concurrent.futures import ProcessPoolExecutor
-
-    # A forked process only reads messages and never touches what it has inherited, such as the store. Where other
-    # threads run, whose locks it would inherit as well, it is started afresh.
-    fork = sys.platform == "linux" and threading.active_count() == 1
-    context = multiprocessing.get_context("fork" if fork else "spawn")
-    waiting: deque[Future[list[Reading]]] = deque()
-    with warnings.catch_warnings():
-        # threads of linear algebra, which no process here uses, are counted too
-        warnings.filterwarnings("ignore", ".*multi-threaded.*fork", DeprecationWarning)
-        pool = ProcessPoolExecutor(count, context, _ignore_interrupts)
-        chunks = _chunks(raws)
-        waiting.extend(pool.submit(_read_chunk, chunk) for chunk in islice(chunks, AHEAD))
-    try:
-        while waiting:
-            done = waiting.popleft().result()
-            waiting.extend(pool.submit(_read_chunk, chunk) for chunk in islice(chunks, 1))
-            yield from done
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _chunks(raws: Iterable[bytes]) -> Iterator[list[bytes]]:
-    chunk: list[bytes] = []
-    size = 0
-    for raw in raws:
-        chunk.append(raw)
-        size += len(raw)
-        if len(chunk) == CHUNK_MESSAGES or size >= CHUNK_BYTES:
-            yield chunk
-            chunk, size = [], 0
-    if chunk:
-        yield chunk
-
-
-def _read_chunk(chunk: list[bytes]) -> list[Reading]:
-    return [reading(raw) for raw in chunk]
-
-
-def _ignore_interrupts() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that waits for the readings ends them
+def _read_chunk(chunk: list[tuple[bytes, Any]]) -> list[Reading]:
+    return [reading(raw) for raw, _ in chunk]

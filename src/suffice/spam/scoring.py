@@ -164,14 +164,25 @@ def evidence(
     scoring: Scoring = Scoring(),  # noqa: B008  (frozen)
 ) -> list[float]:
     """Return what each token adds to the log-odds: v(f) w³ / (Σ w² + c), in plain numbers; arguments as of `score`."""
+    return tempered(weighed(tokens, in_spam, in_ham, spam_messages, ham_messages, scoring), scoring)
+
+
+def weighed(
+    tokens: Iterable[str],
+    in_spam: Iterable[float],
+    in_ham: Iterable[float],
+    spam_messages: float,
+    ham_messages: float,
+    scoring: Scoring,
+) -> list[tuple[float, int]]:
+    """Return w(t) and the field of each token; arguments as of `score`."""
     if spam_messages <= 0 or ham_messages <= 0:
-        return [0.0 for _ in tokens]
+        return [(0.0, _WORDS) for _ in tokens]
     rate = 2.0 * scoring.pseudo_count / (spam_messages + ham_messages)
     per_spam, per_ham = 1.0 / (spam_messages + scoring.common), 1.0 / (ham_messages + scoring.common)
     common, doubt, log = scoring.common / (spam_messages + ham_messages), scoring.doubt, math.log
     field_of_prefix = _FIELD_OF_PREFIX.get
-    energy = [scoring.temper] * len(FIELDS)
-    weights, fields = [], []
+    result = []
     for token, s, h in zip(tokens, in_spam, in_ham, strict=True):
         n = s + h
         if n > 0:
@@ -182,11 +193,17 @@ def evidence(
         # `field_of`, written out: it would be a third of the time
         prefixed = ":" in token
         field = field_of_prefix(token[: token.find(":")], _WORDS) if prefixed else (_PAIRS if " " in token else _WORDS)
+        result.append((weight, field))
+    return result
+
+
+def tempered(weights: Sequence[tuple[float, int]], scoring: Scoring) -> list[float]:
+    """Return v(f) w³ / (Σ w² + c) of the tokens of one message, given w and the field of each."""
+    energy = [scoring.temper] * len(FIELDS)
+    for weight, field in weights:
         energy[field] += weight * weight
-        weights.append(weight)
-        fields.append(field)
     scale = [weight / total for weight, total in zip(_FIELD_WEIGHTS, energy, strict=True)]
-    return [weight * weight * weight * scale[field] for weight, field in zip(weights, fields, strict=True)]
+    return [weight * weight * weight * scale[field] for weight, field in weights]
 
 
 def logistic(x: float) -> float:

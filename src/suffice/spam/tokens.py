@@ -20,16 +20,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from urllib.parse import unquote
+from itertools import filterfalse
 
 from suffice.spam.evasion import normalised, plain_word, spaced_words
-from suffice.spam.html import read_html
 from suffice.spam.message import Message, is_stamp
 
 #: pairs are made of a word and the next WINDOW − 1 words
 WINDOW = 2
 WORD_LIMIT = 20
 WORDS_LIMIT = 30_000
+#: header lines up to so many characters are remembered with their tokens
+LINE_LIMIT = 200
 
 _WORD = re.compile(r"[$£€]?[^\W_]++(?:['’.,@$!|+-][^\W_]++)*+[!%]?")
 _ASCII_WORD = re.compile(r"\$?[a-z0-9]++(?:['.,@$!|+-][a-z0-9]++)*+[!%]?")
@@ -56,6 +57,8 @@ _ADDRESSES = {
 _VALUES = {"list-id": "list:", "x-mailer": "mailer:", "user-agent": "mailer:", "x-mailing-list": "list:"}
 #: their values are read by themselves, or differ in every message
 _SILENT = frozenset(("subject", "date", "message-id", "received", "content-type", "from", "to"))
+#: their values hardly ever come again
+_RARE = frozenset(("subject", "date", "message-id", "received"))
 
 
 def tokens(message: Message, window: int = WINDOW) -> list[str]:
@@ -81,41 +84,63 @@ def tokens(message: Message, window: int = WINDOW) -> list[str]:
 
 
 def _header_tokens(message: Message, found: list[str], window: int) -> None:
-    senders: dict[str, str] = {}
+    present = dict(reversed(message.headers))  # the first of each name
     for name, value in message.headers:
-        if name == "subject":
-            _add_words(normalised(value).lower(), "subject:", found, window)
-        elif name == "received":
-            for host in _HOST.findall(value.partition(";")[0].partition(" id ")[0].lower()):
-                found += _route(host)
-        elif name == "content-type":
-            if boundary := _BOUNDARY.search(value):
-                found.append("shape:boundary " + shape(boundary[1]))
-        elif name == "date":
-            zone = _ZONE.search(value)
-            found += ["shape:date " + shape(value), "shape:zone " + (zone[0] if zone else "none")]
-        elif name == "message-id":
-            found.append("shape:id " + shape(value.partition("@")[0]))
-            found += ["id:" + suffix for suffix in suffixes(value.rpartition("@")[2].strip("<> ").lower()[:100])]
-        elif name in _ADDRESSES:
-            value = normalised(value)
-            senders[name] = _add_addresses(value, _ADDRESSES[name], found)
-            if name in ("from", "to"):
-                found.append(f"shape:{name} {_NAME_RUN.sub('a', shape(value))}")
-            if name == "to":
-                found.append(f"shape:recipients {min(value.count('@'), 9)}")
-        elif name in _VALUES:
-            found += [
-                _VALUES[name] + word for word in _SIMPLE_WORD.findall(value.lower())[:10] if len(word) <= WORD_LIMIT
-            ]
-        if name not in _SILENT and not is_stamp(name):
-            found.append("header:" + name[:40])
+        # the same lines come again and again: lists, programs, recipients; others are not worth their place
+        is_rare = name in _RARE or len(value) > LINE_LIMIT
+        found += _read_line(name, value, window) if is_rare else _line_tokens(name, value, window)
     for name in ("subject", "date", "message-id", "from", "to"):
-        if not message.header(name):
+        if not present.get(name):
             found.append("header:no " + name)
-    sender, answer = senders.get("from"), senders.get("reply-to")
-    if answer:
-        found.append("header:reply elsewhere" if answer != sender else "header:reply to sender")
+    if "reply-to" in present:
+        answer, sender = (_last_host(message, name) for name in ("reply-to", "from"))
+        if answer:
+            found.append("header:reply elsewhere" if answer != sender else "header:reply to sender")
+
+
+def _read_line(name: str, value: str, window: int) -> list[str]:
+    """Return the tokens of one line of the header."""
+    found: list[str] = []
+    if name == "subject":
+        _add_words(normalised(value).lower(), "subject:", found, window)
+    elif name == "received":
+        for host in _HOST.findall(value.partition(";")[0].partition(" id ")[0].lower()):
+            found += _route(host)
+    elif name == "content-type":
+        if boundary := _BOUNDARY.search(value):
+            found.append("shape:boundary " + shape(boundary[1]))
+    elif name == "date":
+        zone = _ZONE.search(value)
+        found += ["shape:date " + shape(value), "shape:zone " + (zone[0] if zone else "none")]
+    elif name == "message-id":
+        found.append("shape:id " + shape(value.partition("@")[0]))
+        found += ["id:" + suffix for suffix in suffixes(value.rpartition("@")[2].strip("<> ").lower()[:100])]
+    elif name in _ADDRESSES:
+        value = normalised(value)
+        _add_addresses(value, _ADDRESSES[name], found)
+        if name in ("from", "to"):
+            found.append(f"shape:{name} {_NAME_RUN.sub('a', shape(value))}")
+        if name == "to":
+            found.append(f"shape:recipients {min(value.count('@'), 9)}")
+    elif name in _VALUES:
+        found += [_VALUES[name] + word for word in _SIMPLE_WORD.findall(value.lower())[:10] if len(word) <= WORD_LIMIT]
+    if name not in _SILENT and not is_stamp(name):
+        found.append("header:" + name[:40])
+    return found
+
+
+@lru_cache(maxsize=2048)
+def _line_tokens(name: str, value: str, window: int) -> tuple[str, ...]:
+    return tuple(_read_line(name, value, window))
+
+
+def _last_host(message: Message, name: str) -> str | None:
+    """Return the host of the last address in the last header of a name, None where there is no such header."""
+    values = [value for key, value in message.headers if key == name]
+    if not values:
+        return None
+    addresses = _ADDRESS.findall(normalised(values[-1]).lower())[:30]
+    return addresses[-1].rpartition("@")[2] if addresses else ""
 
 
 def _body_tokens(message: Message, found: list[str], window: int) -> None:
@@ -137,6 +162,8 @@ def _body_tokens(message: Message, found: list[str], window: int) -> None:
         if not text:
             continue
         if part.content_type == "text/html" or text[:100].lstrip()[:6].lower() in ("<html>", "<!doct"):
+            from suffice.spam.html import read_html  # many a message needs none
+
             page = read_html(text)
             text = page.visible
             found += ["html:" + element for element in page.elements]
@@ -172,20 +199,19 @@ def _add_words(text: str, prefix: str, found: list[str], window: int) -> int:
         words = _WORD.findall(text)[:WORDS_LIMIT]
         if _IDEOGRAPHS.search(text):
             words = _without_runs(words)
-    lengths = list(map(len, words))
-    spaced = lengths.count(1) >= 4
+    distinct = set(words)
+    lengths = set(map(len, distinct))
+    spaced = 1 in lengths and list(map(len, words)).count(1) >= 4
     if lengths and max(lengths) > WORD_LIMIT:
-        words = [word if len(word) <= WORD_LIMIT else long_word(word) for word in words]
+        short = {word: long_word(word) for word in distinct if len(word) > WORD_LIMIT}
+        words = list(map(short.get, words, words))
+        distinct = set(words)
     found += [prefix + word for word in words] if prefix else words
-    for word in set(words):
-        if not word.isalpha():
-            if plain := plain_word(word):
-                found.append(prefix + plain)
-            elif word[0] in "$£€":
-                found.append("text:money")
-            elif len(word) > 3 and word.isdigit():
-                found.append(f"text:number {len(word)}")
-            spaced = spaced or not word[1:2].isalnum()
+    for word in filterfalse(str.isalpha, distinct):
+        mark, is_spaced = _marks(word)
+        if mark is not None:
+            found.append(mark if mark.startswith("text:") else prefix + mark)
+        spaced = spaced or is_spaced
     if spaced:
         found += [prefix + word[:WORD_LIMIT] for word in spaced_words(text)]
     for distance in range(1, window):
@@ -193,6 +219,19 @@ def _add_words(text: str, prefix: str, found: list[str], window: int) -> int:
         pairs = map(" ".join, zip(words, words[distance:], strict=False))
         found += [mark + pair for pair in pairs] if mark else pairs
     return len(words)
+
+
+@lru_cache(maxsize=8192)
+def _marks(word: str) -> tuple[str | None, bool]:
+    """Return what a word that is not all letters stands for, if anything, and whether letters may be spaced."""
+    mark = None
+    if plain := plain_word(word):
+        mark = plain
+    elif word[0] in "$£€":
+        mark = "text:money"
+    elif len(word) > 3 and word.isdigit():
+        mark = f"text:number {len(word)}"
+    return mark, not word[1:2].isalnum()
 
 
 def long_word(word: str) -> str:
@@ -246,19 +285,17 @@ def _route(host: str) -> tuple[str, ...]:
     return () if network is None else (f"received:{network[1]}", f"received:{network[1]}.{network[2]}")
 
 
-def _add_addresses(value: str, prefix: str, found: list[str]) -> str:
-    """Add addresses, their hosts and the names before them; return the last host."""
+def _add_addresses(value: str, prefix: str, found: list[str]) -> None:
+    """Add addresses, their hosts and the names before them."""
     value = value.lower()
-    host = ""
-    for address in _ADDRESS.findall(value)[:30]:
-        host = address.rpartition("@")[2]
+    addresses = _ADDRESS.findall(value)
+    for address in addresses[:30]:
         found.append(prefix + address)
-        found += [prefix + "@" + suffix for suffix in suffixes(host)]
-    names = _ADDRESS.sub(" ", value) if host else value
+        found += [prefix + "@" + suffix for suffix in suffixes(address.rpartition("@")[2])]
+    names = _ADDRESS.sub(" ", value) if addresses else value
     found += [prefix + word for word in _SIMPLE_WORD.findall(names)[:60] if len(word) <= WORD_LIMIT]
     if not value.strip("<> "):
         found.append(prefix + "nobody")
-    return host
 
 
 def _add_url(link: str, found: list[str]) -> None:
@@ -273,7 +310,7 @@ def _add_url(link: str, found: list[str]) -> None:
     parts = _URL_PARTS.match(link)
     assert parts is not None
     user, host, port, path = parts.groups()
-    host = unquote(host).rstrip(".")[:100]
+    host = _unquoted(host).rstrip(".")[:100]
     if network := _NETWORK.fullmatch(host):
         found += ["url:number", f"url:{network[1]}.{network[2]}"]
     elif host:
@@ -282,4 +319,12 @@ def _add_url(link: str, found: list[str]) -> None:
         found.append("url:user")
     if port:
         found.append("url:port")
-    found += ["path:" + word for word in _SIMPLE_WORD.findall(unquote(path))[:20] if len(word) <= WORD_LIMIT]
+    found += ["path:" + word for word in _SIMPLE_WORD.findall(_unquoted(path))[:20] if len(word) <= WORD_LIMIT]
+
+
+def _unquoted(text: str) -> str:
+    if "%" not in text:
+        return text
+    from urllib.parse import unquote
+
+    return unquote(text)

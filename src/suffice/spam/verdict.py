@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,37 @@ class Verdict:
     label: Literal["spam", "ham", "unsure"]
     log_odds: float
     evidence: list[tuple[str, float]]
+
+    @classmethod
+    def of(
+        cls,
+        probability: float,
+        label: Literal["spam", "ham", "unsure"],
+        log_odds: float,
+        tokens: Iterable[str],
+        contributions: Iterable[float],
+    ) -> Verdict:
+        """Make a verdict whose evidence is put in order when it is first looked at; no token may hold a line end."""
+        verdict = object.__new__(cls)
+        parts = "\n".join(tokens), array("d", contributions)  # small, and quick to send to another process
+        verdict.__dict__.update(probability=probability, label=label, log_odds=log_odds, _parts=parts)
+        return verdict
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the evidence, of which only the parts are there until now."""
+        if name != "evidence":
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        parts = self.__dict__.get("_parts")
+        if parts is not None:  # else another thread was quicker
+            found = list(zip(parts[0].split("\n"), parts[1], strict=True)) if parts[1] else []
+            found.sort(key=_strength, reverse=True)
+            self.__dict__["evidence"] = found
+            self.__dict__.pop("_parts", None)
+        return self.__dict__["evidence"]
+
+
+def _strength(part: tuple[str, float]) -> float:
+    return abs(part[1])
 
 
 @dataclass(frozen=True)

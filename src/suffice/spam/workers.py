@@ -1,0 +1,222 @@
+"""Work on many messages, in their order, spread over processes when there are enough of them.
+
+A process is a fresh interpreter that is given chunks of messages and answers each with a result. It inherits nothing:
+no lock, no thread, no open store (SQLite forbids to take one along). It ends when its input does, so that none is
+left behind when this process is killed, and it may be ended at any time, since it changes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from itertools import chain, islice
+from typing import IO, TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    import subprocess
+    from concurrent.futures import Future
+
+#: from so many messages on it pays to start processes
+PARALLEL_FROM = 400
+#: how many messages, and about how many bytes of them, are one chunk: few at first, so that all processes get some
+FIRST_MESSAGES, CHUNK_MESSAGES, CHUNK_BYTES = 64, 512, 8_000_000
+#: how many chunks for each process are given out ahead, so that they go on while a transaction is under way
+AHEAD = 3
+
+Result = TypeVar("Result")
+#: messages, and with each what is known of it
+Chunk = list[tuple[bytes, Any]]
+
+
+class WorkerError(RuntimeError):
+    """A process that was at work on messages has ended."""
+
+
+def spread(
+    work: Callable[[Chunk], Result],
+    items: Iterable[tuple[object, Any]],
+    processes: int | None = None,
+    *,
+    here: Callable[[Chunk], Result] | None = None,
+    most: int = CHUNK_MESSAGES,
+) -> Iterator[Result]:
+    """Yield the results of chunks of messages, in their order, with only some chunks in memory.
+
+    Parameters
+    ----------
+    work : callable
+        Makes a result of a chunk; pickled.
+    items : iterable of (bytes, object)
+        The messages, each with what `work` is to know of it.
+    processes : int, optional
+        How many processes work; all cores by default, and none but this one for few messages or with 1.
+    here : callable, optional
+        In the place of `work` in this process.
+    most : int
+        At most so many messages are a chunk.
+    """
+    if processes is not None and processes < 1:
+        raise ValueError(f"processes must be at least 1, or None for all cores, but it is {processes!r}")
+    failures: list[Exception] = []
+    iterator = _until_failure(items, failures)
+    first = list(islice(iterator, PARALLEL_FROM))
+    count = processes or _cores()
+    chunks = _chunks(chain(first, iterator), most, count)
+    if len(first) < PARALLEL_FROM or count == 1:
+        yield from map(here or work, chunks)
+    else:
+        yield from _parallel(work, chunks, count)
+    if failures:
+        raise failures[0]
+
+
+def _until_failure(items: Iterable[tuple[object, Any]], failures: list[Exception]) -> Iterator[tuple[bytes, Any]]:
+    """Yield messages; an error of their source waits in `failures`, so that nothing that came before it is lost."""
+    try:
+        for raw, known in items:
+            yield checked(raw), known
+    except Exception as error:
+        failures.append(error)
+
+
+def _parallel(work: Callable[[Chunk], Result], chunks: Iterator[Chunk], count: int) -> Iterator[Result]:
+    from concurrent.futures import ThreadPoolExecutor  # these, and what workers need, take long to load
+
+    workers: list[_Worker] = []
+    free: deque[_Worker] = deque()
+
+    def answer(chunk: Chunk) -> Result:
+        worker = free.popleft()  # there are as many threads as workers
+        try:
+            result: Result = worker.ask(work, chunk)
+            return result
+        finally:
+            free.append(worker)
+
+    threads = ThreadPoolExecutor(count)
+    try:
+        for _ in range(count):
+            workers.append(_Worker())
+        free.extend(workers)
+        waiting: deque[Future[Result]] = deque(threads.submit(answer, chunk) for chunk in islice(chunks, AHEAD * count))
+        while waiting:
+            result = waiting.popleft().result()
+            waiting.extend(threads.submit(answer, chunk) for chunk in islice(chunks, 1))
+            yield result
+    finally:
+        for worker in workers:
+            worker.end()
+        threads.shutdown(wait=True, cancel_futures=True)
+        for worker in workers:
+            worker.close()
+
+
+def checked(raw: object) -> bytes:
+    """Return a message, which must be bytes."""
+    if isinstance(raw, bytes):
+        return raw
+    if isinstance(raw, (bytearray, memoryview)):
+        return bytes(raw)
+    hint = "; encode the text, e.g. text.encode()" if isinstance(raw, str) else ""
+    raise TypeError(f"a message must be given as bytes, as it was received, but it is {type(raw).__name__}{hint}")
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _chunks(items: Iterable[tuple[bytes, Any]], most: int, processes: int) -> Iterator[Chunk]:
+    chunk: Chunk = []
+    size = number = 0
+    for raw, known in items:
+        chunk.append((raw, known))
+        size += len(raw)
+        # twice as many after each process had its chunk
+        if len(chunk) >= min(most, FIRST_MESSAGES << min(number // processes, 16)) or size >= CHUNK_BYTES:
+            yield chunk
+            chunk, size = [], 0
+            number += 1
+    if chunk:
+        yield chunk
+
+
+class _Worker:
+    """A process of its own, which answers."""
+
+    def __init__(self) -> None:
+        import subprocess
+
+        # in a group of its own an interruption from the keyboard does not reach it: the process that waits ends it
+        options: dict[str, Any] = {"process_group": 0} if os.name == "posix" else {}
+        start = f"import sys; sys.path[:] = {sys.path!r}; from suffice.spam.workers import serve; serve()"
+        self._process: subprocess.Popen[bytes] = subprocess.Popen(
+            [sys.executable, "-c", start], stdin=subprocess.PIPE, stdout=subprocess.PIPE, **options
+        )
+
+    def ask(self, work: Callable[[Chunk], Any], chunk: Chunk) -> Any:
+        """Return what `work` makes of a chunk there, or raise what it raises."""
+        import pickle
+
+        requests, answers = self._process.stdin, self._process.stdout
+        assert requests is not None
+        assert answers is not None
+        try:
+            pickle.dump((work, chunk), requests, pickle.HIGHEST_PROTOCOL)
+            requests.flush()
+            success, result = pickle.load(answers)
+        except (EOFError, OSError, ValueError, pickle.UnpicklingError) as error:
+            raise WorkerError(
+                f"a process that read messages has ended (exit code {self._process.wait()}), "
+                "perhaps for want of memory; try again with fewer processes"
+            ) from error
+        if not success:
+            raise result
+        return result
+
+    def end(self) -> None:
+        """End the process, whatever it is at."""
+        self._process.kill()
+
+    def close(self) -> None:
+        """Wait until it has ended, and close the pipes."""
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            with suppress(OSError):  # what was to be written to a process that has ended
+                pipe.close()
+
+
+def serve() -> None:
+    """Answer requests from standard input on standard output until there are no more."""
+    import gc
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what anything prints is no answer
+    gc.freeze()
+    gc.set_threshold(50_000)  # there are no cycles to speak of
+    _answer(requests, answers)
+    os._exit(0)  # at once: an answer that is left over has nobody to go to
+
+
+def _answer(requests: IO[bytes], answers: IO[bytes]) -> None:
+    import pickle
+
+    while True:
+        try:
+            work, chunk = pickle.load(requests)
+        except (EOFError, pickle.UnpicklingError):
+            return  # the process that asked has closed the pipe, or has ended within a request
+        try:
+            reply = True, work(chunk)
+        except Exception as error:
+            reply = False, error
+        try:
+            pickle.dump(reply, answers, pickle.HIGHEST_PROTOCOL)
+            answers.flush()
+        except BrokenPipeError:
+            return
