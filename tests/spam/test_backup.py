@@ -235,3 +235,67 @@ def test_a_spoilt_message_or_setting_says_that_the_store_is_damaged(store):
         for ask in (spam_filter.evaluate, lambda: spam_filter.untrain(message(0)), lambda: spam_filter.thresholds):
             with pytest.raises(StoreError, match="is damaged"):
                 ask()
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda content: b"g" * 5000,
+        lambda content: content[:3000],
+        lambda content: content[:100] + b"\xff" * (4096 - 100) + content[4096:],
+        lambda content: bytes(len(content)),
+    ],
+    ids=["garbage", "truncated", "first page", "zeros"],
+)
+def test_a_store_that_cannot_be_opened_is_restored_over_and_kept_beside(store, tmp_path, spoil):
+    with SpamFilter.open(store) as spam_filter:
+        spam_filter.backup(tmp_path / "copy")
+    expected, spoilt = held(store), spoil(store.read_bytes())
+    for name in ("store.damaged", "store.damaged.2"):
+        store.write_bytes(spoilt)
+        (tmp_path / "store-wal").write_bytes(b"an old log")
+        with pytest.raises(StoreError, match="restore a backup"):
+            SpamFilter.open(store)
+        SpamFilter.restore(store, tmp_path / "copy")
+        assert (tmp_path / name).read_bytes() == spoilt
+        assert held(store) == expected
+    allowed = {f"store{end}{log}" for end in ("", ".damaged", ".damaged.2") for log in ("", "-wal", "-shm")} | {"copy"}
+    assert {file.name for file in tmp_path.iterdir()} <= allowed
+    if os.name == "posix":
+        assert stat.S_IMODE(store.stat().st_mode) == 0o600
+
+
+def test_a_restoration_that_fails_leaves_the_damaged_store_where_it_is(store, tmp_path, monkeypatch):
+    with SpamFilter.open(store) as spam_filter:
+        spam_filter.backup(tmp_path / "copy")
+    store.write_bytes(b"g" * 5000)
+
+    def fails(handle):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", fails)
+    with pytest.raises(OSError, match="No space left"):
+        SpamFilter.restore(store, tmp_path / "copy")
+    assert {file.name: file.stat().st_size for file in tmp_path.iterdir() if file.name != "copy"} == {"store": 5000}
+
+
+def test_a_store_of_another_program_is_not_restored_over(store, tmp_path):
+    with SpamFilter.open(store) as spam_filter:
+        spam_filter.backup(tmp_path / "copy")
+    other = sqlite3.connect(tmp_path / "other")
+    other.execute("CREATE TABLE letters (text TEXT)")
+    other.close()
+    with pytest.raises(StoreError, match="SQLite file of another program"):
+        SpamFilter.restore(tmp_path / "other", tmp_path / "copy")
+
+
+def test_a_backup_with_anything_beside_the_tables_of_a_store_is_refused(store, tmp_path):
+    with SpamFilter.open(store) as spam_filter:
+        spam_filter.backup(tmp_path / "copy")
+    changed = sqlite3.connect(tmp_path / "copy")
+    changed.execute("CREATE TRIGGER more AFTER DELETE ON meta BEGIN DELETE FROM tokens; END")
+    changed.close()
+    content = store.read_bytes()
+    with pytest.raises(StoreError, match="there is trigger 'more'; the store is left as it is"):
+        SpamFilter.restore(store, tmp_path / "copy")
+    assert store.read_bytes() == content

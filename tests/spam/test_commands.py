@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from suffice.cli.app import app
 from suffice.spam import SpamFilter, Thresholds
+from suffice.spam.bulk import lesson
 from suffice.spam.commands.boxes import alternating, entries, split
 from suffice.spam.commands.screen import clean
 from suffice.spam.commands.tune import chosen_points
@@ -102,7 +103,7 @@ def test_train_learns_any_mailboxes_once_and_says_what(mail, taught):
         tokens = one.stats().tokens
     assert found == {
         "store": str(path), "learned": 70, "moved": 0, "known": 0, "right": 0,
-        "total": {"spam": 30, "ham": 40, "tokens": tokens}, "half_life": None,
+        "total": {"spam": 30, "ham": 40, "unlabeled": 0, "tokens": tokens}, "half_life": None,
     }  # fmt: skip
     again = answer("train", "--ham", f"{mail / 'spam.mbox'}:3", "--ham", mail / "ham", "--store", path)
     assert (again["learned"], again["moved"], again["known"]) == (0, 1, 40)
@@ -221,13 +222,13 @@ def test_untrain_and_retrain_undo_and_move_and_name_what_was_never_trained(mail,
         spam_filter.train(SPAMS[0], "spam")
         spam_filter.train(HAMS[0], "ham")
     found = answer("untrain", mail / "some", "-s", store, code=1)
-    assert found == {"untrained": {"spam": 1, "ham": 1}, "never_trained": [f"{mail / 'some'}:3"]}
+    assert found == {"untrained": {"spam": 1, "ham": 1, "unlabeled": 0}, "never_trained": [f"{mail / 'some'}:3"]}
     with SpamFilter.open(store) as spam_filter:
         assert contents(spam_filter) == expected
     result = run("untrain", mail / "some", "-s", store)
     assert result.exit_code == 1
     assert result.stderr.startswith("warning: 3 messages never trained: ")
-    assert result.stdout == "0 spam and 0 ham untrained; 29 spam and 39 ham are left\n"
+    assert result.stdout == "0 spam, 0 ham untrained; 29 spam, 39 ham are left\n"
 
     moved = answer("retrain", "--ham", mail / "spam.mbox", "--spam", mail / "ham", "-s", store, code=1)
     assert (moved["moved"], moved["already"], len(moved["never_trained"])) == (68, 0, 2)
@@ -490,3 +491,52 @@ def test_a_pipe_is_read_once(mail, store):
          sys.executable, store, mail / "spam.mbox"], capture_output=True, text=True, timeout=30,
     )  # fmt: skip
     assert len(done.stdout.splitlines()) == 30, done.stderr
+
+
+def die_late(chunk):
+    """Learn a chunk, or end like a process that has no memory left."""
+    if any(b"number600 " in raw for raw, _ in chunk):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return lesson(chunk)
+
+
+def test_a_process_that_is_killed_is_one_line_and_the_same_command_goes_on(tmp_path, monkeypatch):
+    box, store = write_mbox(tmp_path / "box", [message(i) for i in range(700)]), tmp_path / "store"
+    monkeypatch.setattr("suffice.spam.workers._cores", lambda: 2)
+    with monkeypatch.context() as patch:
+        patch.setattr("suffice.spam.filter.lesson", die_late)
+        said = fails("train", "--ham", box, "-s", store)
+    assert "has ended (exit code -9)" in said
+    assert "what was learned before is kept; do the same again to go on from there" in said
+    kept = sizes(store)[1]
+    assert 0 < kept < 600
+    found = answer("train", "--ham", box, "-s", store)
+    assert (found["learned"], found["known"]) == (700 - kept, kept)
+
+
+def test_unlabelled_mail_is_counted_wherever_messages_are(store, tmp_path):
+    box = write_mbox(tmp_path / "unsorted", [message(i, "spam") for i in range(100, 105)])
+    assert answer("train", "--unlabeled", box, "-s", store)["total"]["unlabeled"] == 5
+    assert answer("stats", "-s", store)["unlabeled"] == 5
+    assert "30 spam, 40 ham, 5 unlabelled" in run("stats", "-s", store).stdout
+    assert "30 spam, 40 ham, 5 unlabelled" in run("train", "--unlabeled", box, "-s", store).stdout
+    assert answer("untrain", f"{box}:1", "-s", store)["untrained"] == {"spam": 0, "ham": 0, "unlabeled": 1}
+    said = run("untrain", f"{box}:2", "-s", store).stdout
+    assert said == "0 spam, 0 ham, 1 unlabelled untrained; 30 spam, 40 ham, 3 unlabelled are left\n"
+
+
+def test_an_interruption_of_learning_without_labels_says_what_is_kept(store, tmp_path, monkeypatch):
+    def interrupted(store, basis):
+        raise KeyboardInterrupt
+
+    box = write_mbox(tmp_path / "unsorted", [message(i, "spam") for i in range(100, 105)])
+    monkeypatch.setattr("suffice.spam.unlabeled._responsibilities", interrupted)
+    result = run("train", "--unlabeled", box, "-s", store)
+    assert result.exit_code == 130
+    assert "so are the first 5 messages without; the same command goes on" in result.stderr
+    assert answer("stats", "-s", store)["unlabeled"] == 5
+
+
+def test_any_number_of_days_is_old_enough_to_expire_nothing(store):
+    for days in ("1e300", "inf"):
+        assert answer("expire", "--days", days, "-s", store)["expired"] == 0

@@ -328,3 +328,36 @@ def test_the_filter_starts_without_numpy_and_scikit_learn():
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     output = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, env=environment)
     assert output.stdout.strip() == "[]"
+
+
+def test_times_and_ages_beyond_all_bounds_are_taken_as_far_as_days_go(taught):
+    before = taught.stats()
+    assert taught.expire(days=1e300) == taught.expire(days=float("inf")) == 0
+    assert taught.stats() == before
+    for number, at in enumerate((-1e12, -1e30, float("-inf"))):
+        assert taught.train(message(number + 900), "ham", at=at)
+    assert taught.days()[0].isoformat() == "0001-01-01"
+    assert taught.train(message(999), "ham", at=float("inf"))
+    assert taught.expire(days=1000) == 3
+    for days in (-1, float("nan")):
+        with pytest.raises(ValueError, match="at least 0, but it is"):
+            taught.expire(days)
+    with pytest.raises(ValueError, match="it is not a number"):
+        taught.train(message(1), "spam", at=float("nan"))
+
+
+@pytest.mark.parametrize("half_life", [5.0, 0.001])
+def test_messages_from_a_clock_that_was_wrong_are_of_today_when_weights_are_counted(half_life):
+    clock = Clock(20_400)
+    with SpamFilter(clock=clock) as spam_filter:
+        for i in range(3):
+            spam_filter.train(message(i), "ham")
+            spam_filter.train(message(i, "spam"), "spam")
+        clock.day = 20_000
+        spam_filter.half_life = half_life
+        assert spam_filter._store.totals() == (3 * UNIT, 3 * UNIT)
+        assert {day for _, _, day in contents(spam_filter)[1]} == {20_000}
+        spam_filter.train(message(50), "ham")
+        spam_filter.untrain(message(1))
+        tokens_now, totals = contents(spam_filter)[0], spam_filter._store.totals()
+        assert recounted(spam_filter) == (tokens_now, totals)

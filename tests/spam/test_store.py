@@ -5,6 +5,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -239,3 +240,121 @@ def test_a_store_in_memory_holds_what_a_file_holds(tmp_path):
         assert file.score(message(77)) == memory.score(message(77))
     with SpamFilter.open(tmp_path / "store") as again:
         assert again.stats() == Size(20, 30, len(contents(again)[0]))
+
+
+ENDLESS = (
+    "ALTER TABLE tokens RENAME TO other",
+    "CREATE VIEW tokens AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) "
+    "SELECT 'a' || x AS token, x AS spam, 1 AS ham FROM n",
+)
+
+
+def change(path, *statements):
+    other = sqlite3.connect(path, isolation_level=None)
+    for statement in statements:
+        other.execute(statement)
+    other.close()
+
+
+@pytest.mark.parametrize(
+    ("statements", "found"),
+    [
+        (ENDLESS, "table 'other', view 'tokens', no table 'tokens'"),
+        (["CREATE TRIGGER t AFTER INSERT ON messages BEGIN DELETE FROM tokens; END"], "trigger 't'"),
+        (["ALTER TABLE meta ADD COLUMN more TEXT"], "table 'meta', no table 'meta'"),
+        (["DROP TABLE messages"], "no table 'messages'"),
+    ],
+)
+def test_other_tables_views_and_triggers_are_refused_before_anything_runs(tmp_path, statements, found):
+    path = tmp_path / "store"
+    with SpamFilter.open(path) as spam_filter:
+        spam_filter.train(message(0), "ham")
+        spam_filter.train(message(1, "spam"), "spam")
+        change(path, *statements)
+        for ask in (lambda: spam_filter.score(message(2)), lambda: spam_filter.train(message(2), "ham")):
+            with pytest.raises(StoreError, match=f"nothing else, but there is {found}; restore a backup"):
+                ask()
+    with pytest.raises(StoreError, match=found):
+        SpamFilter.open(path)
+
+
+def test_the_schema_of_a_store_is_not_trusted():
+    with SpamFilter() as spam_filter:
+        assert spam_filter._store._connection.execute("PRAGMA trusted_schema").fetchone() == (0,)
+
+
+def test_work_that_does_not_end_is_interrupted_from_another_thread(tmp_path, monkeypatch):
+    monkeypatch.setattr("suffice.spam.store.foreign_parts", lambda connection: "")  # as if it had got past
+    with SpamFilter.open(tmp_path / "store") as spam_filter:
+        spam_filter.train(message(0), "ham")
+        spam_filter.train(message(1, "spam"), "spam")
+        change(tmp_path / "store", *ENDLESS)
+        timer = threading.Timer(0.3, spam_filter.interrupt)
+        timer.start()
+        start = time.monotonic()
+        with pytest.raises(StoreError, match=r"was interrupted; open it anew to go on"):
+            spam_filter.score(message(2))
+        assert 0.2 < time.monotonic() - start < 10
+        timer.join()
+        for ask in (spam_filter.stats, lambda: spam_filter.thresholds, lambda: spam_filter.train(b"a", "ham")):
+            with pytest.raises(StoreError, match="was interrupted"):
+                ask()
+    spam_filter.interrupt()  # nothing, once it is closed
+
+
+def test_an_interrupted_training_is_undone_and_the_store_whole(tmp_path):
+    with SpamFilter.open(tmp_path / "store") as spam_filter:
+        spam_filter.train_many([message(i) for i in range(300)], "ham", processes=1)
+        before = contents(spam_filter)
+
+        def interrupted():
+            with spam_filter._store.transaction():
+                spam_filter._store.add([], 0)
+                spam_filter._store._connection.execute("DELETE FROM messages WHERE day > 0")
+                spam_filter.interrupt()
+                spam_filter._store.recount(spam_filter._store.forgetting)
+
+        with pytest.raises(StoreError, match="was interrupted"):
+            interrupted()
+    with SpamFilter.open(tmp_path / "store") as spam_filter:
+        assert contents(spam_filter) == before
+
+
+@pytest.mark.parametrize("lock", ["BEGIN EXCLUSIVE", "BEGIN; SELECT * FROM meta"])
+def test_opening_a_locked_store_waits_no_longer_than_the_patience(tmp_path, lock):
+    path = tmp_path / "store"
+    SpamFilter.open(path).close()
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("PRAGMA journal_mode = DELETE").fetchone()
+    statements = lock.split("; ")
+    for statement in statements:
+        other.execute(statement).fetchone()
+    start = time.monotonic()
+    with pytest.raises(StoreError, match=r"for more than 0\.3 seconds; try again later"):
+        SpamFilter.open(path, patience=0.3)
+    assert 0.2 < time.monotonic() - start < 5
+    other.close()
+
+
+def test_training_a_locked_store_waits_no_longer_than_the_patience(tmp_path):
+    with SpamFilter(tmp_path / "store", patience=0.1) as spam_filter, SpamFilter.open(tmp_path / "store") as other:
+        start = time.monotonic()
+        with other._store.transaction(), pytest.raises(StoreError, match=r"for more than 0\.1 seconds"):
+            spam_filter.train(message(1), "ham")
+        assert time.monotonic() - start < 5
+        assert spam_filter.train(message(1), "ham")
+    for patience in (-1, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="patience must be from 0 to 1,000,000 seconds, but it is"):
+            SpamFilter(patience=patience)
+
+
+def test_a_file_may_have_the_name_by_which_sqlite_means_memory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with SpamFilter.open(":memory:") as spam_filter:
+        spam_filter.train(message(1), "ham")
+        spam_filter.backup("copy")
+    with SpamFilter.open(tmp_path / ":memory:") as spam_filter:
+        assert spam_filter.stats().ham == 1
+        assert spam_filter._store.is_shared
+        with pytest.raises(StoreError, match="is the store itself"):
+            spam_filter.backup(":memory:")

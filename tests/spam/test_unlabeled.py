@@ -7,7 +7,7 @@ import pytest
 from mailbag import contents, message, recounted
 
 from suffice.spam import NotTrainedError, Size, SpamFilter, Training
-from suffice.spam.forgetting import DAY, UNIT
+from suffice.spam.forgetting import DAY, LIMIT, UNIT
 from suffice.spam.unlabeled import FEWEST
 
 SPAMS = [message(i, "spam") for i in range(30)]
@@ -198,3 +198,32 @@ def test_shares_are_parts_of_any_weight():
             low, high = parts(weight, spam, UNIT - spam)
             assert 0 <= weight - low - high <= 1
             assert low <= weight * spam / UNIT < min(low + 1, inf)
+
+
+@pytest.mark.parametrize("days", [25, 60])
+def test_unlabelled_mail_after_many_half_lives_does_not_outgrow_the_sums(days):
+    now = [20_000 * DAY]
+    with taught(clock=lambda: now[0]) as spam_filter:
+        spam_filter.half_life = 1
+        now[0] += days * DAY
+        spam_filter.train_unlabeled(UNLABELED)
+        assert spam_filter._store.forgetting.weight(20_000 + days) <= LIMIT
+        read = spam_filter._store._connection.execute
+        assert {type(count) for row in read("SELECT spam, ham FROM tokens") for count in row} <= {int}
+        assert_whole(spam_filter)
+
+
+def test_an_interruption_leaves_earlier_unlabelled_mail_counted(monkeypatch):
+    def interrupted(store, basis):
+        raise KeyboardInterrupt
+
+    with taught() as spam_filter:
+        spam_filter.train_unlabeled(UNLABELED)
+        before, totals = shares(spam_filter), spam_filter._store.totals()
+        monkeypatch.setattr("suffice.spam.unlabeled._responsibilities", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            spam_filter.train_unlabeled([message(400, "spam")])
+        assert spam_filter.stats().unlabeled == 61
+        assert set(before) <= set(shares(spam_filter))
+        assert spam_filter._store.totals() == totals
+        assert_whole(spam_filter)

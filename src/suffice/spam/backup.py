@@ -5,43 +5,31 @@ from __future__ import annotations
 import os
 import sqlite3
 import tempfile
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from itertools import chain, count
 from pathlib import Path
 
-from suffice.spam.store import APPLICATION, SCHEMA_VERSION, Store, StoreError
+from suffice.spam.schema import APPLICATION, SCHEMA_VERSION, foreign_parts
+from suffice.spam.store import PATIENCE, DamagedStoreError, Store, StoreError
 
-#: so long others may write before a restoration gives up, in seconds
-PATIENCE = 60.0
+#: what SQLite may keep beside a file, by the end of the name
+_BESIDE = ("-journal", "-wal", "-shm")
 
 
 def back_up(store: Store, path: str | os.PathLike[str]) -> None:
     """Copy a store, as the last transaction left it, to a file; an older backup there is replaced, nothing else."""
     target = Path(path)
     _refuse_other_files(store, target)
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)  # for its owner only
-    except OSError as error:
-        raise StoreError(
-            f"the backup {str(target)!r} cannot be made: {error.strerror}; check that its folder exists and may be "
-            "written"
-        ) from error
-    try:
-        os.close(handle)
-        with closing(sqlite3.connect(name, isolation_level=None)) as copy:
-            store.copy_to(copy)
-            copy.execute("PRAGMA journal_mode = DELETE").fetchone()  # one file, with no log beside it
-        _flush(name)
+    with _written("backup", target, store.copy_to) as name:
         os.replace(name, target)
-        _flush_folder(target.parent)
-    except sqlite3.Error as error:
-        raise StoreError(f"the backup {str(target)!r} cannot be written: {error}; check the space left") from error
-    finally:
-        for rest in (name, f"{name}-journal", f"{name}-wal", f"{name}-shm"):
-            Path(rest).unlink(missing_ok=True)
 
 
 def restore(path: str | os.PathLike[str], backup: str | os.PathLike[str]) -> None:
-    """Replace the store at `path`, or make it, by a copy of `backup`, after checking that this is a whole store."""
+    """Replace the store at `path`, or make it, by a copy of `backup`, after checking that this is a whole store.
+
+    A file that cannot be read as a store any more is moved to NAME.damaged first.
+    """
     source, target = Path(backup), Path(path)
     if not source.exists():
         raise StoreError(f"there is no backup {str(source)!r}; give the file that `backup` wrote")
@@ -53,17 +41,62 @@ def restore(path: str | os.PathLike[str], backup: str | os.PathLike[str]) -> Non
             _check(copy, source)
         except sqlite3.DatabaseError as error:
             raise _damaged(source, error) from error
-        store = Store(target)
         try:
-            store.replace_by(copy, PATIENCE)
-        finally:
-            store.close()
+            _replace_contents(target, copy)
+        except DamagedStoreError:
+            _replace_file(target.resolve(), copy)
+
+
+def _replace_contents(target: Path, copy: sqlite3.Connection) -> None:
+    """Replace what a store holds, in one transaction, for those too who have it open."""
+    store = Store(target, patience=PATIENCE)
+    try:
+        store.replace_by(copy, PATIENCE)
+    finally:
+        store.close()
+
+
+def _replace_file(target: Path, copy: sqlite3.Connection) -> None:
+    """Put a copy in the place of a file that is no store any more, and keep that beside it."""
+    names = chain([f"{target.name}.damaged"], (f"{target.name}.damaged.{number}" for number in count(2)))
+    with _written("store", target, copy.backup) as name:
+        old = next(old for old in map(target.with_name, names) if not os.path.lexists(old))
+        for end in (*_BESIDE, ""):  # the log first: SQLite would add it to the new file
+            part = Path(f"{target}{end}")
+            if part.exists():
+                part.rename(f"{old}{end}")
+        os.replace(name, target)
+
+
+@contextmanager
+def _written(what: str, target: Path, fill: Callable[[sqlite3.Connection], object]) -> Iterator[str]:
+    """Yield the name of a new file beside the target, filled and on the disk, which is to be moved to its place."""
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)  # for its owner only
+    except OSError as error:
+        raise StoreError(
+            f"the {what} {str(target)!r} cannot be made: {error.strerror}; check that its folder exists and may be "
+            "written"
+        ) from error
+    try:
+        os.close(handle)
+        with closing(sqlite3.connect(name, isolation_level=None)) as new:
+            fill(new)
+            new.execute("PRAGMA journal_mode = DELETE").fetchone()  # one file, with no log beside it
+        _flush(name)
+        yield name
+        _flush_folder(target.parent)
+    except sqlite3.Error as error:
+        raise StoreError(f"the {what} {str(target)!r} cannot be written: {error}; check the space left") from error
+    finally:
+        for end in ("", *_BESIDE):
+            Path(f"{name}{end}").unlink(missing_ok=True)
 
 
 def _refuse_other_files(store: Store, target: Path) -> None:
     if not target.exists():
         return
-    if store.name != ":memory:" and Path(store.name).exists() and target.samefile(store.name):
+    if not store.in_memory and Path(store.path).exists() and target.samefile(store.path):
         raise StoreError(f"{str(target)!r} is the store itself; give another path for its backup")
     if _log(target).exists():  # SQLite would add what is in the log of the old file to the new one
         raise StoreError(f"{str(target)!r} is in use as a store; close what has it open, or give another path")
@@ -85,6 +118,8 @@ def _check(copy: sqlite3.Connection, source: Path) -> None:
             f"the backup {str(source)!r} has schema version {version}, but this version of suffice reads "
             f"{SCHEMA_VERSION}; use the version of suffice that wrote it, or a later one"
         )
+    if strange := foreign_parts(copy):
+        raise _damaged(source, f"it must have a store's tables and nothing else, but there is {strange}")
     found = [row[0] for row in copy.execute("PRAGMA integrity_check")]
     if found != ["ok"]:
         raise _damaged(source, found[0])

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain, repeat
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from suffice.spam.basis import Basis
 from suffice.spam.bulk import KnownWeights, Lesson, lesson, names_of_chunk
 from suffice.spam.evaluation import Evaluation
 from suffice.spam.forgetting import DAY, Forgetting
@@ -19,9 +19,9 @@ from suffice.spam.labels import checked_label, labelled
 from suffice.spam.leave_one_out import sample_of
 from suffice.spam.message import digest
 from suffice.spam.reading import Reading, names_of, readings
-from suffice.spam.scoring import Scoring, evidence, logistic, tempered
+from suffice.spam.scoring import tempered
 from suffice.spam.shares import Known, Label
-from suffice.spam.store import Row, Store, StoreError
+from suffice.spam.store import PATIENCE, Store, StoreError
 from suffice.spam.tuning import Tuning, checked_cost, tuned
 from suffice.spam.unlabeled import Unlabeled, learn_unlabeled
 from suffice.spam.verdict import Size, Thresholds, Training, Verdict
@@ -34,41 +34,10 @@ if TYPE_CHECKING:  # only `days` needs it
 BATCH = 1024
 #: messages older than so many half-lives, which count a thousandth, are removed by `expire`
 OLD = 10.0
-_SCORING = Scoring()
 #: the first of January 1970 as `date` counts days
 _EPOCH = 719_163
-
-
-@dataclass(frozen=True)
-class _Basis:
-    """What a verdict is made of beside the rows of tokens: total weights, settings in their unit, thresholds."""
-
-    spam: int
-    ham: int
-    scoring: Scoring
-    thresholds: Thresholds
-
-    def verdict(self, names: Iterable[str], rows: Mapping[str, Row]) -> Verdict:
-        if self.spam <= 0 or self.ham <= 0:
-            return Verdict(0.5, "unsure", 0.0, [])
-        known = [row for row in map(rows.get, names) if row is not None]  # others add nothing
-        seen, in_spam, in_ham = zip(*known, strict=True) if known else ((), (), ())
-        return self.concluded(seen, evidence(seen, in_spam, in_ham, self.spam, self.ham, self.scoring))
-
-    def concluded(self, seen: Iterable[str], parts: list[float]) -> Verdict:
-        """Return the verdict, given what each token adds to the log-odds."""
-        if self.spam <= 0 or self.ham <= 0:
-            return Verdict(0.5, "unsure", 0.0, [])
-        log_odds = math.fsum(parts)
-        probability = logistic(self.scoring.slope * log_odds + self.scoring.intercept)
-        return Verdict.of(probability, self.thresholds.label(probability), log_odds, seen, parts)
-
-    def learned(self, rows: dict[str, Row], spam: int, ham: int, names: Iterable[str]) -> _Basis:
-        """Return what it is after a message was learned with these weights, whose tokens are added to the rows."""
-        for name in names:
-            _, in_spam, in_ham = rows.get(name, (name, 0, 0))
-            rows[name] = name, in_spam + spam, in_ham + ham
-        return replace(self, spam=self.spam + spam, ham=self.ham + ham)
+#: the first and the last day that `date` knows, in days since 1970
+_FIRST, _LAST = 1 - _EPOCH, 3_652_059 - _EPOCH
 
 
 class NotTrainedError(LookupError):
@@ -78,7 +47,8 @@ class NotTrainedError(LookupError):
 class SpamFilter:
     r"""A filter with a store of its own.
 
-    Several processes may score while one trains. A filter belongs to the thread and the process that opened it.
+    Several processes may score while one trains. A filter belongs to the thread and the process that opened it; only
+    `interrupt` may be called from other threads.
 
     Parameters
     ----------
@@ -86,6 +56,8 @@ class SpamFilter:
         The store, one file a user, which is made if there is none; in memory without.
     clock : callable, optional
         Returns the time in seconds since 1970.
+    patience : float
+        For how many seconds to wait for another process that writes to the store, before a StoreError says so.
 
     Examples
     --------
@@ -97,14 +69,20 @@ class SpamFilter:
     (2, True, 'money')
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None = None, *, clock: Callable[[], float] = time.time) -> None:
-        self._store = Store(path)
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        clock: Callable[[], float] = time.time,
+        patience: float = PATIENCE,
+    ) -> None:
+        self._store = Store(path, patience=patience)
         self._clock = clock
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> Self:
+    def open(cls, path: str | os.PathLike[str], patience: float = PATIENCE) -> Self:
         """Open the store at `path`, or make it."""
-        return cls(path)
+        return cls(path, patience=patience)
 
     def train(self, raw: bytes, label: Label, *, only_errors: bool = False, at: float | None = None) -> bool:
         """Learn a message, and return whether anything changed.
@@ -227,7 +205,7 @@ class SpamFilter:
         items = zip(raws, repeat(None))
         known = KnownWeights(self._store)
         if self._store.is_shared:
-            work = partial(_score_elsewhere, self._store.path, self._clock())
+            work = partial(_score_elsewhere, self._store.path, self._store.patience, self._clock())
             here = partial(self._score_chunk, known)
             yield from chain.from_iterable(spread(work, items, processes, here=here))
         else:  # what is in memory, or not committed yet, is seen by this process alone
@@ -315,7 +293,8 @@ class SpamFilter:
     def restore(cls, path: str | os.PathLike[str], backup: str | os.PathLike[str]) -> None:
         """Replace the store at `path`, or make it, by a checked copy of a backup, in one transaction.
 
-        Processes that have the store open see it as it was or as it is then. A damaged backup is refused.
+        Processes that have the store open see it as it was or as it is then. A damaged backup is refused. A store that
+        cannot be opened any more is kept as NAME.damaged.
         """
         from suffice.spam.backup import restore
 
@@ -341,7 +320,7 @@ class SpamFilter:
         forgetting = Forgetting(days, self._day(None))
         with self._store.transaction():
             if days != self.half_life:
-                self._store.recount(forgetting)
+                self._store.begin_anew(forgetting)
 
     def expire(self, days: float | None = None) -> int:
         """Remove messages that are older than so many days, by default ten half-lives, and return how many."""
@@ -350,8 +329,10 @@ class SpamFilter:
             if half_life is None:
                 raise ValueError("expire needs a number of days, since the filter has no half_life; give one of them")
             days = OLD * half_life
+        if not days >= 0:  # nor is it a number if it is NaN
+            raise ValueError(f"expire needs a number of days that is at least 0, but it is {days!r}; give another")
         with self._store.transaction():
-            return self._store.expire(math.ceil(self._day(None) - days))
+            return self._store.expire(math.ceil(max(_FIRST, self._day(None) - days)))
 
     def stats(self) -> Size:
         """Return how many spams, hams and tokens the store holds."""
@@ -366,8 +347,16 @@ class SpamFilter:
             days = self._store.days()
         if days is None:
             return None
-        first, last = (date.fromordinal(_EPOCH + day) for day in days)
+        first, last = (date.fromordinal(_EPOCH + min(max(day, _FIRST), _LAST)) for day in days)
         return first, last
+
+    def interrupt(self) -> None:
+        """End what the filter does with its store, from any thread: that raises a StoreError, and so does all later.
+
+        What was committed stays, the rest is undone. To go on, close the filter and open it anew. Waiting for another
+        process is not interrupted, but ends after `patience`.
+        """
+        self._store.interrupt()
 
     def close(self) -> None:
         """Close the store."""
@@ -451,21 +440,9 @@ class SpamFilter:
             self._store.add(list(wanted.values()), day)
         return Training(learned, moved, known, right)
 
-    def _basis(self) -> _Basis:
+    def _basis(self) -> Basis:
         """Return what verdicts need beside the rows of tokens."""
-        # Totals and counts are in units of `scale`, what a message of today adds. In w(t) only α, m and κ are compared
-        # with them, so that these are put into the same unit, instead of dividing every count.
-        scale = self._store.forgetting.scale(self._day(None))
-        slope, intercept = self._store.get("link", (_SCORING.slope, _SCORING.intercept))
-        scoring = replace(
-            _SCORING,
-            pseudo_count=_SCORING.pseudo_count * scale,
-            common=_SCORING.common * scale,
-            doubt=_SCORING.doubt * scale,
-            slope=slope,
-            intercept=intercept,
-        )
-        return _Basis(*self._store.totals(), scoring, self.thresholds)
+        return Basis.of(self._store, self._day(None))
 
     def _known(self, identity: bytes) -> Known:
         label = self._store.labels([identity]).get(identity)
@@ -476,21 +453,23 @@ class SpamFilter:
         return label
 
     def _day(self, at: float | None) -> int:
-        """Return the day of a time; what comes from the future is of today."""
+        """Return the day of a time; what comes from the future is of today, and nothing is from before the year 1."""
+        if at is not None and math.isnan(at):
+            raise ValueError("`at` must be a time in seconds since 1970, but it is not a number; leave it out for now")
         now = self._clock()
-        return int(min(now, now if at is None else at) // DAY)
+        return int(max(_FIRST * DAY, min(now, now if at is None else at)) // DAY)
 
 
 #: the filter that a process of `score_many` has opened, and its rows
 _OPENED: dict[str, tuple[SpamFilter, KnownWeights]] = {}
 
 
-def _score_elsewhere(path: str, now: float, chunk: Chunk) -> list[Verdict]:
+def _score_elsewhere(path: str, patience: float, now: float, chunk: Chunk) -> list[Verdict]:
     """Score a chunk in a process that was started for it, on the store at a path."""
     if path not in _OPENED:
         if not os.path.exists(path):  # opening it would make it
             raise StoreError(f"the store {path!r} is not there any more; messages cannot be scored")
-        opened = SpamFilter(path)
+        opened = SpamFilter(path, patience=patience)
         _OPENED[path] = opened, KnownWeights(opened._store)
     opened, known = _OPENED[path]
     opened._clock = lambda: now

@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import TYPE_CHECKING
 
+from suffice.spam.basis import Basis
 from suffice.spam.evaluation import Evaluation
 from suffice.spam.labels import labelled_readings
 from suffice.spam.reading import Reading, unpack
@@ -19,9 +19,6 @@ from suffice.spam.scoring import evidence, logistic
 from suffice.spam.shares import Label
 from suffice.spam.store import Row, Store
 from suffice.spam.verdict import Thresholds
-
-if TYPE_CHECKING:
-    from suffice.spam.filter import _Basis
 
 #: so many messages are scored together: the rows of their tokens are in memory at a time
 BATCH = 512
@@ -43,7 +40,7 @@ class Sample:
 
 def sample_of(
     store: Store,
-    basis: Callable[[], _Basis],
+    basis: Callable[[], Basis],
     raws: Iterable[bytes] | None,
     labels: Label | Iterable[Label] | None,
     processes: int | None,
@@ -62,7 +59,7 @@ def sample_of(
 
 
 def log_odds_without(
-    own: Iterable[str], others: Iterable[str], rows: dict[str, Row], weights: tuple[int, int], basis: _Basis
+    own: Iterable[str], others: Iterable[str], rows: dict[str, Row], weights: tuple[int, int], basis: Basis
 ) -> float:
     """Return the log-odds of a message after its weights are taken from all sums.
 
@@ -80,7 +77,7 @@ def log_odds_without(
     return math.fsum(evidence(seen, in_spam, in_ham, basis.spam - spam, basis.ham - ham, basis.scoring))
 
 
-def learned(store: Store, basis: Callable[[], _Basis], progress: Callable[[int], object] | None) -> Sample:
+def learned(store: Store, basis: Callable[[], Basis], progress: Callable[[int], object] | None) -> Sample:
     """Score every message that was learned with a label, from the store alone."""
     log_odds: list[float] = []
     is_spam: list[bool] = []
@@ -99,7 +96,7 @@ def learned(store: Store, basis: Callable[[], _Basis], progress: Callable[[int],
 
 def given(
     store: Store,
-    basis: Callable[[], _Basis],
+    basis: Callable[[], Basis],
     pairs: Iterator[tuple[Reading, Label]],
     progress: Callable[[int], object] | None,
 ) -> Sample:

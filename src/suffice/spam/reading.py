@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import chain, repeat
 from typing import Any, NamedTuple
 
@@ -36,7 +37,7 @@ def names_of(raw: object) -> list[str]:
     # in one order in every process, so that sums are the same to the last bit
     names = sorted(tokens(read(checked(raw))))
     text = "\n".join(names)
-    if text.isascii() and text.count("\n") < max(1, len(names)):
+    if text.isascii() and "\0" not in text and text.count("\n") < max(1, len(names)):
         return names
     return _names(_lines(names))
 
@@ -66,9 +67,12 @@ def unpack(packed: bytes) -> list[str]:
 
 def _lines(names: list[str]) -> bytes:
     text = "\n".join(names)
-    if text.count("\n") >= max(1, len(names)):  # a token with a line end is two
-        text = "\n".join(dict.fromkeys(text.split("\n")))
-    return text.encode("utf-8", "replace")
+    if "\0" not in text and text.count("\n") < max(1, len(names)):
+        with suppress(UnicodeEncodeError):  # a surrogate
+            return text.encode()
+    # a token with a line end is two, SQLite's JSON would end one at a NUL, and what was different may now be the same
+    lines = text.encode("utf-8", "replace").replace(b"\0", b"?").split(b"\n")
+    return b"\n".join(sorted(set(lines)))
 
 
 def _names(lines: bytes) -> list[str]:

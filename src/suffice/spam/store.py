@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import threading
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,21 +24,18 @@ from typing import Any
 from suffice.spam.counting import Counts, counted
 from suffice.spam.forgetting import Forgetting
 from suffice.spam.reading import Reading, unpack
+from suffice.spam.schema import APPLICATION, SCHEMA_VERSION, foreign_parts, make_tables
 from suffice.spam.shares import Known, KnownMessage, Label, parts
 
 #: token, weight of the spams that hold it, weight of the hams
 Row = tuple[str, int, int]
 
-SCHEMA_VERSION = 1
-APPLICATION = 0x53_75_46_69  # "SuFi", by which SQLite files are told apart
-_SCHEMA = (
-    "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE tokens (token TEXT PRIMARY KEY, spam INTEGER NOT NULL, ham INTEGER NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE messages (digest BLOB PRIMARY KEY, label TEXT NOT NULL, day INTEGER NOT NULL, tokens BLOB NOT NULL, "
-    "soft_spam INTEGER NOT NULL DEFAULT 0, soft_ham INTEGER NOT NULL DEFAULT 0)",
-    f"PRAGMA application_id = {APPLICATION}",
-    f"PRAGMA user_version = {SCHEMA_VERSION}",
-)
+#: so many seconds to wait for another process that writes
+PATIENCE = 60.0
+#: no more than this fits into the milliseconds of SQLite
+_MOST_PATIENCE = 1_000_000.0
+#: so many instructions of SQLite, some milliseconds, between looks at whether it is interrupted
+_INTERRUPTIBLE = 100_000
 _ADD = (
     "INSERT INTO tokens VALUES (?, ? * {weight}, ? * {weight}) "
     "ON CONFLICT (token) DO UPDATE SET spam = spam + excluded.spam, ham = ham + excluded.ham"
@@ -48,6 +46,10 @@ _MANY = 2_000
 
 class StoreError(ValueError):
     """A file is no store, is damaged, or is of a later version; says what was found and what to do."""
+
+
+class DamagedStoreError(StoreError):
+    """A file cannot be read as a store any more; a backup can be put in its place."""
 
 
 class Store:
@@ -61,17 +63,26 @@ class Store:
     ----------
     path : str or path, optional
         Of the file, which is made, for its owner only, if there is none; in memory without.
+    patience : float
+        For how many seconds to wait for others that write.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
-        self.name = ":memory:" if path is None else os.fspath(path)
-        self.path = os.path.abspath(self.name)  # for other processes, and whatever the current folder becomes
+    def __init__(self, path: str | os.PathLike[str] | None = None, *, patience: float = PATIENCE) -> None:
+        if not 0 <= patience <= _MOST_PATIENCE:
+            raise ValueError(f"patience must be from 0 to {_MOST_PATIENCE:,.0f} seconds, but it is {patience!r}")
+        self.name = "in memory" if path is None else os.fspath(path)
+        self.in_memory = path is None
+        # for other processes, and whatever the current folder becomes; a file may be called ":memory:"
+        self.path = ":memory:" if path is None else os.path.abspath(self.name)
+        self.patience = patience
         self._process = os.getpid()
         self._rollbacks = 0
+        self._schema_version = -1
+        self._interruption = threading.Event()
         if path is not None:
             _prepare_file(self.name)
         with self._explained():
-            self._connection = sqlite3.connect(self.name, timeout=60.0, isolation_level=None)
+            self._connection = sqlite3.connect(self.path, timeout=patience, isolation_level=None)
             try:
                 self._open()
             except BaseException:
@@ -79,14 +90,16 @@ class Store:
                 raise
 
     def _open(self) -> None:
+        self._connection.set_progress_handler(self._interruption.is_set, _INTERRUPTIBLE)
         execute = self._connection.execute
+        execute("PRAGMA trusted_schema = OFF")
         if not self._is_ready():
             with self.transaction():
                 if not self._is_ready():  # another process may have been quicker
-                    for statement in _SCHEMA:
-                        execute(statement)
+                    make_tables(self._connection)
                     for key, value in (("spam", 0), ("ham", 0)):
                         self.put(key, value)
+            self._check_tables()
         if execute("PRAGMA journal_mode").fetchone()[0] != "wal":
             self._switch_to_wal()
         execute("PRAGMA synchronous = NORMAL")
@@ -97,6 +110,7 @@ class Store:
         execute = self._connection.execute
         application, version = (execute(f"PRAGMA {key}").fetchone()[0] for key in ("application_id", "user_version"))
         if application == APPLICATION and version == SCHEMA_VERSION:
+            self._check_tables()
             return True
         if application == APPLICATION:
             raise StoreError(
@@ -109,13 +123,26 @@ class Store:
             )
         return False
 
+    def _check_tables(self) -> None:
+        """Refuse a file with other tables than a store's, views or triggers; once for each change of its tables."""
+        version = self._connection.execute("PRAGMA schema_version").fetchone()[0]
+        if version == self._schema_version:  # else SQLite reads the tables anew too
+            return
+        if found := foreign_parts(self._connection):
+            raise DamagedStoreError(
+                f"the store {self.name!r} must have its own tables and nothing else, but there is {found}; "
+                "restore a backup"
+            )
+        self._schema_version = version
+
     def _switch_to_wal(self) -> None:
-        for attempt in range(100):  # SQLite does not wait here for others that are opening the store
+        end = time.monotonic() + self.patience
+        while True:  # SQLite does not wait here for others that are opening the store
             try:
                 self._connection.execute("PRAGMA journal_mode = WAL").fetchone()
                 return
             except sqlite3.OperationalError as error:
-                if "locked" not in str(error) or attempt == 99:
+                if "locked" not in str(error) or time.monotonic() > end:
                     raise
                 time.sleep(0.05)
 
@@ -143,6 +170,8 @@ class Store:
         with self._explained():
             self._connection.execute(begin)
             try:
+                if self._schema_version >= 0:  # the store is open
+                    self._check_tables()
                 yield
                 self._connection.execute("COMMIT")
             except BaseException:
@@ -152,11 +181,17 @@ class Store:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
+        if self._interruption.is_set():
+            raise self._interrupted()
         try:
             yield
         except sqlite3.OperationalError as error:
+            if getattr(error, "sqlite_errorname", "") == "SQLITE_INTERRUPT":
+                raise self._interrupted() from error
             if "locked" in str(error):
-                reason = "is being written to by another process for more than a minute; try again later"
+                reason = (
+                    f"is being written to by another process for more than {self.patience:g} seconds; try again later"
+                )
             else:
                 reason = f"cannot be used: {error}; check the file, its folder, their permissions and the space left"
             raise StoreError(f"the store {self.name!r} {reason}") from error
@@ -164,17 +199,24 @@ class Store:
             if isinstance(error, sqlite3.ProgrammingError):
                 raise
             if error.sqlite_errorname == "SQLITE_NOTADB":
-                raise StoreError(
-                    f"{self.name!r} is not a store of suffice.spam, nor empty; give another path"
+                raise DamagedStoreError(
+                    f"{self.name!r} is not a store of suffice.spam, nor empty; give another path, or restore a backup"
                 ) from error
-            raise StoreError(f"the store {self.name!r} is damaged: {error}; restore a backup") from error
+            raise DamagedStoreError(f"the store {self.name!r} is damaged: {error}; restore a backup") from error
         except (zlib.error, json.JSONDecodeError) as error:
-            raise StoreError(f"the store {self.name!r} is damaged: {error}; restore a backup") from error
+            raise DamagedStoreError(f"the store {self.name!r} is damaged: {error}; restore a backup") from error
+
+    def interrupt(self) -> None:
+        """End what is being done, also from another thread, and refuse all that is asked later but closing."""
+        self._interruption.set()
+
+    def _interrupted(self) -> StoreError:
+        return StoreError(f"work on the store {self.name!r} was interrupted; open it anew to go on")
 
     @property
     def is_shared(self) -> bool:
         """Whether another process that opens the store sees what this one sees."""
-        return self.name != ":memory:" and not self._connection.in_transaction
+        return not self.in_memory and not self._connection.in_transaction
 
     def version(self) -> tuple[int, int, int]:
         """Return what differs when the store has changed since: by others, by this connection, or back again."""
@@ -229,7 +271,7 @@ class Store:
     def renew(self, day: int) -> None:
         """Count weights from this day on, if those of this day have grown too large."""
         if self.forgetting.is_due(day):
-            self.recount(Forgetting(self.forgetting.half_life, day))
+            self.begin_anew(Forgetting(self.forgetting.half_life, day))
 
     def add(self, messages: Sequence[tuple[Reading, Label]], day: int, counts: Counts | None = None) -> None:
         """Learn messages, none of which may be learned already; `counts` are theirs, where they are known."""
@@ -266,6 +308,11 @@ class Store:
         self._connection.executemany(
             "DELETE FROM tokens WHERE token = ? AND spam = 0 AND ham = 0", [(token,) for token in tokens]
         )
+
+    def begin_anew(self, forgetting: Forgetting) -> None:
+        """Count weights from the day of origin on; messages of later days, by a clock that was wrong, are of it."""
+        self._connection.execute("UPDATE messages SET day = ? WHERE day > ?", (forgetting.origin, forgetting.origin))
+        self.recount(forgetting)
 
     def recount(self, forgetting: Forgetting) -> None:
         """Make the sums anew with other weights."""
@@ -316,6 +363,7 @@ class Store:
 
     def add_unlabeled(self, readings: Sequence[Reading], day: int) -> None:
         """Keep messages without a label, none of which may be known; they count nothing until they have shares."""
+        self.renew(day)
         self._connection.executemany(
             "INSERT INTO messages (digest, label, day, tokens) VALUES (?, 'unlabeled', ?, ?)",
             [(reading.digest, day, reading.packed) for reading in readings],
@@ -346,6 +394,11 @@ class Store:
         for packed in silent:
             self._drop_empty(unpack(packed))
         self._connection.executemany("UPDATE messages SET soft_spam = ?, soft_ham = ? WHERE digest = ?", wanted)
+
+    def has_shares(self) -> bool:
+        """Return whether any unlabelled message counts."""
+        select = "SELECT 1 FROM messages WHERE label = 'unlabeled' AND soft_spam + soft_ham > 0 LIMIT 1"
+        return self._connection.execute(select).fetchone() is not None
 
     def drop_shares(self) -> None:
         """Let unlabelled messages count nothing."""

@@ -21,16 +21,13 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import TYPE_CHECKING
 
+from suffice.spam.basis import Basis
 from suffice.spam.forgetting import UNIT
 from suffice.spam.leave_one_out import BATCH, log_odds_without
 from suffice.spam.reading import Reading, unpack
 from suffice.spam.scoring import logistic
 from suffice.spam.store import Store
-
-if TYPE_CHECKING:
-    from suffice.spam.filter import _Basis
 
 #: up to so many labelled messages an unlabelled one counts as much as a labelled one; with more it counts less,
 #: λ = PLENTY / labelled, so that what is known is not outvoted by guesses
@@ -69,7 +66,7 @@ class Unlabeled:
 
 def learn_unlabeled(
     store: Store,
-    basis: Callable[[], _Basis],
+    basis: Callable[[], Basis],
     readings: Iterable[Reading],
     day: int,
     progress: Callable[[int], object] | None,
@@ -78,11 +75,9 @@ def learn_unlabeled(
     labelled = _require_labels(store)
     weight = round(UNIT * min(1.0, PLENTY / labelled))
     new, known = _collect(store, readings, day, progress)
-    with store.transaction():
-        store.drop_shares()
-    shares: dict[bytes, float] = {}
-    rounds = 0
-    while rounds < ROUNDS:
+    shares = _first_round(store, basis, weight)
+    rounds = 1
+    while rounds < ROUNDS and shares:
         before, shares = shares, _responsibilities(store, basis)
         rounds += 1
         _assign(store, shares, weight)
@@ -124,7 +119,22 @@ def _collect(
     return new, known
 
 
-def _responsibilities(store: Store, basis: Callable[[], _Basis]) -> dict[bytes, float]:
+def _first_round(store: Store, basis: Callable[[], Basis], weight: int) -> dict[bytes, float]:
+    """Return responsibilities by the labelled messages alone, with the shares they give assigned."""
+    with store.snapshot():
+        is_first = not store.has_shares()
+    if is_first:
+        shares = _responsibilities(store, basis)
+        _assign(store, shares, weight)
+        return shares
+    with store.transaction():  # others wait, but an interruption leaves the shares there were
+        store.drop_shares()
+        shares = _responsibilities(store, basis)
+        _assign(store, shares, weight)
+    return shares
+
+
+def _responsibilities(store: Store, basis: Callable[[], Basis]) -> dict[bytes, float]:
     """Return the probability of spam of each unlabelled message, by the counts of all others."""
     found: dict[bytes, float] = {}
     with store.snapshot():

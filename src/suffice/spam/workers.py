@@ -31,7 +31,7 @@ Result = TypeVar("Result")
 Chunk = list[tuple[bytes, Any]]
 
 
-class WorkerError(RuntimeError):
+class WorkerError(OSError):
     """A process that was at work on messages has ended."""
 
 
@@ -169,8 +169,9 @@ class _Worker:
             success, result = pickle.load(answers)
         except (EOFError, OSError, ValueError, pickle.UnpicklingError) as error:
             raise WorkerError(
-                f"a process that read messages has ended (exit code {self._process.wait()}), "
-                "perhaps for want of memory; try again with fewer processes"
+                f"a process that read messages has ended (exit code {self._process.wait()}), perhaps for want of "
+                "memory; what was learned before is kept; do the same again to go on from there, if need be after "
+                "making memory free, or in Python with fewer processes"
             ) from error
         if not success:
             raise result

@@ -41,6 +41,18 @@ def count(messages: int) -> str:
     return f"{messages:,} message" + ("" if messages == 1 else "s")
 
 
+def by_class(spam: int, ham: int, unlabeled: int) -> str:
+    """Return numbers of messages in words; of those without a label only if there are any.
+
+    Examples
+    --------
+    >>> from suffice.spam.commands.screen import by_class
+    >>> by_class(1200, 30, 0), by_class(0, 0, 2)
+    ('1,200 spam, 30 ham', '0 spam, 0 ham, 2 unlabelled')
+    """
+    return f"{spam:,} spam, {ham:,} ham" + (f", {unlabeled:,} unlabelled" if unlabeled else "")
+
+
 def subject_of(raw: bytes) -> str:
     r"""Return the subject of a message, decoded, without reading its body.
 

@@ -15,7 +15,7 @@ def stats(
     as_json: Annotated[
         bool,
         json_option(
-            "store, spam, ham, tokens, bytes, oldest and newest (day of training), thresholds (ham, spam), "
+            "store, spam, ham, unlabeled, tokens, bytes, oldest and newest (day of training), thresholds (ham, spam), "
             "half_life (days)"
         ),
     ] = False,
@@ -35,6 +35,7 @@ def stats(
                 "store": str(path),
                 "spam": size.spam,
                 "ham": size.ham,
+                "unlabeled": size.unlabeled,
                 "tokens": size.tokens,
                 "bytes": used,
                 "oldest": oldest,
@@ -44,12 +45,13 @@ def stats(
             }
         )
         return
-    from suffice.spam.commands.screen import show_facts
+    from suffice.spam.commands.screen import by_class, show_facts
 
+    messages = by_class(size.spam, size.ham, size.unlabeled)
     show_facts(
         {
             "store": f"{path} ({used / 1e6:,.1f} MB)",
-            "learned": f"{size.spam:,} spam, {size.ham:,} ham, {size.tokens:,} tokens",
+            "learned": f"{messages}, {size.tokens:,} tokens",
             "trained": "never" if oldest is None else oldest if oldest == newest else f"{oldest} to {newest}",
             "thresholds": f"ham up to {thresholds.ham:.4g}, spam from {thresholds.spam:.4g}, unsure between",
             "half-life": "none: nothing is forgotten" if half_life is None else f"{half_life:g} days",

@@ -45,7 +45,7 @@ def train(
         bool,
         json_option(
             "store, learned, moved, known, right, unlabeled (messages, known, spam, rounds), "
-            "total (spam, ham, tokens), half_life"
+            "total (spam, ham, unlabeled, tokens), half_life"
         ),
     ] = False,
 ) -> None:
@@ -73,7 +73,7 @@ def train(
         if unlabeled:
             answer["unlabeled"] = _learn_unlabeled(spam_filter, entries(unlabeled, lines=lines))
         size = spam_filter.stats()
-        answer["total"] = {"spam": size.spam, "ham": size.ham, "tokens": size.tokens}
+        answer["total"] = {"spam": size.spam, "ham": size.ham, "unlabeled": size.unlabeled, "tokens": size.tokens}
         answer["half_life"] = spam_filter.half_life
     if as_json:
         say_json(answer)
@@ -103,13 +103,18 @@ def _learn(spam_filter: Any, spam: Any, ham: Any, only_errors: bool) -> dict[str
 
 
 def _learn_unlabeled(spam_filter: Any, found: Any) -> dict[str, Any]:
-    from suffice.spam.commands.screen import meter
+    from suffice.spam.commands.screen import count, meter
 
+    bar = None
     try:
         with meter("learning from mail without labels") as bar:
             answer = spam_filter.train_unlabeled((raw for _, raw in bar.reading(found)), progress=bar.reach)
     except KeyboardInterrupt:
-        _interrupted("the mail with labels is kept; the mail without is learned as a whole, and nothing of it is")
+        done = bar.done if bar else 0
+        _interrupted(
+            f"the mail with labels is kept, and so are the first {count(done)} without; the same command goes on and "
+            "learns from them to the end"
+        )
     return {"messages": answer.messages, "known": answer.known, "spam": answer.spam, "rounds": answer.rounds}
 
 
@@ -121,7 +126,7 @@ def _interrupted(kept: str) -> NoReturn:
 
 
 def _show(answer: dict[str, Any], only_errors: bool) -> None:
-    from suffice.spam.commands.screen import show_facts
+    from suffice.spam.commands.screen import by_class, show_facts
 
     facts = {}
     if "learned" in answer:
@@ -137,7 +142,8 @@ def _show(answer: dict[str, Any], only_errors: bool) -> None:
             f"{found['known']:,} known already"
         )
     total = answer["total"]
-    facts["in all"] = f"{total['spam']:,} spam, {total['ham']:,} ham, {total['tokens']:,} tokens"
+    messages = by_class(total["spam"], total["ham"], total["unlabeled"])
+    facts["in all"] = f"{messages}, {total['tokens']:,} tokens"
     if answer["half_life"] is not None:
         facts["half-life"] = f"{answer['half_life']:g} days"
     facts["store"] = answer["store"]

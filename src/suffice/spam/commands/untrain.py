@@ -24,7 +24,7 @@ def untrain(
     boxes: BoxArguments,
     lines: LinesOption = False,
     store: StoreOption = None,
-    as_json: Annotated[bool, json_option("untrained (spam, ham), never_trained (places)")] = False,
+    as_json: Annotated[bool, json_option("untrained (spam, ham, unlabeled), never_trained (places)")] = False,
 ) -> None:
     """Undo the training of messages exactly, as if they had never been learned.
 
@@ -32,6 +32,7 @@ def untrain(
     """
     from suffice.spam import SpamFilter
     from suffice.spam.commands.boxes import check, entries
+    from suffice.spam.commands.screen import by_class
 
     check(boxes, lines=lines)
     with SpamFilter.open(existing_store(store)) as spam_filter:
@@ -42,9 +43,9 @@ def untrain(
             lambda entry: entry[0],
         )
         size = spam_filter.stats()
-    answer = {"untrained": {"spam": done["spam"], "ham": done["ham"]}}
-    left = f"{size.spam:,} spam and {size.ham:,} ham are left"
-    text = f"{done['spam']:,} spam and {done['ham']:,} ham untrained; {left}"
+    answer = {"untrained": {kind: done[kind] for kind in ("spam", "ham", "unlabeled")}}
+    taken = by_class(done["spam"], done["ham"], done["unlabeled"])
+    text = f"{taken} untrained; {by_class(size.spam, size.ham, size.unlabeled)} are left"
     _finish(answer, unknown, text, as_json)
 
 

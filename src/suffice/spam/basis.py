@@ -1,0 +1,74 @@
+"""What a verdict is made of beside the counts of tokens."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Self
+
+from suffice.spam.scoring import Scoring, evidence, logistic
+from suffice.spam.store import Row, Store
+from suffice.spam.verdict import Thresholds, Verdict
+
+_SCORING = Scoring()
+
+
+@dataclass(frozen=True)
+class Basis:
+    """Total weights of spam and ham, settings of the score in their unit, and thresholds.
+
+    Examples
+    --------
+    >>> from suffice.spam.basis import Basis
+    >>> from suffice.spam.scoring import Scoring
+    >>> from suffice.spam.verdict import Thresholds
+    >>> basis = Basis(8, 8, Scoring(), Thresholds())
+    >>> basis.verdict(["money", "unheard"], {"money": ("money", 6, 1)}).evidence[0][0]
+    'money'
+    """
+
+    spam: int
+    ham: int
+    scoring: Scoring
+    thresholds: Thresholds
+
+    @classmethod
+    def of(cls, store: Store, today: int) -> Self:
+        """Return that of a store, for messages of today."""
+        # Totals and counts are in units of `scale`, what a message of today adds. In w(t) only α, m and κ are compared
+        # with them, so that these are put into the same unit, instead of dividing every count.
+        scale = store.forgetting.scale(today)
+        slope, intercept = store.get("link", (_SCORING.slope, _SCORING.intercept))
+        scoring = replace(
+            _SCORING,
+            pseudo_count=_SCORING.pseudo_count * scale,
+            common=_SCORING.common * scale,
+            doubt=_SCORING.doubt * scale,
+            slope=slope,
+            intercept=intercept,
+        )
+        return cls(*store.totals(), scoring, Thresholds(*store.get("thresholds", ())))
+
+    def verdict(self, names: Iterable[str], rows: Mapping[str, Row]) -> Verdict:
+        """Return the verdict about a message, given its tokens and the rows of those that are known."""
+        if self.spam <= 0 or self.ham <= 0:
+            return Verdict(0.5, "unsure", 0.0, [])
+        known = [row for row in map(rows.get, names) if row is not None]  # others add nothing
+        seen, in_spam, in_ham = zip(*known, strict=True) if known else ((), (), ())
+        return self.concluded(seen, evidence(seen, in_spam, in_ham, self.spam, self.ham, self.scoring))
+
+    def concluded(self, seen: Iterable[str], parts: list[float]) -> Verdict:
+        """Return the verdict, given what each token adds to the log-odds."""
+        if self.spam <= 0 or self.ham <= 0:
+            return Verdict(0.5, "unsure", 0.0, [])
+        log_odds = math.fsum(parts)
+        probability = logistic(self.scoring.slope * log_odds + self.scoring.intercept)
+        return Verdict.of(probability, self.thresholds.label(probability), log_odds, seen, parts)
+
+    def learned(self, rows: dict[str, Row], spam: int, ham: int, names: Iterable[str]) -> Self:
+        """Return what it is after a message was learned with these weights, whose tokens are added to the rows."""
+        for name in names:
+            _, in_spam, in_ham = rows.get(name, (name, 0, 0))
+            rows[name] = name, in_spam + spam, in_ham + ham
+        return replace(self, spam=self.spam + spam, ham=self.ham + ham)

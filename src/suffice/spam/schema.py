@@ -1,0 +1,37 @@
+"""The tables of a store, and how a file is known to hold them and nothing else."""
+
+from __future__ import annotations
+
+import sqlite3
+
+SCHEMA_VERSION = 1
+APPLICATION = 0x53_75_46_69  # "SuFi", by which SQLite files are told apart
+TABLES = {
+    "meta": "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    "tokens": "CREATE TABLE tokens (token TEXT PRIMARY KEY, spam INTEGER NOT NULL, ham INTEGER NOT NULL) WITHOUT ROWID",
+    "messages": (
+        "CREATE TABLE messages (digest BLOB PRIMARY KEY, label TEXT NOT NULL, day INTEGER NOT NULL, "
+        "tokens BLOB NOT NULL, soft_spam INTEGER NOT NULL DEFAULT 0, soft_ham INTEGER NOT NULL DEFAULT 0)"
+    ),
+}
+
+
+def make_tables(connection: sqlite3.Connection) -> None:
+    """Make the tables in an empty file; within a transaction."""
+    for statement in TABLES.values():
+        connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def foreign_parts(connection: sqlite3.Connection) -> str:
+    """Return what keeps a file's tables from being those of a store, or an empty string.
+
+    A view or a trigger in the place of a table would run whatever its author likes, for as long as he likes.
+    """
+    # what SQLite makes by itself, the index of a key, has no text
+    found = connection.execute("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+    ours = {("table", name, text) for name, text in TABLES.items()}
+    strange = [f"{kind} {name!r}" for kind, name, text in found if (kind, name, text) not in ours]
+    missing = [f"no table {name!r}" for kind, name, text in sorted(ours - set(found))]
+    return ", ".join([*strange, *missing][:5])
