@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 
 .PHONY: demo test bench lint clean
 
-$(STAMP): pyproject.toml setup.py $(wildcard src/suffice/compiled/*.[ch])
+$(STAMP): pyproject.toml setup.py $(wildcard src/suffice/compiled/*.[ch] src/suffice/spam/*.[ch])
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $(STAMP)

@@ -20,11 +20,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.spam_study import corpus
-from suffice.spam import SpamFilter, digest, read, tokens
+from suffice.spam import SpamFilter, digest, read
 from suffice.spam.bulk import KnownWeights
-from suffice.spam.counting import Label, counted
-from suffice.spam.reading import Reading, pack
-from suffice.spam.scoring import tempered
+from suffice.spam.counting import Label, counted_lines
+from suffice.spam.reading import Reading, pack, sorted_lines
+from suffice.spam.tokens import all_tokens
 
 COLD = """
 import sys
@@ -105,13 +105,13 @@ def stages(raws: list[bytes], labels: list[Label]) -> dict[str, dict[str, float]
             note("train", "identity")
             letters = [read(raw) for raw in chunk]
             note("train", "read")
-            found = [tokens(letter) for letter in letters]
+            found = [all_tokens(letter) for letter in letters]
             note("train", "tokens")
-            names = [sorted(each) for each in found]
+            lines = [sorted_lines(each) for each in found]
             note("train", "sort")
-            packed = [pack(each) for each in names]
+            packed = [pack(each) for each in lines]
             note("train", "compress")
-            counts = counted(zip(kinds, names, strict=True))
+            counts = counted_lines(zip(kinds, lines, strict=True))
             note("train", "count")
             items = {identity: (identity, text) for identity, text in zip(identities, packed, strict=True)}
             with store.transaction():
@@ -128,16 +128,16 @@ def stages(raws: list[bytes], labels: list[Label]) -> dict[str, dict[str, float]
             note("score", "rest")
             letters = [read(raw) for raw in raws[start : start + 512]]
             note("score", "read")
-            found = [tokens(letter) for letter in letters]
+            found = [all_tokens(letter) for letter in letters]
             note("score", "tokens")
-            names = [sorted(each) for each in found]
+            lines = [sorted_lines(each) for each in found]
             note("score", "sort")
             with store.snapshot():
                 basis = spam_filter._basis()
-                weights.prepare(names, basis.spam, basis.ham, basis.scoring)
+                weights.prepare(lines, basis.spam, basis.ham, basis.scoring)
             note("score", "look up")
-            for seen, weighed in map(weights.of, names):
-                basis.concluded(seen, tempered(weighed, basis.scoring))
+            for each in lines:
+                basis.concluded(*weights.evidence(each))
             note("score", "verdict")
     return {way: dict(parts) for way, parts in spent.items()}
 

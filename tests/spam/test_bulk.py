@@ -19,7 +19,7 @@ from mailbag import contents, message, recounted
 from suffice.spam import SpamFilter, StoreError, Thresholds, Training, Verdict
 from suffice.spam.bulk import KnownWeights
 from suffice.spam.evasion import _SPACED, spaced_words
-from suffice.spam.reading import names_of
+from suffice.spam.reading import lines_of
 from suffice.spam.workers import PARALLEL_FROM, WorkerError, spread
 
 KINDS = ["spam" if i % 3 else "ham" for i in range(900)]
@@ -90,29 +90,29 @@ def test_verdicts_follow_what_is_learned_between_them(monkeypatch, taught):
 
 
 def test_weights_that_were_taken_back_are_not_kept(taught):
-    names, known = names_of(RAWS[0]), KnownWeights(taught._store)
-    before = taught._verdicts([names], known)
+    lines, known = lines_of(RAWS[0]), KnownWeights(taught._store)
+    before = taught._verdicts([lines], known)
 
     def interrupted():
         with taught._store.transaction():
             taught.train_many(RAWS[300:], KINDS[300:], processes=1)
-            assert taught._verdicts([names], known) != before
+            assert taught._verdicts([lines], known) != before
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
-    assert taught._verdicts([names], known) == before
+    assert taught._verdicts([lines], known) == before
 
 
 def test_the_evidence_is_put_in_order_when_it_is_looked_at():
     parts = [("a", 1.0), ("b", -3.0), ("c", 1.0), ("d", 0.0)]
     plain = Verdict(0.9, "spam", -1.0, sorted(parts, key=lambda part: -abs(part[1])))
     for make in (copy.copy, lambda verdict: pickle.loads(pickle.dumps(verdict)), lambda verdict: verdict):
-        verdict = make(Verdict.of(0.9, "spam", -1.0, *zip(*parts, strict=True)))
+        verdict = make(Verdict.of(0.9, "spam", -1.0, "a\nb\nc\nd", [part for _, part in parts]))
         assert verdict == plain
         assert verdict.evidence == [("b", -3.0), ("a", 1.0), ("c", 1.0), ("d", 0.0)]
         assert repr(make(verdict)) == repr(plain)
-    assert Verdict.of(0.5, "unsure", 0.0, [], []).evidence == []
+    assert Verdict.of(0.5, "unsure", 0.0, "", []).evidence == []
     with pytest.raises(AttributeError, match="evidenc"):
         _ = plain.evidenc
 

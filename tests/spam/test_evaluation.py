@@ -152,10 +152,10 @@ def test_a_changed_tokeniser_takes_out_what_was_counted_and_no_more(monkeypatch)
         now = ["message", others[0], "new"]  # held then; held by others only; held by none
         assert "message" in held
         with monkeypatch.context() as patch:
-            patch.setattr("suffice.spam.reading.tokens", lambda message: now)
+            patch.setattr("suffice.spam.reading.all_tokens", lambda message: now)
             found = spam_filter.evaluate([raw], "spam")
         spam_filter.untrain(raw)
-        monkeypatch.setattr("suffice.spam.reading.tokens", lambda message: now)
+        monkeypatch.setattr("suffice.spam.reading.all_tokens", lambda message: now)
         assert spam_filter.score(raw).probability == pytest.approx(found.probabilities[0], rel=1e-12)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -56,10 +56,10 @@ class Basis:
             return Verdict(0.5, "unsure", 0.0, [])
         known = [row for row in map(rows.get, names) if row is not None]  # others add nothing
         seen, in_spam, in_ham = zip(*known, strict=True) if known else ((), (), ())
-        return self.concluded(seen, evidence(seen, in_spam, in_ham, self.spam, self.ham, self.scoring))
+        return self.concluded("\n".join(seen), evidence(seen, in_spam, in_ham, self.spam, self.ham, self.scoring))
 
-    def concluded(self, seen: Iterable[str], parts: list[float]) -> Verdict:
-        """Return the verdict, given what each token adds to the log-odds."""
+    def concluded(self, seen: str, parts: Sequence[float]) -> Verdict:
+        """Return the verdict, given tokens, one a line, and what each adds to the log-odds."""
         if self.spam <= 0 or self.ham <= 0:
             return Verdict(0.5, "unsure", 0.0, [])
         log_odds = math.fsum(parts)

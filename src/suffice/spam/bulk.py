@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain, filterfalse
+import json
+import math
+from array import array
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from suffice.spam.counting import Counts, counted
+from suffice.spam.counting import Counts, counted_lines
 from suffice.spam.message import digest
-from suffice.spam.reading import Reading, names_of, pack
-from suffice.spam.scoring import Scoring, field_of, weighed
+from suffice.spam.reading import Reading, lines_of, pack
+from suffice.spam.scan import compiled
+from suffice.spam.scoring import FIELD_NAMES, FIELDS, Scoring, field_of, tempered, weighed
 from suffice.spam.shares import Label
 from suffice.spam.store import Store
 from suffice.spam.workers import Chunk, checked
 
 #: so many tokens are kept between chunks, about 30 MB
-KNOWN_LIMIT = 150_000
-#: what a token weighs, and its field
-Weight = tuple[float, int]
+KNOWN_LIMIT = 150_000 if compiled is None else 500_000
+_FIELD_OF_PREFIX = {prefix: number for number, (_, prefixes, _) in enumerate(FIELDS) for prefix in prefixes}
+_WORDS, _PAIRS = FIELD_NAMES.index("words"), FIELD_NAMES.index("pairs")
+_FIELD_WEIGHTS = [weight for _, _, weight in FIELDS]
 
 
 class Lesson(NamedTuple):
@@ -31,20 +35,20 @@ def lesson(chunk: Chunk) -> Lesson:
     """Read messages, each given with its class."""
     messages: list[tuple[Reading, Label]] = []
 
-    def read() -> Iterator[tuple[Label, list[str]]]:
+    def read() -> Iterator[tuple[Label, str]]:
         for given, label in chunk:
             raw = checked(given)
-            names = names_of(raw)
-            messages.append((Reading(bytes.fromhex(digest(raw)), pack(names)), label))
-            yield label, names
+            lines = lines_of(raw)
+            messages.append((Reading(bytes.fromhex(digest(raw)), pack(lines)), label))
+            yield label, lines
 
-    counts = counted(read())
+    counts = counted_lines(read())
     return Lesson(messages, counts)
 
 
-def names_of_chunk(chunk: Chunk) -> list[list[str]]:
-    """Return the tokens of messages."""
-    return [names_of(raw) for raw, _ in chunk]
+def lines_of_chunk(chunk: Chunk) -> list[str]:
+    """Return the tokens of messages, one a line."""
+    return [lines_of(raw) for raw, _ in chunk]
 
 
 class KnownWeights:
@@ -53,36 +57,69 @@ class KnownWeights:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._state: object = None
-        self._weights: dict[str, Weight | None] = {}
+        self._weights = _no_weights()
 
-    def prepare(self, messages: list[list[str]], spam: int, ham: int, scoring: Scoring) -> None:
+    def prepare(self, messages: list[str], spam: int, ham: int, scoring: Scoring) -> None:
         """Look up the tokens of messages that are not known yet; within a snapshot that has these totals."""
         state = self._store.version(), spam, ham, scoring
         if state != self._state or len(self._weights) > KNOWN_LIMIT:
-            self._state, self._weights, self._weight_of = state, {}, _WeightOfCounts(spam, ham, scoring)
+            self._weights = _no_weights()
+            self._weight_of, self._temper = _WeightOfCounts(spam, ham, scoring), scoring.temper
+        self._state = None  # should the look-up fail
+        new, _ = self._weights.add(messages)
+        counts = zip(*self._store.counts(new), strict=True)
+        self._weights.fill(array("d", map(self._weight_of.__getitem__, counts)))
+        self._state = state
+
+    def evidence(self, lines: str) -> tuple[str, array[float]]:
+        """Return which tokens of a message, which was prepared, any message learned holds, and what they add."""
+        seen, parts = self._weights.evidence(lines, self._temper, _FIELD_WEIGHTS)
+        return seen, array("d", parts)
+
+
+class _Weights:
+    """The twin of `_scan.Weights`."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[float, int]] = {}
+        self._new: list[str] = []
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def add(self, messages: Iterable[str]) -> tuple[str, int]:
+        """Return the tokens that are not known yet, sorted, in JSON, and how many there are."""
+        found = dict.fromkeys(name for lines in messages if lines for name in lines.split("\n"))
         # the tokens of a message are sorted, so that these are in sorted runs, which Python's sort makes use of
-        new = sorted(dict.fromkeys(filterfalse(self._weights.__contains__, chain.from_iterable(messages))))
-        counts = zip(*self._store.counts(new), map(field_of, new), strict=True)
-        self._weights.update(zip(new, map(self._weight_of.__getitem__, counts), strict=True))
+        self._new = sorted(name for name in found if name not in self._known)
+        return json.dumps(self._new, ensure_ascii=False), len(self._new)
 
-    def of(self, names: list[str]) -> tuple[list[str], list[Weight]]:
-        """Return which tokens of a message, which was prepared, any message learned holds, and what they weigh."""
-        weights = list(map(self._weights.__getitem__, names))
-        if None in weights:
-            names = [name for name, weight in zip(names, weights, strict=True) if weight is not None]
-        return names, [weight for weight in weights if weight is not None]
+    def fill(self, weights: array[float]) -> None:
+        """Say what the new tokens weigh, NaN for those that nobody knows."""
+        self._known.update(zip(self._new, zip(weights, map(field_of, self._new), strict=True), strict=True))
+
+    def evidence(self, lines: str, temper: float, _: list[float]) -> tuple[str, bytes]:
+        """Return the tokens of a message that are known, and what each adds to the log-odds."""
+        found = [(name, self._known[name]) for name in (lines.split("\n") if lines else ())]
+        found = [(name, known) for name, known in found if not math.isnan(known[0])]
+        parts = tempered([known for _, known in found], Scoring(temper=temper))
+        return "\n".join([name for name, _ in found]), array("d", parts).tobytes()
 
 
-class _WeightOfCounts(dict[tuple[str, str, int], "Weight | None"]):
-    """By counts, in digits, and field: most tokens are in one message or two, so that few weights differ."""
+def _no_weights() -> _Weights:
+    return _Weights() if compiled is None else compiled.Weights(_FIELD_OF_PREFIX, _WORDS, _PAIRS)
+
+
+class _WeightOfCounts(dict[tuple[str, str], float]):
+    """By counts, in digits: most tokens are in one message or two, so that few weights differ."""
 
     def __init__(self, spam: int, ham: int, scoring: Scoring) -> None:
         self._totals = spam, ham, scoring
 
-    def __missing__(self, key: tuple[str, str, int]) -> Weight | None:
-        in_spam, in_ham, field = key
-        self[key] = None
+    def __missing__(self, key: tuple[str, str]) -> float:
+        in_spam, in_ham = key
+        weight = math.nan
         if in_spam != "-":
             [(weight, _)] = weighed([""], [int(in_spam)], [int(in_ham)], *self._totals)
-            self[key] = weight, field
-        return self[key]
+        self[key] = weight
+        return weight

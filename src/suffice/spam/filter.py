@@ -12,14 +12,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from suffice.spam.basis import Basis
-from suffice.spam.bulk import KnownWeights, Lesson, lesson, names_of_chunk
+from suffice.spam.bulk import KnownWeights, Lesson, lesson, lines_of_chunk
 from suffice.spam.evaluation import Evaluation
 from suffice.spam.forgetting import DAY, Forgetting
 from suffice.spam.labels import checked_label, labelled
 from suffice.spam.leave_one_out import sample_of
 from suffice.spam.message import digest
 from suffice.spam.reading import Reading, names_of, readings
-from suffice.spam.scoring import tempered
 from suffice.spam.shares import Known, Label
 from suffice.spam.store import PATIENCE, Store, StoreError
 from suffice.spam.tuning import Tuning, checked_cost, tuned
@@ -209,8 +208,8 @@ class SpamFilter:
             here = partial(self._score_chunk, known)
             yield from chain.from_iterable(spread(work, items, processes, here=here))
         else:  # what is in memory, or not committed yet, is seen by this process alone
-            for names in spread(names_of_chunk, items, processes):
-                yield from self._verdicts(names, known)
+            for lines in spread(lines_of_chunk, items, processes):
+                yield from self._verdicts(lines, known)
 
     def label_of(self, raw: bytes) -> Label | None:
         """Return the class that a message was trained as, None if it has none."""
@@ -371,15 +370,14 @@ class SpamFilter:
         self.close()
 
     def _score_chunk(self, known: KnownWeights, chunk: Chunk) -> list[Verdict]:
-        return self._verdicts(names_of_chunk(chunk), known)
+        return self._verdicts(lines_of_chunk(chunk), known)
 
-    def _verdicts(self, messages: list[list[str]], known: KnownWeights) -> list[Verdict]:
-        """Return the verdicts about messages, given by their tokens, on one state of the store."""
+    def _verdicts(self, messages: list[str], known: KnownWeights) -> list[Verdict]:
+        """Return the verdicts about messages, given by their tokens, one a line, on one state of the store."""
         with self._store.snapshot():
             basis = self._basis()
             known.prepare(messages, basis.spam, basis.ham, basis.scoring)
-        found = map(known.of, messages)
-        return [basis.concluded(seen, tempered(weights, basis.scoring)) for seen, weights in found]
+        return [basis.concluded(*known.evidence(lines)) for lines in messages]
 
     def _learn(self, batch: Lesson, only_errors: bool, day: int) -> Training:
         labels = self._store.labels([item.digest for item, _ in batch.messages])

@@ -9,7 +9,8 @@ from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 from suffice.spam.message import digest, read
-from suffice.spam.tokens import tokens
+from suffice.spam.scan import compiled
+from suffice.spam.tokens import all_tokens
 from suffice.spam.workers import checked, spread
 
 
@@ -34,12 +35,36 @@ def names_of(raw: object) -> list[str]:
     >>> names_of(b"\nfree money")[:3]
     ['free', 'free money', 'header:no date']
     """
+    return _names(lines_of(raw))
+
+
+def lines_of(raw: object) -> str:
+    r"""Return the tokens that `names_of` returns, one a line.
+
+    Examples
+    --------
+    >>> from suffice.spam.reading import lines_of
+    >>> lines_of(b"\nfree money").split("\n")[:3]
+    ['free', 'free money', 'header:no date']
+    """
     # in one order in every process, so that sums are the same to the last bit
-    names = sorted(tokens(read(checked(raw))))
+    return sorted_lines(all_tokens(read(checked(raw))))
+
+
+def sorted_lines(found: list[str]) -> str:
+    """Return the distinct ones of tokens, sorted, one a line."""
+    if compiled is not None:
+        lines: str | None = compiled.sorted_lines(found)
+        if lines is not None and "\0" not in lines:
+            return lines
+    names = sorted(dict.fromkeys(found))
     text = "\n".join(names)
-    if text.isascii() and "\0" not in text and text.count("\n") < max(1, len(names)):
-        return names
-    return _names(_lines(names))
+    with suppress(UnicodeEncodeError):  # a surrogate
+        if "\0" not in text and text.count("\n") < max(1, len(names)) and text.encode():
+            return text
+    # a token with a line end is two, SQLite's JSON would end one at a NUL, and what was different may now be the same
+    plain = text.encode("utf-8", "replace").replace(b"\0", b"?").decode()
+    return "\n".join(sorted(set(plain.split("\n"))))
 
 
 def reading(raw: object) -> Reading:
@@ -52,32 +77,21 @@ def reading(raw: object) -> Reading:
     ['free', 'free money', 'header:no date']
     """
     raw = checked(raw)
-    return Reading(bytes.fromhex(digest(raw)), pack(sorted(tokens(read(raw)))))
+    return Reading(bytes.fromhex(digest(raw)), pack(lines_of(raw)))
 
 
-def pack(names: list[str]) -> bytes:
-    """Return distinct tokens as compressed lines of UTF-8."""
-    return zlib.compress(_lines(names), 1)
+def pack(lines: str) -> bytes:
+    """Return tokens, one a line, compressed."""
+    return zlib.compress(lines.encode(), 1)
 
 
 def unpack(packed: bytes) -> list[str]:
-    """Return the tokens that `pack` was given."""
-    return _names(zlib.decompress(packed))
+    """Return the tokens whose lines `pack` was given."""
+    return _names(zlib.decompress(packed).decode())
 
 
-def _lines(names: list[str]) -> bytes:
-    text = "\n".join(names)
-    if "\0" not in text and text.count("\n") < max(1, len(names)):
-        with suppress(UnicodeEncodeError):  # a surrogate
-            return text.encode()
-    # a token with a line end is two, SQLite's JSON would end one at a NUL, and what was different may now be the same
-    lines = text.encode("utf-8", "replace").replace(b"\0", b"?").split(b"\n")
-    return b"\n".join(sorted(set(lines)))
-
-
-def _names(lines: bytes) -> list[str]:
-    text = lines.decode("utf-8")
-    return text.split("\n") if text else []
+def _names(lines: str) -> list[str]:
+    return lines.split("\n") if lines else []
 
 
 def readings(raws: Iterable[bytes], processes: int | None = None) -> Iterator[Reading]:

@@ -40,6 +40,12 @@ _ADD = (
     "INSERT INTO tokens VALUES (?, ? * {weight}, ? * {weight}) "
     "ON CONFLICT (token) DO UPDATE SET spam = spam + excluded.spam, ham = ham + excluded.ham"
 )
+#: the same of a text of `Counts.packed`
+_ADD_PACKED = (
+    "INSERT INTO tokens SELECT key, (value >> 32) * {weight}, (value & 4294967295) * {weight} "
+    "FROM json_each(?) WHERE true "  # without which ON would belong to a join
+    "ON CONFLICT (token) DO UPDATE SET spam = spam + excluded.spam, ham = ham + excluded.ham"
+)
 #: so many messages are counted together
 _MANY = 2_000
 
@@ -248,19 +254,17 @@ class Store:
         select = "SELECT token, spam, ham FROM json_each(?) JOIN tokens ON token = value"
         return {row[0]: row for row in self._connection.execute(select, (json.dumps(tokens, ensure_ascii=False),))}
 
-    def counts(self, tokens: list[str]) -> tuple[list[str], list[str]]:
+    def counts(self, tokens: str) -> tuple[list[str], list[str]]:
         """Return the weights of the spams and of the hams that hold each token, in digits; "-" where none does.
 
-        Two texts for all of them take a third of the time of `rows`.
+        Tokens are given as a list in JSON. Two texts for all of them take a third of the time of `rows`.
         """
         select = (
             "SELECT group_concat(ifnull(spam, '-')), group_concat(ifnull(ham, '-')) "
             "FROM json_each(?) LEFT JOIN tokens ON token = value"
         )
-        if not tokens:
-            return [], []
-        spam, ham = self._connection.execute(select, (json.dumps(tokens, ensure_ascii=False),)).fetchone()
-        return spam.split(","), ham.split(",")
+        spam, ham = self._connection.execute(select, (tokens,)).fetchone()
+        return ([], []) if spam is None else (spam.split(","), ham.split(","))
 
     def labels(self, digests: Sequence[bytes]) -> dict[bytes, Known]:
         """Return the classes of the messages that were learned, out of these."""
@@ -339,7 +343,9 @@ class Store:
         if weight == 0:
             return
         # in the order of the table, so that each of its pages is visited once
-        self._connection.executemany(_ADD.format(weight=weight), counts.rows())
+        texts, rows = counts.packed()
+        self._connection.executemany(_ADD_PACKED.format(weight=weight), zip(texts))
+        self._connection.executemany(_ADD.format(weight=weight), rows)
         for label, count in counts.messages.items():
             self.put(label, self.get(label) + weight * count)
 

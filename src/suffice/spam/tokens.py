@@ -20,10 +20,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from itertools import filterfalse
 
 from suffice.spam.evasion import normalised, plain_word, spaced_words
 from suffice.spam.message import Message, is_stamp
+from suffice.spam.scan import compiled
 
 #: pairs are made of a word and the next WINDOW − 1 words
 WINDOW = 2
@@ -77,10 +77,15 @@ def tokens(message: Message, window: int = WINDOW) -> list[str]:
     >>> tokens(read(b"Subject: Hello\n\nFree money"))
     ['subject:hello', ..., 'free', 'money', 'free money', 'text:size 2']
     """
+    return list(dict.fromkeys(all_tokens(message, window)))
+
+
+def all_tokens(message: Message, window: int = WINDOW) -> list[str]:
+    """Return the tokens of a message, some of them more than once; parameters as of `tokens`."""
     found: list[str] = []
     _header_tokens(message, found, window)
     _body_tokens(message, found, window)
-    return list(dict.fromkeys(found))
+    return found
 
 
 def _header_tokens(message: Message, found: list[str], window: int) -> None:
@@ -193,25 +198,37 @@ def _body_tokens(message: Message, found: list[str], window: int) -> None:
 
 def _add_words(text: str, prefix: str, found: list[str], window: int) -> int:
     """Add the words of a text in lower case and their pairs; return how many words there are."""
+    scanned = compiled.words(text, prefix, WORDS_LIMIT) if compiled is not None and window == 2 else None
+    if scanned is None:
+        return _add_words_of(text, prefix, found, window)
+    number, spaced, words, pairs = scanned
+    found += words
+    if spaced:
+        found += [prefix + word[:WORD_LIMIT] for word in spaced_words(text)]
+    found += pairs
+    return number
+
+
+def _add_words_of(text: str, prefix: str, found: list[str], window: int) -> int:
+    """Do what `_add_words` does, in Python."""
     if text.isascii():
         words = _ASCII_WORD.findall(text)[:WORDS_LIMIT]
     else:
         words = _WORD.findall(text)[:WORDS_LIMIT]
         if _IDEOGRAPHS.search(text):
             words = _without_runs(words)
-    distinct = set(words)
+    distinct = dict.fromkeys(words)
     lengths = set(map(len, distinct))
     spaced = 1 in lengths and list(map(len, words)).count(1) >= 4
     if lengths and max(lengths) > WORD_LIMIT:
         short = {word: long_word(word) for word in distinct if len(word) > WORD_LIMIT}
         words = list(map(short.get, words, words))
-        distinct = set(words)
+        distinct = dict.fromkeys(words)
     found += [prefix + word for word in words] if prefix else words
-    for word in filterfalse(str.isalpha, distinct):
-        mark, is_spaced = _marks(word)
-        if mark is not None:
-            found.append(mark if mark.startswith("text:") else prefix + mark)
-        spaced = spaced or is_spaced
+    for word in distinct:
+        if not word.isalpha():
+            found += _marks(word, prefix)
+            spaced = spaced or not word[1:2].isalnum()
     if spaced:
         found += [prefix + word[:WORD_LIMIT] for word in spaced_words(text)]
     for distance in range(1, window):
@@ -221,17 +238,13 @@ def _add_words(text: str, prefix: str, found: list[str], window: int) -> int:
     return len(words)
 
 
-@lru_cache(maxsize=8192)
-def _marks(word: str) -> tuple[str | None, bool]:
-    """Return what a word that is not all letters stands for, if anything, and whether letters may be spaced."""
-    mark = None
+def _marks(word: str, prefix: str) -> list[str]:
+    """Return the token that a word that is not all letters stands for, if it stands for any."""
     if plain := plain_word(word):
-        mark = plain
-    elif word[0] in "$£€":
-        mark = "text:money"
-    elif len(word) > 3 and word.isdigit():
-        mark = f"text:number {len(word)}"
-    return mark, not word[1:2].isalnum()
+        return [prefix + plain]
+    if word[0] in "$£€":
+        return ["text:money"]
+    return [f"text:number {len(word)}"] if len(word) > 3 and word.isdigit() else []
 
 
 def long_word(word: str) -> str:

@@ -36,12 +36,12 @@ class Verdict:
         probability: float,
         label: Literal["spam", "ham", "unsure"],
         log_odds: float,
-        tokens: Iterable[str],
+        lines: str,
         contributions: Iterable[float],
     ) -> Verdict:
-        """Make a verdict whose evidence is put in order when it is first looked at; no token may hold a line end."""
+        """Make a verdict of tokens, one a line; its evidence is put in order when it is first looked at."""
         verdict = object.__new__(cls)
-        parts = "\n".join(tokens), array("d", contributions)  # small, and quick to send to another process
+        parts = lines, array("d", contributions)  # small, and quick to send to another process
         verdict.__dict__.update(probability=probability, label=label, log_odds=log_odds, _parts=parts)
         return verdict
 

@@ -1,0 +1,282 @@
+/* The words of a text, the marks of words that are not all letters, and the pairs of neighbours. */
+
+enum { JOINS = 1, LETTER = 2, DIGIT = 4, NUMERIC = 8, MONEY = 16, ENDS = 32, IDEOGRAPH = 64 };
+enum { IN_WORD = LETTER | DIGIT | NUMERIC, WORD_LIMIT = 20, LONG_ROOM = 40 };
+static unsigned char kind_of[128]; /* of an ASCII character */
+static char disguised_as[128];     /* the letter that a digit or sign stands for; 0 for none */
+
+typedef struct {
+    const char *text;
+    uint32_t length; /* in bytes */
+    uint32_t letters; /* and in characters */
+    uint32_t hash;
+} Word;
+
+/* Return the kind of the character at `at`, which is well-formed UTF-8, and set how many bytes it has. */
+static int kind_at(const char *at, int *bytes)
+{
+    const unsigned char *byte = (const unsigned char *)at;
+    Py_UCS4 letter;
+    if (byte[0] < 0x80) {
+        *bytes = 1;
+        return kind_of[byte[0]];
+    }
+    if (byte[0] < 0xe0) {
+        *bytes = 2;
+        letter = (Py_UCS4)(byte[0] & 0x1f) << 6 | (byte[1] & 0x3f);
+    } else if (byte[0] < 0xf0) {
+        *bytes = 3;
+        letter = (Py_UCS4)(byte[0] & 0x0f) << 12 | (Py_UCS4)(byte[1] & 0x3f) << 6 | (byte[2] & 0x3f);
+    } else {
+        *bytes = 4;
+        letter = (Py_UCS4)(byte[0] & 0x07) << 18 | (Py_UCS4)(byte[1] & 0x3f) << 12;
+        letter |= (Py_UCS4)(byte[2] & 0x3f) << 6 | (byte[3] & 0x3f);
+    }
+    if (letter == 0xa3 || letter == 0x20ac) /* pound and euro */
+        return MONEY;
+    if (letter == 0x2019) /* an apostrophe */
+        return JOINS;
+    int is_ideograph = (letter >= 0x3040 && letter <= 0x30ff) || (letter >= 0x3400 && letter <= 0x9fff) ||
+                       (letter >= 0xac00 && letter <= 0xd7af);
+    int kind = is_ideograph ? IDEOGRAPH : 0;
+    if (Py_UNICODE_ISALPHA(letter))
+        return kind | LETTER;
+    if (Py_UNICODE_ISDIGIT(letter))
+        return kind | DIGIT;
+    return Py_UNICODE_ISALNUM(letter) ? kind | NUMERIC : kind;
+}
+
+/* Return prefix + one, or prefix + one + " " + other. */
+static PyObject *joined(const char *prefix, size_t prefix_length, Word one, const Word *other)
+{
+    size_t length = prefix_length + one.length + (other ? 1 + (size_t)other->length : 0);
+    int is_ascii = one.length == one.letters && (!other || other->length == other->letters);
+    PyObject *result = is_ascii ? PyUnicode_New((Py_ssize_t)length, 127) : NULL;
+    if (is_ascii && result == NULL)
+        return NULL;
+    char *buffer = is_ascii ? (char *)PyUnicode_1BYTE_DATA(result) : PyMem_Malloc(length), *at = buffer;
+    if (buffer == NULL)
+        return PyErr_NoMemory();
+    memcpy(at, prefix, prefix_length);
+    memcpy(at + prefix_length, one.text, one.length);
+    if (other) {
+        at[prefix_length + one.length] = ' ';
+        memcpy(at + prefix_length + one.length + 1, other->text, other->length);
+    }
+    if (!is_ascii) {
+        result = PyUnicode_DecodeUTF8(buffer, (Py_ssize_t)length, NULL);
+        PyMem_Free(buffer);
+    }
+    return result;
+}
+
+/* Append what `_marks` of tokens.py returns for a word, whose characters are of these kinds in all. */
+static int append_mark(PyObject *list, Word word, int kinds, const char *prefix, size_t prefix_length)
+{
+    char plain[4 * WORD_LIMIT + 4];
+    uint32_t length = word.length, letters = word.letters, changed = 0, at = 0;
+    int bytes;
+    while (length && (word.text[length - 1] == '!' || word.text[length - 1] == '%' || word.text[length - 1] == '+'))
+        length--, letters--;
+    if (letters >= 4 && letters <= WORD_LIMIT) {
+        for (; at < length; at += (uint32_t)bytes) {
+            int kind = kind_at(word.text + at, &bytes);
+            unsigned char letter = (unsigned char)word.text[at];
+            memcpy(plain + at, word.text + at, (size_t)bytes);
+            if (kind & LETTER)
+                continue;
+            if (letter >= 0x80 || !disguised_as[letter])
+                break;
+            plain[at] = disguised_as[letter];
+            changed++;
+        }
+        if (at == length && changed && 2 * changed < letters)
+            return append(list, joined(prefix, prefix_length, (Word){plain, length, letters, 0}, NULL));
+    }
+    if (kind_at(word.text, &bytes) & MONEY)
+        return append(list, PyUnicode_FromString("text:money"));
+    if (word.letters > 3 && kinds == DIGIT)
+        return append(list, PyUnicode_FromFormat("text:number %u", (unsigned int)word.letters));
+    return 0;
+}
+
+/* Return the end of the word that begins at `at`, or `at` if none does, and count its characters. */
+static const char *end_of_word(const char *at, const char *end, uint32_t *letters)
+{
+    const char *begin = at;
+    int bytes, next, kind = kind_at(at, &bytes);
+    *letters = 0;
+    if (kind & MONEY) {
+        at += bytes;
+        ++*letters;
+    }
+    if (at == end || !((kind = kind_at(at, &bytes)) & IN_WORD))
+        return begin;
+    for (;;) {
+        do {
+            at += bytes;
+            ++*letters;
+        } while (at < end && (kind = kind_at(at, &bytes)) & IN_WORD);
+        if (at == end || !(kind & JOINS) || at + bytes == end || !(kind_at(at + bytes, &next) & IN_WORD))
+            break;
+        at += bytes;
+        ++*letters;
+        bytes = next;
+    }
+    if (at < end && kind & ENDS) {
+        at++;
+        ++*letters;
+    }
+    return at;
+}
+
+/* The words of a text so far. */
+typedef struct {
+    const char *prefix;
+    size_t prefix_length;
+    Word *distinct;
+    uint32_t *place;      /* of the distinct words by their hash: number + 1, or 0 */
+    uint64_t *pair_place; /* of the distinct pairs: both numbers */
+    size_t slots, count, number, single;
+    uint32_t before; /* number of the last word + 1 */
+    PyObject *found, *pairs;
+} Words;
+
+static int add_word(Words *words, Word word)
+{
+    size_t mask = words->slots - 1;
+    word.hash = hash_of(word.text, word.length);
+    words->single += word.letters == 1;
+    size_t slot = word.hash & mask;
+    for (; words->place[slot]; slot = (slot + 1) & mask) {
+        const Word *seen = &words->distinct[words->place[slot] - 1];
+        if (seen->hash == word.hash && seen->length == word.length && !memcmp(seen->text, word.text, word.length))
+            break;
+    }
+    if (!words->place[slot]) {
+        words->distinct[words->count++] = word;
+        words->place[slot] = (uint32_t)words->count;
+        if (append(words->found, joined(words->prefix, words->prefix_length, word, NULL)) < 0)
+            return -1;
+    }
+    uint32_t before = words->before, now = words->before = words->place[slot];
+    if (words->number++ == 0)
+        return 0;
+    uint64_t pair = (uint64_t)before << 32 | now;
+    slot = (size_t)((pair * (key_low | 1)) >> 32 ^ key_high) & mask;
+    for (; words->pair_place[slot]; slot = (slot + 1) & mask)
+        if (words->pair_place[slot] == pair)
+            return 0;
+    words->pair_place[slot] = pair;
+    const Word *one = &words->distinct[before - 1], *other = &words->distinct[now - 1];
+    return append(words->pairs, joined(words->prefix, words->prefix_length, *one, other));
+}
+
+/* Add the marks of the distinct words; return whether letters may be spaced, or -1. */
+static int add_marks(Words *words)
+{
+    int spaced = words->single >= 4;
+    for (size_t i = 0; i < words->count; i++) {
+        Word word = words->distinct[i];
+        int kinds = 0, second = 0, bytes;
+        for (uint32_t at = 0, letter = 0; at < word.length; at += (uint32_t)bytes, letter++) {
+            int kind = kind_at(word.text + at, &bytes);
+            kinds |= kind & IN_WORD ? kind & IN_WORD : JOINS;
+            second = letter == 1 ? kind : second;
+        }
+        if (kinds == LETTER)
+            continue;
+        spaced |= !(second & IN_WORD);
+        if (append_mark(words->found, word, kinds, words->prefix, words->prefix_length) < 0)
+            return -1;
+    }
+    return spaced;
+}
+
+PyDoc_STRVAR(words_doc, "words(text, prefix, limit) -> (number, spaced, words and marks, pairs) | None\n\n"
+                        "Of text in lower case; None where it cannot be encoded.");
+
+static PyObject *words(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *text_object;
+    Py_ssize_t limit, size;
+    const char *prefix;
+    if (!PyArg_ParseTuple(arguments, "Usn", &text_object, &prefix, &limit))
+        return NULL;
+    const char *text = PyUnicode_AsUTF8AndSize(text_object, &size);
+    if (text == NULL) {
+        if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError))
+            return NULL;
+        PyErr_Clear();
+        Py_RETURN_NONE;
+    }
+    size_t prefix_length = strlen(prefix);
+    for (size_t i = 0; i < prefix_length; i++)
+        if ((unsigned char)prefix[i] >= 0x80) {
+            PyErr_SetString(PyExc_ValueError, "the prefix must be ASCII");
+            return NULL;
+        }
+    if ((size_t)size > UINT32_MAX / 2) {
+        PyErr_SetString(PyExc_OverflowError, "a text of 2 GB or more has too many words; cut it");
+        return NULL;
+    }
+    /* a word and the sign behind it have two bytes at least, but what begins with an ideograph is cut at each letter */
+    size_t most = PyUnicode_IS_ASCII(text_object) ? (size_t)size / 2 + 1 : (size_t)size, number = 0, longs = 0;
+    size_t limited = limit > 0 ? (size_t)limit : 0;
+    if (PyUnicode_IS_ASCII(text_object) && most > limited)
+        most = limited;
+    Words all = {.prefix = prefix, .prefix_length = prefix_length, .slots = power_of_two(2 * most)};
+    PyObject *result = NULL;
+    char *room = PyMem_Malloc(((size_t)size / WORD_LIMIT + 1) * LONG_ROOM); /* for what is kept of long words */
+    all.distinct = PyMem_Malloc((most + 1) * sizeof *all.distinct);
+    all.place = PyMem_Calloc(all.slots, sizeof *all.place);
+    all.pair_place = PyMem_Calloc(all.slots, sizeof *all.pair_place);
+    all.found = PyList_New(0);
+    all.pairs = PyList_New(0);
+    if (!room || !all.distinct || !all.place || !all.pair_place || !all.found || !all.pairs) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    const char *end = text + size;
+    for (const char *at = text; at < end && number < limited;) {
+        int bytes, next, kind = kind_at(at, &bytes);
+        Word word = {at, 0, 0, 0};
+        const char *stop = kind & (IN_WORD | MONEY) ? end_of_word(at, end, &word.letters) : at;
+        if (stop == at) {
+            at += bytes;
+            continue;
+        }
+        number++;
+        word.length = (uint32_t)(stop - at);
+        if (kind & IDEOGRAPH && word.letters > 2) { /* a run without spaces, cut into pairs */
+            for (uint32_t i = 0; i + 1 < word.letters; i++, at += bytes) {
+                kind_at(at, &bytes);
+                kind_at(at + bytes, &next);
+                if (add_word(&all, (Word){at, (uint32_t)(bytes + next), 2, 0}) < 0)
+                    goto done;
+            }
+        } else {
+            if (word.letters > WORD_LIMIT) {
+                char *summary = room + LONG_ROOM * longs++;
+                unsigned int about = word.letters / 10 * 10;
+                word.length = (uint32_t)snprintf(summary, LONG_ROOM, "long:%.*s %u", bytes, at, about);
+                word.letters = word.length - (uint32_t)bytes + 1;
+                word.text = summary;
+            }
+            if (add_word(&all, word) < 0)
+                goto done;
+        }
+        at = stop;
+    }
+    int spaced = add_marks(&all);
+    if (spaced >= 0)
+        result = Py_BuildValue("nOOO", (Py_ssize_t)all.number, spaced ? Py_True : Py_False, all.found, all.pairs);
+done:
+    PyMem_Free(room);
+    PyMem_Free(all.distinct);
+    PyMem_Free(all.place);
+    PyMem_Free(all.pair_place);
+    Py_XDECREF(all.found);
+    Py_XDECREF(all.pairs);
+    return result;
+}

@@ -1,0 +1,193 @@
+"""The compiled loops of the spam filter and their twins in Python give the same answers."""
+
+import os
+import subprocess
+import sys
+from array import array
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from suffice.spam import SpamFilter, bulk, counting, reading, scan
+from suffice.spam.scoring import FIELD_NAMES, FIELDS
+from suffice.spam.store import Store
+
+tokeniser = sys.modules["suffice.spam.tokens"]  # the package has a function of that name
+pytestmark = pytest.mark.skipif(scan.compiled is None, reason="the loops were not built (no C compiler)")
+
+TEXT = st.one_of(
+    st.text(st.sampled_from("abz019$!%+|@.,'-_ \n\0")),
+    st.text(st.sampled_from("ab0 $£€!’éß²½Ⅷ東京都民한글٣\U00020000\ud800_")),
+    st.text(),
+    st.lists(st.sampled_from(["v1agra", "fr33", "$100", "2002", "a", "b.c", "x" * 21, "free"])).map(" ".join),
+).map(str.lower)
+TOKEN = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n"), min_size=1)
+MESSAGE = st.lists(TOKEN, unique=True, max_size=30).map(sorted).map("\n".join)
+
+
+def twin_of(work, module):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "compiled", None)
+        return work()
+
+
+def words_of(text, prefix, limit):
+    found = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tokeniser, "WORDS_LIMIT", limit)
+        number = tokeniser._add_words(text, prefix, found, 2)
+    return number, list(dict.fromkeys(found))
+
+
+@settings(deadline=None)
+@given(TEXT, st.sampled_from(["", "subject:"]), st.sampled_from([0, 1, 3, 30_000]))
+@example("東abc defghij klmn", "", 30_000)
+@example("1 l0ve y0u $5", "subject:", 30_000)
+@example(f"{'x' * 20} {'y' * 21} v1{'a' * 18} v1{'a' * 19} l0v3 l0v 123 1234 é0é0é", "", 30_000)
+def test_words_marks_and_pairs_are_those_of_the_twin(text, prefix, limit):
+    assert words_of(text, prefix, limit) == twin_of(lambda: words_of(text, prefix, limit), tokeniser)
+
+
+@pytest.mark.parametrize("piece", ["x", "é", "a b ", "東", "東a", "£1", "a%", "$"])
+def test_words_of_huge_texts_are_those_of_the_twin(piece):
+    text = piece * 80_000 + " end"
+    same = words_of(text, "", 30_000) == twin_of(lambda: words_of(text, "", 30_000), tokeniser)
+    assert same  # nobody wants to read the difference
+
+
+@settings(deadline=None)
+@given(st.lists(st.one_of(TOKEN, st.text(max_size=3))))
+@example(["b", "a", "b"])
+@example(["a\nb", "c"])
+@example(["a\ud800", "a\ud801", "é"])
+@example(["", "a"])
+@example(["z\0", "z", "z\0\0", "zzzzzzzz", "zzzzzzzz\0"])
+@example([])
+def test_lines_are_sorted_as_the_twin_sorts_them(found):
+    assert reading.sorted_lines(found) == twin_of(lambda: reading.sorted_lines(found), reading)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(["spam", "ham"]), MESSAGE)))
+@example([("spam", "a\nb"), ("ham", "b\n\nc"), ("ham", "")])
+def test_counts_are_those_of_the_twin(messages):
+    found = counting.counted_lines(messages)
+    assert found == twin_of(lambda: counting.counted_lines(messages), counting)
+    for most in (1, 3, 20_000):
+        assert found.packed(most) == twin_of(lambda most=most: found.packed(most), counting)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(["spam", "ham"]), MESSAGE), max_size=8), st.sampled_from([1, -3]))
+@example([("spam", 'a "quoted" b\nback\\slash\nbell\x07\nzero\0byte\né')], 1)
+def test_packed_counts_are_added_as_rows_are(messages, weight):
+    counts = counting.counted_lines(messages)
+    packed, plain = Store(), Store()
+    for _ in range(2):
+        packed._sum(counts, weight)
+        plain._connection.executemany(
+            "INSERT INTO tokens VALUES (?1, ?2, ?3) ON CONFLICT (token) DO UPDATE SET spam = spam + ?2, ham = ham + ?3",
+            [(token, weight * spam, weight * ham) for token, spam, ham in counts.rows()],
+        )
+    select = "SELECT * FROM tokens ORDER BY token"
+    assert packed._connection.execute(select).fetchall() == plain._connection.execute(select).fetchall()
+    packed.close()
+    plain.close()
+
+
+def table():
+    prefixes = {prefix: number for number, (_, prefixes, _) in enumerate(FIELDS) for prefix in prefixes}
+    return scan.compiled.Weights(prefixes, FIELD_NAMES.index("words"), FIELD_NAMES.index("pairs"))
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(MESSAGE, max_size=6), min_size=1, max_size=3), st.randoms(use_true_random=False))
+@example([["from:a\nx y\nword", "subject:b\nword"], ["from:a\nnew\nodd:c"]], None)
+def test_evidence_is_that_of_the_twin_to_the_last_bit(chunks, random):
+    ours, twin = table(), bulk._Weights()
+    values = [weight for _, _, weight in FIELDS]
+    for chunk in chunks:
+        new, number = ours.add(chunk)
+        assert (bulk.json.loads(new), number) == (bulk.json.loads(twin.add(chunk)[0]), len(twin._new))
+        choices = (
+            [float("nan"), 0.0, 1.7] if random is None else [float("nan"), *(random.gauss(0, 3) for _ in range(9))]
+        )
+        weights = array("d", [choices[i * i % len(choices)] for i in range(number)])
+        ours.fill(weights)
+        twin.fill(weights)
+        assert len(ours) == len(twin)
+        for lines in (lines for chunk in chunks[: chunks.index(chunk) + 1] for lines in chunk):
+            assert ours.evidence(lines, 30.0, values) == twin.evidence(lines, 30.0, values)
+
+
+def test_a_look_up_that_fails_is_made_again(monkeypatch):
+    raw = b"\nmoney now"
+    with SpamFilter() as spam_filter:
+        spam_filter.train_many([raw, b"\nlunch"], ["spam", "ham"])
+        known = bulk.KnownWeights(spam_filter._store)
+        with monkeypatch.context() as patch:
+            patch.setattr(Store, "counts", lambda self, tokens: (_ for _ in ()).throw(KeyboardInterrupt))
+            with pytest.raises(KeyboardInterrupt):
+                spam_filter._verdicts([reading.lines_of(raw)], known)
+        assert spam_filter._verdicts([reading.lines_of(raw)], known) == [spam_filter.score(raw)]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda scan: scan.words("a", "é", 3), ValueError, "prefix must be ASCII"),
+        (lambda scan: scan.words(b"a", "", 3), TypeError, "str"),
+        (lambda scan: scan.sorted_lines(("a",)), TypeError, "must be a list"),
+        (lambda scan: scan.sorted_lines(["a", 1]), TypeError, "token 1 is int"),
+        (lambda scan: scan.count([(True, 1)]), TypeError, "str"),
+        (lambda scan: scan.count([(True, "a\ud800")]), UnicodeEncodeError, "surrogates"),
+        (lambda scan: scan.count(1 // 0 for _ in "a"), ZeroDivisionError, "zero"),
+        (lambda scan: scan.json_rows("a\nb", array("I", [1]), array("I", [1]), 5), ValueError, "as many lines"),
+        (lambda scan: scan.json_rows("a", array("I", [1, 2]), array("I", [1, 2]), 5), ValueError, "as many lines"),
+        (lambda scan: scan.json_rows("a", array("I", [1]), array("I"), 5), ValueError, "equally long"),
+        (lambda scan: scan.Weights({"a": 64}, 0, 0), ValueError, "numbers of fields"),
+        (lambda scan: scan.Weights({"a": 1}, 99, 0), ValueError, "too many fields"),
+        (lambda scan: table().add(["a", 1]), TypeError, "lines must be a str"),
+        (lambda scan: table().fill(array("d", [1.0])), ValueError, "one weight for each"),
+        (lambda scan: table().evidence("a", 1.0, ["x"]), TypeError, "number"),
+    ],
+)
+def test_bad_arguments_are_refused(call, error, message):
+    with pytest.raises(error, match=message):
+        call(scan.compiled)
+
+
+def test_no_memory_is_lost():
+    raws = [b"Subject: hello\n\n" + b" ".join(b"w%d" % (i * j % 997) for j in range(500)) for i in range(20)]
+
+    def used():
+        with open("/proc/self/statm") as statm:
+            return int(statm.read().split()[1])
+
+    def work(rounds):
+        for _ in range(rounds):
+            lines = [reading.lines_of(raw) for raw in raws]
+            counting.counted_lines(("spam", each) for each in lines).packed()
+            known = table()
+            known.add(lines)
+            known.fill(array("d", [1.0] * len(known)))
+            [known.evidence(each, 30.0, [1.0] * len(FIELDS)) for each in lines]
+            with pytest.raises(TypeError):
+                known.add([1])
+            with pytest.raises(UnicodeEncodeError):
+                scan.compiled.count([(True, "a\ud800")])
+
+    if not os.path.exists("/proc/self/statm"):
+        pytest.skip("needs /proc")
+    work(5)
+    before = used()
+    work(60)
+    assert used() - before < 1000  # pages
+
+
+def test_the_environment_switches_the_loops_off():
+    code = "import suffice.spam.scan; print(suffice.spam.scan.compiled)"
+    environment = {**os.environ, "SUFFICE_COMPILED": "0"}
+    run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "None"
