@@ -1,10 +1,13 @@
 """The page of the filter, asked over HTTP: who may read it, what it shows, and what it does."""
 
+import http.client
 import os
 import re
 import socket
 import subprocess
 import sys
+import time
+from contextlib import closing
 from html.parser import HTMLParser
 
 import pytest
@@ -112,6 +115,7 @@ def test_a_forged_request_changes_nothing(reader, forged):
             ("/message/0/train", {"label": "spam"}),
             ("/tuning/save", {"ham": "0.1", "spam": "0.2"}),
             ("/tuning/tune", {"cost": "5"}),
+            ("/read", {}),
         ):
             assert reader.post(path, values, **forged).status == 403, path
         assert contents(spam_filter) == before
@@ -242,6 +246,9 @@ def test_without_script_a_form_trains_and_leads_back(site, store):
 def test_only_messages_of_the_mailboxes_can_be_reached(reader):
     for path in ("/message/3", "/message/-1", "/message/../../etc/passwd", "/message/99999999999999999999"):
         assert reader.get(path).status == 404, path
+    for number in ("9" * 5000, "0" * 5000, "%C2%B2", "x"):
+        assert reader.get(f"/message/{number}").status == 404, number
+        assert reader.post(f"/message/{number}/train", {"label": "spam"}).status == 404, number
     for path in ("/static/../app.py", "/static/%2e%2e/app.py", "/static/..%2fapp.py", "/static/"):
         assert reader.get(path).status == 404, path
 
@@ -309,6 +316,7 @@ def test_what_another_process_trains_is_seen(site, store):
 def test_tuning_shows_counts_and_saves_thresholds(site, store):
     page = site.until(lambda: site.get("/tuning"), lambda answer: "As a table" in answer.text).text
     assert f"<dd>{TAUGHT}</dd>" in page
+    assert "unlabelled" not in page
     with SpamFilter.open(store) as spam_filter:
         evaluation = spam_filter.evaluate()
         for thresholds in (Thresholds(0.5, 0.9), Thresholds(0.001, 0.01), Thresholds(0.99, 0.999)):
@@ -353,7 +361,7 @@ def test_tuning_for_a_cost_writes_what_the_filter_finds(site, store, tmp_path):
 
 
 def test_an_empty_store_and_no_mailbox_say_what_to_do(tmp_path):
-    site = Site(tmp_path / "new" / "spam.sqlite")
+    site = Site(tmp_path / "spam.sqlite")
     try:
         assert "No mailbox was given" in site.wait().text
         tuning = site.until(lambda: site.get("/tuning"), lambda answer: "Scoring each" not in answer.text)
@@ -377,6 +385,154 @@ def test_a_mailbox_that_cannot_be_read_is_told_and_the_others_are_shown(tmp_path
         site.end()
 
 
+def test_a_mailbox_with_an_odd_name_is_shown_by_a_harmless_one(tmp_path, store):
+    odd = tmp_path / os.fsdecode("in\xff\u202ebox".encode("latin-1", "ignore") + "\u202e".encode())
+    write_mbox(odd, [DOUBTFUL])
+    site = Site(store, odd)
+    try:
+        site.wait()
+        page = site.get("/message/0")
+        assert page.status == 200
+        assert "in\ufffdbox⟨RLO⟩" in page.text
+    finally:
+        site.end()
+
+
+def test_idle_connections_of_strangers_do_not_keep_the_owner_out(site):
+    idle = [socket.create_connection(("127.0.0.1", site.port)) for _ in range(200)]
+    try:
+        for connection in idle[150:]:
+            connection.sendall(b"GET / HTTP/1.1\r\nX-Slow: ")  # and some are in the middle of a request
+        for _ in range(5):
+            assert site.get("/").status == 200
+        assert site.post("/message/0/train", {"label": "ham"}).status == 303
+        for connection in idle[:50]:  # those that have waited longest have made room
+            connection.settimeout(5)
+            assert connection.recv(1) == b""
+        idle[-1].settimeout(0.1)
+        with pytest.raises(TimeoutError):
+            idle[-1].recv(1)
+    finally:
+        for connection in idle:
+            connection.close()
+
+
+def test_a_connection_without_a_whole_request_is_closed_and_one_with_requests_is_not(site):
+    from suffice.spam.page.connections import PATIENCE
+
+    quick = http.client.HTTPConnection("127.0.0.1", site.port, timeout=10)
+
+    def ask():
+        quick.request("GET", "/")
+        with quick.getresponse() as answer:
+            answer.read()
+            return answer.status
+
+    with socket.create_connection(("127.0.0.1", site.port)) as slow, closing(quick):
+        assert ask() == 403
+        socket_of_quick = quick.sock
+        slow.settimeout(0.5)
+        start, is_open = time.monotonic(), True
+        while is_open and time.monotonic() < start + PATIENCE + 5:
+            assert ask() == 403
+            try:
+                slow.sendall(b"G")  # a byte now and then does not help
+                is_open = slow.recv(1) != b""
+            except TimeoutError:
+                pass
+            except ConnectionError:
+                is_open = False
+        assert time.monotonic() - start == pytest.approx(PATIENCE, abs=2)
+        assert ask() == 403
+        assert quick.sock is socket_of_quick
+
+
+def test_a_store_that_is_gone_is_told_and_none_is_made(site, store):
+    moved = store.with_name("moved.sqlite")
+    with SpamFilter.open(store) as spam_filter:
+        before = contents(spam_filter)
+    store.rename(moved)
+    answers = [site.get(path) for path in ("/", "/message/1", "/tuning")]
+    answers.append(site.post("/message/1/train", {"label": "ham"}))
+    answers.append(site.post("/message/1/train", {"label": "ham"}, part=True))
+    answers.append(site.post("/tuning/save", {"ham": "0.1", "spam": "0.2"}))
+    answers.append(site.post("/tuning/tune", {"cost": "5"}))
+    for answer in answers:
+        assert answer.status == 503
+        assert "is not there any more; put it back" in answer.text
+    assert not store.exists()
+    moved.rename(store)
+    assert site.get("/").status == 200
+    with SpamFilter.open(store) as spam_filter:
+        assert contents(spam_filter) == before
+    assert site.post("/message/1/train", {"label": "ham"}).status == 303
+    assert label_of(store, NEW_HAM) == "ham"
+
+
+def test_a_store_that_was_replaced_is_opened_and_told(site, store, tmp_path):
+    assert "was replaced" not in site.get("/").text
+    before = probability(site.get("/message/0").text)
+    other = tmp_path / "other.sqlite"
+    with SpamFilter.open(other) as spam_filter:
+        spam_filter.train(DOUBTFUL, "spam")
+        spam_filter.train(NEW_HAM, "ham")
+        expected = spam_filter.score(DOUBTFUL).probability
+    old = store.rename(tmp_path / "old.sqlite")
+    os.replace(other, store)
+    trained = site.post("/message/2/train", {"label": "spam", "view": "message"}, part=True)
+    assert trained.status == 200
+    assert "was replaced by another file" in trained.text
+    assert (label_of(store, HOSTILE), label_of(old, HOSTILE)) == ("spam", None)
+    site.post("/message/2/train", {"label": "undo", "view": "message"}, part=True)
+    page = site.get("/message/0").text
+    assert probability(page) == pytest.approx(expected)
+    assert probability(page) != before
+    for path in ("/", "/message/0", "/tuning"):
+        assert "was replaced by another file" in site.get(path).text
+    store.unlink()
+    store.write_bytes(b"no store at all, but some other kind of file" * 30)
+    answer = site.get("/")
+    assert answer.status == 503
+    assert "not a store" in answer.text
+
+
+def test_reading_again_finds_new_mail_and_keeps_numbers(site, tmp_path):
+    inbox = tmp_path / "inbox"
+
+    def rows():
+        return {int(number) for number in re.findall(r'id="row-(\d+)"', site.get("/").text)}
+
+    assert rows() == {0, 1, 2}
+    write_mbox(inbox, [HOSTILE, message(2000), message(2000), DOUBTFUL])  # one is gone, two of a kind are new
+    assert rows() == {0, 1, 2}
+    answer = site.post("/read", {"order": "oldest", "show": "ham"}, part=True)
+    assert answer.status == 200
+    assert answer.text.startswith("<section")
+    assert "?show=ham&amp;order=oldest" in answer.text
+    site.wait()
+    assert rows() == {0, 2, 3, 4}
+    text = site.get("/").text
+    assert 'All <span class="count">4<' in text
+    assert site.get("/message/1").status == 200  # who is looking at it may go on
+    write_mbox(inbox, [NEW_HAM, DOUBTFUL, message(2000), HOSTILE])
+    back = site.post("/read", {"show": "spam", "page": "2"}, Origin="null")
+    assert (back.status, back.headers["location"]) == (303, f"{site.path}/?show=spam&page=2")
+    site.wait()
+    assert len(rows()) == 4
+    assert rows() >= {0, 1, 2}
+
+
+def test_a_mailbox_that_vanished_is_told_when_it_is_read_again_and_its_messages_stay(site, tmp_path):
+    (tmp_path / "inbox").rename(tmp_path / "elsewhere")
+    site.post("/read", {})
+    text = site.wait().text
+    assert "there is no file or folder" in text
+    assert text.count('<li class="row') == 3
+    (tmp_path / "elsewhere").rename(tmp_path / "inbox")
+    site.post("/read", {})
+    assert "there is no file or folder" not in site.wait().text
+
+
 def run(*args):
     program = [sys.executable, "-c", "from suffice.cli import main; main()", "spam", "serve", *map(str, args)]
     return subprocess.run(program, capture_output=True, text=True, timeout=60, check=False)
@@ -393,6 +549,23 @@ def test_mistakes_are_one_line(reader, tmp_path, store):
     assert other.returncode == 1
     assert "is not a store of suffice.spam" in other.stderr
     assert "Traceback" not in other.stderr
+    mistyped = tmp_path / "mistyped" / "spam.sqlite"
+    nowhere = run("--store", mistyped, "--port", "0", "--no-open")
+    assert nowhere.returncode == 1
+    assert re.fullmatch(r"error: the store '.*' cannot be made: .*; check that its folder exists.*\n", nowhere.stderr)
+    assert not mistyped.parent.exists()
+
+
+def test_the_folder_of_the_users_own_store_is_made_for_its_owner_alone(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.delenv("SUFFICE_SPAM_STORE", raising=False)
+    own = tmp_path / "suffice"
+    site = Site(own / "spam.sqlite", command=["serve"])
+    try:
+        assert (own / "spam.sqlite").exists()
+        assert own.stat().st_mode & 0o777 == 0o700
+    finally:
+        site.end()
 
 
 def test_the_browser_is_led_to_the_key_by_a_private_file(tmp_path, monkeypatch):

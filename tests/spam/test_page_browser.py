@@ -12,6 +12,7 @@ from mailbag import contents, message
 from spam_site import Site, write_mbox, write_store
 
 from suffice.spam import SpamFilter, Thresholds
+from suffice.spam.mailboxes import as_mbox
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install 'suffice[browser]'")
 expect = playwright.expect
@@ -218,7 +219,7 @@ def test_keys_move_open_train_undo_search_and_help(chromium, site):
         assert label_of(site, DOUBTFUL) is None
 
         page.keyboard.press("Enter")
-        page.wait_for_selector("#verdict")
+        page.wait_for_selector("html.js #verdict")  # once the script hears keys
         page.keyboard.press("s")
         page.wait_for_selector("text=trained as spam")
         page.keyboard.press("?")
@@ -235,6 +236,46 @@ def test_keys_move_open_train_undo_search_and_help(chromium, site):
         page.wait_for_url(f"**/message/{ids[2].removeprefix('open-')}?")
         page.keyboard.press("k")
         page.wait_for_url(f"**/message/{ids[1].removeprefix('open-')}?")
+
+
+def test_r_reads_the_mailboxes_again_and_keeps_the_place(chromium, site, tmp_path):
+    with opened(chromium, site) as page:
+        page.keyboard.press("/")
+        page.keyboard.type("ham")
+        page.wait_for_url("**text=ham*")
+        page.locator("#open-0").focus()
+        inbox = tmp_path / "inbox"
+        inbox.write_bytes(inbox.read_bytes() + as_mbox(message(3000)))
+        number = 6 + len(ATTACKS) + 1
+        assert not page.locator(f"#row-{number}").count()
+        page.keyboard.press("r")
+        page.wait_for_selector(f"#row-{number}")
+        page.wait_for_selector("#progress", state="detached")
+        assert page.evaluate("document.activeElement.id") == "open-0"
+        assert page.locator("#search").input_value() == "ham"
+        assert not page.locator("text=large").count()
+        inbox.write_bytes(inbox.read_bytes() + as_mbox(message(3001)))
+        page.get_by_role("button", name="Read again").click()
+        page.wait_for_selector(f"#row-{number + 1}")
+        expect(page.locator("#read-again")).to_be_enabled()
+
+
+def test_a_store_that_is_gone_or_replaced_is_told_where_the_click_was(chromium, site, tmp_path):
+    context = chromium.new_context(viewport={"width": 1280, "height": 300})
+    page = context.new_page()
+    page.goto(site.url)
+    page.wait_for_url(f"{site.origin}{site.path}/")
+    away = site.store.rename(tmp_path / "away.sqlite")
+    page.locator(".row .to-ham").last.click()
+    page.wait_for_selector("#notice .problem")
+    assert page.evaluate("scrollY") > 100
+    expect(page.locator("#notice")).to_contain_text("is not there any more")
+    expect(page.locator("#notice")).to_be_in_viewport()
+    shutil.copy(away, site.store)
+    page.locator(".row .to-ham").last.click()
+    expect(page.locator("#store")).to_contain_text("was replaced by another file")
+    expect(page.locator("#notice .problem")).to_have_count(0)
+    context.close()
 
 
 def test_focus_is_seen_and_the_content_can_be_skipped_to(chromium, site):
@@ -346,6 +387,9 @@ def test_it_works_without_script(chromium, site):
         page.locator("#row-0 .to-spam").click()
         assert page.locator("#row-0 .to-spam[aria-pressed]").count() == 1
         assert label_of(site, DOUBTFUL) == "spam"
+        page.get_by_role("button", name="Read again").click()
+        assert page.locator("#search").input_value() == "ham spam 7"
+        site.wait()
         page.locator("#open-0").click()
         page.locator("#verdict .undo").click()
         assert page.locator("#verdict .undo").is_disabled()

@@ -23,7 +23,7 @@ from suffice.spam.page.desk import Desk
 from suffice.spam.page.guard import Guard, Keys
 from suffice.spam.page.index import FILTERS, ORDERS, PAGE_SIZE, Entry, Label, Query
 from suffice.spam.page.laboratory import Laboratory
-from suffice.spam.page.text import Letter, file_size
+from suffice.spam.page.text import Letter, file_size, one_line
 from suffice.spam.page.tuning import TuningViews
 from suffice.spam.store import StoreError
 from suffice.spam.verdict import Thresholds
@@ -44,7 +44,8 @@ class Page:
         for made in (percent, signed, file_size, day, moment):
             self.templates.filters[made.__name__] = made
         self.templates.globals |= {
-            "base": keys.path, "token": keys.token, "filters": FILTERS, "orders": ORDERS, "order_names": _ORDER_NAMES,
+            "desk": desk, "base": keys.path, "token": keys.token, "filters": FILTERS, "orders": ORDERS,
+            "order_names": _ORDER_NAMES,
         }  # fmt: skip
 
     def render(
@@ -55,7 +56,17 @@ class Page:
 
     async def messages(self, request: Request) -> Response:
         """Answer with the list, or with its part that a search, a filter or a page changes."""
-        query = Query.of(dict(request.query_params))
+        return await self._list(Query.of(dict(request.query_params)), is_part(request))
+
+    async def read_again(self, request: Request) -> Response:
+        """Begin to read the mailboxes again, and answer with the list as it is, which tells how far it is."""
+        self.desk.read_again()
+        query = Query.of(request.scope["form"])
+        if not is_part(request):
+            return RedirectResponse(f"{self.keys.path}/{query.url()}", 303)
+        return await self._list(query, as_part=True)
+
+    async def _list(self, query: Query, as_part: bool) -> Response:
         index = self.desk.index
         found = index.select(query)
         pages = max(1, -(-len(found) // PAGE_SIZE))
@@ -64,18 +75,16 @@ class Page:
         await self.desk.refresh(shown)
         values: dict[str, Any] = {
             "query": query, "entries": shown, "first": first + 1, "found": len(found), "pages": pages,
-            "counts": index.counts(), "desk": self.desk, "page_number": min(query.page, pages),
+            "counts": index.counts(), "page_number": min(query.page, pages),
         }  # fmt: skip
-        return self.render("_list.html" if is_part(request) else "list.html", **values)
+        return self.render("_list.html" if as_part else "list.html", **values)
 
     async def progress(self, request: Request) -> Response:
         """Answer how far the reading of mailboxes is, and tell the list when there is more to show."""
         given = request.query_params.get("shown", "")
         shown = int(given) if given.isascii() and given.isdigit() and len(given) < 9 else 0
         grows = self.desk.complete or shown < min(PAGE_SIZE, len(self.desk.index.entries))
-        return self.render(
-            "_progress.html", headers={"hx-trigger": "more"} if grows else None, desk=self.desk, shown=shown
-        )
+        return self.render("_progress.html", headers={"hx-trigger": "more"} if grows else None, shown=shown)
 
     async def message(self, request: Request) -> Response:
         """Answer with a message and what the filter says of it."""
@@ -121,9 +130,10 @@ class Page:
         return self.render("problem.html", status, text=text)
 
     def _entry(self, request: Request) -> Entry:
-        number: int = request.path_params["number"]
-        if number >= len(self.desk.index.entries):
-            raise HTTPException(404, f"There is no message {number} in the mailboxes that were opened.")
+        given: str = request.path_params["number"]
+        number = int(given) if given.isascii() and given.isdigit() and len(given) < 10 else -1
+        if not 0 <= number < len(self.desk.index.entries):
+            raise HTTPException(404, f"There is no message {one_line(given, 20)} in the mailboxes that were opened.")
         return self.desk.index.entries[number]
 
 
@@ -150,8 +160,9 @@ def application(desk: Desk, keys: Keys, port: int) -> ASGIApp:
     routes = [
         Route("/", page.messages),
         Route("/progress", page.progress),
-        Route("/message/{number:int}", page.message),
-        Route("/message/{number:int}/train", page.train, methods=["POST"]),
+        Route("/read", page.read_again, methods=["POST"]),
+        Route("/message/{number}", page.message),
+        Route("/message/{number}/train", page.train, methods=["POST"]),
         Route("/tuning", tuning.page),
         Route("/tuning/live", tuning.live),
         Route("/tuning/save", tuning.save, methods=["POST"]),

@@ -7,13 +7,16 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from suffice.spam.filter import SpamFilter
 from suffice.spam.mailboxes import messages
-from suffice.spam.page.index import Entry, Index, Label, Stamp
+from suffice.spam.page.index import Entry, Index, Label, Mailbox, Stamp
+from suffice.spam.page.text import one_line
+from suffice.spam.store import StoreError
 from suffice.spam.verdict import Verdict
 
 #: about how many messages, and bytes of them, are scored in one go, while a page may have to wait
@@ -31,10 +34,21 @@ def stamp_of(store: Path) -> Stamp:
     for path in (store, store.with_name(store.name + "-wal")):
         try:
             status = os.stat(path)
-            numbers += (status.st_mtime_ns, status.st_size)
+            numbers += (status.st_ino, status.st_mtime_ns, status.st_size)
         except FileNotFoundError:
-            numbers += (0, 0)
+            numbers += (0, 0, 0)
     return tuple(numbers)
+
+
+def file_of(store: Path) -> tuple[int, int]:
+    """Return which file the store is, whatever it holds; StoreError if there is none."""
+    try:
+        status = os.stat(store)
+    except FileNotFoundError:
+        raise StoreError(
+            f"the store {str(store)!r} is not there any more; put it back, or start the page anew with another --store"
+        ) from None
+    return status.st_dev, status.st_ino
 
 
 class Desk:
@@ -53,12 +67,17 @@ class Desk:
         self.index = Index()
         self.complete = False
         self.problems: list[str] = []
+        #: when another file was found in the place of the store
+        self.replaced: datetime | None = None
+        self._parts = [(path, Mailbox(self.index, one_line(path.name or str(path)))) for path in mailboxes]
+        self._again = asyncio.Event()
         self._worker = ThreadPoolExecutor(1, "suffice-desk")
         self._task: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
         """Open the store, and begin to read the mailboxes."""
         self._filter = await self._do(SpamFilter.open, self.store)
+        self._file = file_of(self.store)
         self._task = asyncio.create_task(self._work())
 
     async def close(self) -> None:
@@ -72,7 +91,7 @@ class Desk:
 
     async def ask(self, question: Callable[[SpamFilter], T]) -> T:
         """Return what a function of the filter answers."""
-        return await self._do(question, self._filter)
+        return await self._do(lambda: question(self._current()))
 
     async def verdict(self, entry: Entry) -> tuple[bytes, Verdict]:
         """Return a message and what the filter says of it now."""
@@ -91,32 +110,47 @@ class Desk:
         await self.ask(learn)
 
     async def refresh(self, entries: list[Entry]) -> None:
-        """Score those messages anew whose scores are of an older store."""
+        """Score those messages anew whose scores are of an older store; StoreError if it is gone."""
         stamp = stamp_of(self.store)
-        if old := [entry for entry in entries if entry.stamp != stamp]:
+        old = [entry for entry in entries if entry.stamp != stamp]
+        if old or file_of(self.store) != self._file:
             await self._do(self._score, old)
+
+    def read_again(self) -> None:
+        """Begin to read the mailboxes anew, unless they are being read."""
+        if self.complete:
+            self.complete = False
+            self._again.set()
 
     async def _do(self, function: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._worker, lambda: function(*args, **options))
 
     async def _work(self) -> None:
-        for path in self.mailboxes:
-            unread = messages(path)
-            try:
-                while await self._do(self._read, unread, path.name):
-                    pass
-            except Exception as error:  # whatever it is, the other mailboxes and the page are not worse for it
-                self.problems.append(str(error) or repr(error))
-        self.complete = True
-        await self._keep_up()
+        while True:
+            self._again.clear()
+            self.problems = []
+            for path, mailbox in self._parts:
+                try:
+                    await self._read_all(messages(path), mailbox)
+                except Exception as error:  # whatever it is, the other mailboxes and the page are not worse for it
+                    self.problems.append(one_line(str(error) or repr(error), 1_000))
+            self.complete = True
+            await self._keep_up()
+
+    async def _read_all(self, unread: Iterator[bytes], mailbox: Mailbox) -> None:
+        mailbox.begin()
+        while await self._do(self._read, unread, mailbox):
+            pass
+        mailbox.finish()
 
     async def _keep_up(self) -> None:
-        """Score all messages anew whenever the store has changed."""
-        done = stamp_of(self.store)
-        while True:
-            await asyncio.sleep(INTERVAL)
+        """Score all messages anew whenever the store has changed, until the mailboxes are to be read again."""
+        done: Stamp = ()
+        while not self._again.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._again.wait(), INTERVAL)
             stamp = stamp_of(self.store)
-            if stamp == done:
+            if stamp == done or self._again.is_set():
                 continue
             # a store that another process keeps locked is tried again; who looks at a page is told
             with suppress(OSError, ValueError):
@@ -124,26 +158,37 @@ class Desk:
                     await self.refresh(self.index.entries[start : start + BATCH])
                 done = stamp
 
-    def _read(self, unread: Iterator[bytes], mailbox: str) -> bool:
+    def _read(self, unread: Iterator[bytes], mailbox: Mailbox) -> bool:
         """Take some messages in, and return whether there were any."""
-        new: list[Entry] = []
+        taken: list[Entry] = []
         size = 0
         for raw in islice(unread, BATCH):
-            new.append(self.index.add(raw, mailbox))
+            taken.append(mailbox.take(raw))
             size += len(raw)
             if size >= BATCH_BYTES:
                 break
-        self._score(new)
-        return bool(new)
+        self._score([entry for entry in taken if not entry.stamp])
+        return bool(taken)
 
     def _score(self, entries: list[Entry]) -> None:
+        spam_filter = self._current()
         stamp = stamp_of(self.store)  # before scoring: what is written meanwhile makes the scores old
-        verdicts = self._filter.score_many(map(self.index.raw, entries), processes=1)
+        verdicts = spam_filter.score_many(map(self.index.raw, entries), processes=1)
         for entry, verdict in zip(entries, verdicts, strict=True):
-            entry.take(verdict, self._filter.label_of(self.index.raw(entry)), stamp)
+            entry.take(verdict, spam_filter.label_of(self.index.raw(entry)), stamp)
 
     def _verdict(self, entry: Entry) -> tuple[bytes, Verdict]:
+        spam_filter = self._current()
         stamp, raw = stamp_of(self.store), self.index.raw(entry)
-        verdict = self._filter.score(raw)
-        entry.take(verdict, self._filter.label_of(raw), stamp)
+        verdict = spam_filter.score(raw)
+        entry.take(verdict, spam_filter.label_of(raw), stamp)
         return raw, verdict
+
+    def _current(self) -> SpamFilter:
+        """Return the filter of the file that the store is now; one in another place would learn for nobody."""
+        file = file_of(self.store)
+        if file != self._file:
+            found = SpamFilter.open(self.store)
+            self._filter.close()
+            self._filter, self._file, self.replaced = found, file, datetime.now()
+        return self._filter

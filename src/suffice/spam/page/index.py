@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tempfile
 from bisect import bisect_left, bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, cast
@@ -35,7 +36,10 @@ Stamp = tuple[int, ...]
 
 @dataclass(slots=True)
 class Entry:
-    """A message in the list; its score is as of the store's `stamp`."""
+    """A message in the list; its score is as of the store's `stamp`.
+
+    One that its mailbox does not hold any more is kept for who is looking at it, and listed no more.
+    """
 
     number: int
     start: int
@@ -45,6 +49,8 @@ class Entry:
     subject: str
     arrival: datetime | None
     mailbox: str
+    digest: bytes
+    is_gone: bool = False
     probability: float = 0.5
     label: Literal["spam", "ham", "unsure"] = "unsure"
     trained: Label | None = None
@@ -102,7 +108,8 @@ class Index:
         start = self._bytes.seek(0, 2)
         self._bytes.write(raw)
         subject = one_line(headers.header("subject")) or "(no subject)"
-        entry = Entry(len(self.entries), start, len(raw), name, address, subject, arrival(headers), mailbox)
+        number, digest = len(self.entries), digest_of(raw)
+        entry = Entry(number, start, len(raw), name, address, subject, arrival(headers), mailbox, digest)
         self.entries.append(entry)
         return entry
 
@@ -117,7 +124,7 @@ class Index:
         found = [
             entry
             for entry in self.entries
-            if query.show in ("all", entry.label) and (not words or _holds(entry, words))
+            if not entry.is_gone and query.show in ("all", entry.label) and (not words or _holds(entry, words))
         ]
         return sorted(found, key=lambda entry: _place(entry, query))
 
@@ -130,12 +137,57 @@ class Index:
 
     def counts(self) -> dict[str, int]:
         """Return how many messages each filter shows."""
-        labels = Counter(entry.label for entry in self.entries)
-        return {name: len(self.entries) if name == "all" else labels[cast("Label", name)] for name in FILTERS}
+        labels = Counter(entry.label for entry in self.entries if not entry.is_gone)
+        return {name: labels.total() if name == "all" else labels[cast("Label", name)] for name in FILTERS}
 
     def close(self) -> None:
         """Give the bytes up."""
         self._bytes.close()
+
+
+class Mailbox:
+    """A mailbox as it was when it was last read, so that reading it again finds what is new and what is gone.
+
+    Parameters
+    ----------
+    index : Index
+        Where its messages are.
+    name : str
+        That is shown.
+    """
+
+    def __init__(self, index: Index, name: str) -> None:
+        self._index, self._name = index, name
+        self._entries: list[Entry] = []
+        self._unmet: dict[bytes, list[Entry]] = {}
+
+    def begin(self) -> None:
+        """Begin to read from its first message on."""
+        unmet: dict[bytes, list[Entry]] = defaultdict(list)
+        for entry in reversed(self._entries):  # of equal ones the first is met first
+            unmet[entry.digest].append(entry)
+        self._unmet = dict(unmet)
+
+    def take(self, raw: bytes) -> Entry:
+        """Return the entry of a message, which is a new one unless the message is known."""
+        if alike := self._unmet.get(digest_of(raw)):
+            entry = alike.pop()
+            entry.is_gone = False
+        else:
+            entry = self._index.add(raw, self._name)
+            self._entries.append(entry)
+        return entry
+
+    def finish(self) -> None:
+        """Note that there was no other message."""
+        for alike in self._unmet.values():
+            for entry in alike:
+                entry.is_gone = True
+
+
+def digest_of(raw: bytes) -> bytes:
+    """Return what tells messages apart that differ in any byte."""
+    return hashlib.blake2b(raw, digest_size=16).digest()
 
 
 def _holds(entry: Entry, words: list[str]) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from suffice.spam.filter import SpamFilter
-from suffice.spam.page.desk import stamp_of
+from suffice.spam.page.desk import file_of, stamp_of
 from suffice.spam.page.index import Stamp
 
 if TYPE_CHECKING:
@@ -77,6 +77,7 @@ class Laboratory:
 
     async def _do(self, work: Callable[[SpamFilter], T]) -> T:
         def work_on_a_filter() -> T:
+            file_of(self.store)  # opening would make one that is gone
             with SpamFilter.open(self.store) as spam_filter:
                 return work(spam_filter)
 

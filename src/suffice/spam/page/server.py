@@ -10,6 +10,7 @@ import webbrowser
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from suffice.spam.location import store_to_make
 from suffice.spam.mailboxes import MailboxError
 
 HOST = "127.0.0.1"
@@ -33,7 +34,7 @@ def serve(
     Parameters
     ----------
     store : str or path
-        The store of the filter, which is made if there is none.
+        The store of the filter, which is made if there is none; its folder must be there, but for the user's own.
     mailboxes : sequence of str or path
         The mailboxes whose messages are listed: all kinds that `messages` reads.
     port : int
@@ -47,6 +48,7 @@ def serve(
 
     from suffice.spam.filter import SpamFilter
     from suffice.spam.page.app import application
+    from suffice.spam.page.connections import Connection
     from suffice.spam.page.desk import Desk
     from suffice.spam.page.guard import Keys
 
@@ -56,16 +58,16 @@ def serve(
             raise MailboxError(
                 f"there is no file or folder {str(path)!r}; give an mbox, a Maildir, a folder or a message"
             )
-    Path(store).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    store = store_to_make(Path(store))
     SpamFilter.open(store).close()  # what is no store is told now, and not on a page
     with _listening(port) as listener, tempfile.TemporaryDirectory(prefix="suffice-") as folder:
         number = listener.getsockname()[1]
         keys = Keys()
         address = f"http://{HOST}:{number}/?key={keys.key}"
         config = uvicorn.Config(
-            application(Desk(Path(store), paths), keys, number),
+            application(Desk(store, paths), keys, number),
             lifespan="on", ws="none", log_level="warning", access_log=False, server_header=False, proxy_headers=False,
-            timeout_graceful_shutdown=1, limit_concurrency=64,
+            timeout_graceful_shutdown=1, http=Connection,
         )  # fmt: skip
         started(address)  # the socket listens already: who comes now waits until the application is there
         if _at_a_desktop() if open_browser is None else open_browser:

@@ -14,6 +14,7 @@ from suffice.spam.filter import SpamFilter
 from suffice.spam.page.charts import ODDS, PLOT, calibration_of, trade_off_of
 from suffice.spam.page.desk import Desk
 from suffice.spam.page.laboratory import Laboratory
+from suffice.spam.store import StoreError
 from suffice.spam.verdict import Thresholds
 
 #: what a letter that is called spam costs, in spams that are not caught
@@ -56,6 +57,8 @@ class TuningViews:
         self._cost = cost
         try:
             await self._laboratory.tune(cost)
+        except StoreError:
+            raise  # which is told as everywhere
         except ValueError as error:
             raise HTTPException(422, str(error)) from None
         thresholds = await self._desk.ask(lambda spam_filter: spam_filter.thresholds)
@@ -69,7 +72,7 @@ class TuningViews:
         size = await self._desk.ask(lambda spam_filter: spam_filter.stats())
         laboratory = self._laboratory
         values: dict[str, Any] = {"size": size, "laboratory": laboratory, "notice": notice, "cost": self._cost}
-        values |= {"thresholds": thresholds, "odds": ODDS, "unlabeled": getattr(size, "unlabeled", 0)}
+        values |= {"thresholds": thresholds, "odds": ODDS, "unlabeled": size.unlabeled}
         if laboratory.evaluation is not None and not laboratory.is_running and size.spam and size.ham:
             values |= self._at(thresholds)
             values |= {"dots": calibration_of(laboratory.evaluation), "plot": PLOT, "evaluation": laboratory.evaluation}

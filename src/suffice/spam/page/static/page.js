@@ -32,6 +32,7 @@ const keys = {
   s: () => train("spam"),
   h: () => train("ham"),
   u: () => train("undo"),
+  r: () => find("#read-again:enabled")?.click(),
   "/": () => find("#search") ? find("#search").select() : find("#back")?.click(),
   "?": () => find("#help").showModal(),
   Escape: () => find("#back")?.click(),
