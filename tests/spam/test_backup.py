@@ -299,3 +299,19 @@ def test_a_backup_with_anything_beside_the_tables_of_a_store_is_refused(store, t
     with pytest.raises(StoreError, match="there is trigger 'more'; the store is left as it is"):
         SpamFilter.restore(store, tmp_path / "copy")
     assert store.read_bytes() == content
+
+
+def test_a_damaged_store_is_not_backed_up_and_the_older_backup_stays(tmp_path):
+    path, copy = tmp_path / "spam.sqlite", tmp_path / "copy"
+    with SpamFilter.open(path) as spam_filter:
+        spam_filter.train_many([message(i) for i in range(300)], "ham", processes=1)
+        spam_filter.backup(copy)
+    before = copy.read_bytes()
+    damaged = bytearray(path.read_bytes())
+    for place in range(20 * 4096, len(damaged) - 4096, 3 * 4096):
+        damaged[place : place + 4096] = b"\xa5" * 4096
+    path.write_bytes(damaged)
+    with SpamFilter.open(path) as spam_filter, pytest.raises(StoreError, match="no backup was made") as caught:
+        spam_filter.backup(copy)
+    assert len(str(caught.value)) < 500
+    assert copy.read_bytes() == before

@@ -305,6 +305,15 @@ def test_explain_shows_evidence_that_adds_up(mail, store):
     assert f"and {len(found['evidence']) - 3} tokens more" in said[-1]
 
 
+def test_one_line_of_many_is_explained(tmp_path, store):
+    (tmp_path / "sms").write_bytes(b"see you\nspamword1 spamword2\n")
+    found = answer("explain", f"{tmp_path / 'sms'}:2", "--lines", "-s", store)
+    assert found["place"] == f"{tmp_path / 'sms'}:2"
+    assert "spamword1" in [part["token"] for part in found["evidence"]]
+    several = fails("explain", "-", "-s", store, input=b"".join(map(as_mbox, SPAMS[:2])))
+    assert "standard input holds more than one message" in several
+
+
 def test_explain_wants_one_message(mail, store, tmp_path):
     assert f"such as '{mail / 'spam.mbox'}:1'" in fails("explain", mail / "spam.mbox", "-s", store)
     assert "there is no message number 31" in fails("explain", f"{mail / 'spam.mbox'}:31", "-s", store)
@@ -415,7 +424,9 @@ def test_without_a_store_commands_say_so_and_make_none(args, tmp_path):
 def test_a_backup_is_restored_only_over_nothing_or_when_told_to(store, tmp_path):
     copy = tmp_path / "copy.sqlite"
     assert answer("backup", copy, "-s", store)["bytes"] == copy.stat().st_size
-    assert "already" in fails("backup", copy, "-s", store)
+    assert answer("backup", copy, "-s", store)["bytes"] == copy.stat().st_size  # an older one is replaced
+    (tmp_path / "letter").write_text("mine")
+    assert "is no backup of a store" in fails("backup", tmp_path / "letter", "-s", store)
     with SpamFilter.open(store) as spam_filter:
         before = contents(spam_filter)
         spam_filter.untrain(SPAMS[0])

@@ -161,7 +161,7 @@ def test_a_changed_tokeniser_takes_out_what_was_counted_and_no_more(monkeypatch)
 
 def test_mistakes_are_named():
     with SpamFilter() as spam_filter:
-        with pytest.raises(ValueError, match="no messages with a label to look at; train some first"):
+        with pytest.raises(ValueError, match="has learned no spam; train some first"):
             spam_filter.evaluate()
         spam_filter.train(SPAMS[0], "spam")
         assert len(spam_filter.evaluate().probabilities) == 1  # of nothing else, so that nothing is known of it

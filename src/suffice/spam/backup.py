@@ -22,6 +22,12 @@ def back_up(store: Store, path: str | os.PathLike[str]) -> None:
     target = Path(path)
     _refuse_other_files(store, target)
     with _written("backup", target, store.copy_to) as name:
+        with closing(_read_only(Path(name))) as copy:
+            if problem := _problem(copy):
+                raise DamagedStoreError(
+                    f"the store {store.name!r} is damaged: {problem}; no backup was made, an older one is left as it "
+                    "is; restore that"
+                )
         os.replace(name, target)
 
 
@@ -120,12 +126,21 @@ def _check(copy: sqlite3.Connection, source: Path) -> None:
         )
     if strange := foreign_parts(copy):
         raise _damaged(source, f"it must have a store's tables and nothing else, but there is {strange}")
-    found = [row[0] for row in copy.execute("PRAGMA integrity_check")]
-    if found != ["ok"]:
-        raise _damaged(source, found[0])
+    if problem := _problem(copy):
+        raise _damaged(source, problem)
     totals = copy.execute("SELECT COUNT(*) FROM meta WHERE key IN ('spam', 'ham')").fetchone()[0]
     if totals != 2:
         raise _damaged(source, "it has no totals of spam and ham")
+
+
+def _problem(copy: sqlite3.Connection) -> str:
+    """Return the first thing that SQLite finds wrong with a file, or an empty string."""
+    try:
+        found = str(copy.execute("PRAGMA integrity_check(1)").fetchone()[0])
+    except sqlite3.DatabaseError as error:
+        return str(error)
+    lines = [line for line in found.splitlines() if not line.startswith("***")]
+    return "" if found == "ok" else lines[0] if lines else found
 
 
 def _damaged(source: Path, reason: object) -> StoreError:

@@ -306,6 +306,8 @@ class SpamFilter:
 
     @thresholds.setter
     def thresholds(self, thresholds: Thresholds) -> None:
+        if not isinstance(thresholds, Thresholds):
+            raise TypeError(f"thresholds must be Thresholds(ham, spam), but they are {thresholds!r}")
         with self._store.transaction():
             self._store.put("thresholds", [thresholds.ham, thresholds.spam])
 

@@ -47,6 +47,12 @@ def sample_of(
     progress: Callable[[int], object] | None,
 ) -> Sample:
     """Score messages with labels, or without any given those that were learned; none with its own counts."""
+    totals = store.totals()
+    if min(totals) <= 0:
+        raise ValueError(
+            f"a filter must have learned both spam and ham to be looked at, but it has learned no "
+            f"{'spam' if totals[0] <= 0 else 'ham'}; train some first"
+        )
     if (raws is None) != (labels is None):
         raise ValueError("messages and labels belong together, but one of them is missing; give both, or none")
     if raws is None or labels is None:

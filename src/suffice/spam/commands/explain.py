@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from suffice.spam.commands.app import app
-from suffice.spam.commands.options import StoreOption, existing_store, json_option, say_json
+from suffice.spam.commands.options import LinesOption, StoreOption, existing_store, json_option, say_json
 
 _EXAMPLE = """[bold]Example[/bold]
 
@@ -25,6 +25,7 @@ def explain(
     top: Annotated[
         int, typer.Option("--top", "-n", metavar="N", min=0, help="How many tokens to show; 0 for all.")
     ] = 20,
+    lines: LinesOption = False,
     store: StoreOption = None,
     as_json: Annotated[
         bool,
@@ -43,9 +44,9 @@ def explain(
     from suffice.spam.commands.screen import header_of
     from suffice.spam.scoring import FIELD_NAMES, field_of
 
-    check([message])
+    check([message], lines=lines)
     path = existing_store(store)
-    place, raw = _only(message)
+    place, raw = _only(message, lines)
     with SpamFilter.open(path) as spam_filter:
         verdict, learned_as = spam_filter.score(raw), spam_filter.label_of(raw)
         thresholds = spam_filter.thresholds
@@ -72,15 +73,17 @@ def explain(
         _show(answer, thresholds, len(verdict.evidence))
 
 
-def _only(box: str) -> tuple[str, bytes]:
+def _only(box: str, lines: bool) -> tuple[str, bytes]:
     """Return the one message of a box."""
     from itertools import islice
 
     from suffice.spam.commands.boxes import entries
 
-    found = list(islice(entries([box]), 2))
+    found = list(islice(entries([box], lines=lines), 2))
     if not found:
         raise ValueError(f"there is no message in {box!r} to explain")
+    if len(found) > 1 and box == "-":
+        raise ValueError("standard input holds more than one message; give one, or a file and the number of one")
     if len(found) > 1:
         raise ValueError(f"{box!r} holds more than one message; name one of them, such as {found[0][0]!r}")
     return found[0]

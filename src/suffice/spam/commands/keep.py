@@ -13,7 +13,7 @@ from suffice.spam.commands.options import StoreOption, existing_store, json_opti
 
 @app.command(epilog="[bold]Example[/bold]  [cyan]suffice spam backup ~/spam-2025-01-31.sqlite[/cyan]")
 def backup(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The copy to make; there must be no such file yet.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The copy to make; an older backup there is replaced.")],
     store: StoreOption = None,
     as_json: Annotated[bool, json_option("store, backup, bytes")] = False,
 ) -> None:
@@ -24,8 +24,6 @@ def backup(
     from suffice.spam import SpamFilter
 
     path = existing_store(store)
-    if file.exists():
-        raise FileExistsError(f"there is a file {str(file)!r} already; give the name of a new one, or remove it first")
     with SpamFilter.open(path) as spam_filter:
         spam_filter.backup(file)
     size = file.stat().st_size
