@@ -17,7 +17,6 @@ from suffice.cli.app import app
 from suffice.spam import SpamFilter, Thresholds
 from suffice.spam.bulk import lesson
 from suffice.spam.commands.boxes import alternating, entries, split
-from suffice.spam.commands.screen import clean
 from suffice.spam.commands.tune import chosen_points
 from suffice.spam.mailboxes import as_mbox
 
@@ -275,11 +274,14 @@ def test_hostile_subjects_cannot_write_to_the_terminal(tmp_path, store, command,
     assert all(letter == "\n" or letter == "\t" or letter.isprintable() for letter in result.stdout)
 
 
-def test_clean_text_has_no_control_marks_of_direction_or_line_ends():
-    assert clean("a\x00\x1b[1m\x9b\u202e\u200b\ud800z") == "a??[1m????z"
-    assert clean(" two\r\n\tlines \u2028 here") == "two lines here"
-    assert clean("naïve 猫 ok") == "naïve 猫 ok"
-    assert len(clean("long" * 1000)) == 200
+def test_too_little_memory_for_mail_is_told_without_tables(mail, store, monkeypatch):
+    def full(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr(SpamFilter, "score_many", full)
+    words = fails("classify", mail / "spam.mbox", "-s", store)
+    assert "there is not enough memory for this mail; end other programs" in words
+    assert "table" not in words
 
 
 def test_explain_shows_evidence_that_adds_up(mail, store):

@@ -3,19 +3,24 @@
 import io
 import os
 import signal
+import socket
 import sqlite3
+import subprocess
+import sys
+import threading
 import time
+from contextlib import suppress
 
 import pytest
 
 from suffice.spam import MailboxError, StoreError, messages
 from suffice.spam.imap.account import Account, password_of
 from suffice.spam.imap.connection import Connection
-from suffice.spam.imap.events import Event, Tally, subject_of
+from suffice.spam.imap.events import Event, Tally
 from suffice.spam.imap.folders import Folders
 from suffice.spam.imap.loop import LONGEST_PAUSE, Stopping, pause
 from suffice.spam.imap.place import KEPT_DAYS, Known, Place, place_path
-from suffice.spam.imap.session import DisconnectedError
+from suffice.spam.imap.session import LITERAL_LIMIT, DisconnectedError
 
 
 @pytest.mark.parametrize(
@@ -92,11 +97,22 @@ def test_pauses_double_up_to_a_limit_and_differ_by_chance():
     assert pause(3, 0.0) == 4.0
 
 
-def test_a_subject_cannot_command_a_terminal():
-    raw = b"Subject: =?utf-8?b?G1syShtdMDtoYWNrZWQH4oCu?=\r\n\tend \xe4\x00\r\n\r\n" + b"x" * 1000
-    assert subject_of(raw) == "[2J ]0;hacked end ä"
-    assert len(subject_of(b"Subject: " + b"y" * 70_000)) == 100
-    assert subject_of(b"\0\xff") == ""
+def test_names_of_folders_and_answers_of_servers_cannot_command_a_terminal():
+    hostile = "\x1b]0;title\x07\n\x9b1m\u202ekcatta"
+    for kind in ("moved", "copied", "failed", "note"):
+        line = Event(kind, hostile, "spam", 0.99, to=hostile, text=hostile).as_text()
+        assert line.isprintable(), line
+        assert "kcatta" in line
+
+
+def test_folders_whose_names_do_more_than_name_them_are_refused(server):
+    with server() as connection:
+        for name in ("", "a\r\nA1 LOGOUT", "a\x7f", "a\x9bm", "a\x85b", "a\u202eb", "a\u2066b", "a\u2028b", "a\ud800"):
+            with pytest.raises(MailboxError, match="a name without control characters and marks of direction"):
+                connection.select(name)
+            with pytest.raises(MailboxError, match="a name without control characters and marks of direction"):
+                connection.move("INBOX", 1, name)
+        assert connection.select("Entwürfe/日本 👨\u200d👩") == (7, 3)
 
 
 def test_events_are_one_line_and_are_counted():
@@ -204,3 +220,160 @@ def test_a_signal_ends_a_wait_at_once_and_work_later():
         time.sleep(10)
     assert time.monotonic() - began < 5
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+# -- servers that answer strangely --------------------------------------------------------------------------------
+
+_ANSWERS = {
+    b"CAPABILITY": b"* CAPABILITY IMAP4rev1 MOVE UIDPLUS\r\nTAG OK x\r\n",
+    b"LIST": b'* LIST () "/" INBOX\r\n* LIST () "/" Junk\r\nTAG OK x\r\n',
+    b"STATUS": b"* STATUS Junk (UIDVALIDITY 7 UIDNEXT 4)\r\nTAG OK x\r\n",
+    b"SELECT": b"* 3 EXISTS\r\n* OK [UIDVALIDITY 7] x\r\n* OK [UIDNEXT 4] x\r\nTAG OK [READ-WRITE] x\r\n",
+    b"EXAMINE": b"* 3 EXISTS\r\n* OK [UIDVALIDITY 7] x\r\n* OK [UIDNEXT 4] x\r\nTAG OK [READ-ONLY] x\r\n",
+    b"UID SEARCH": b"* SEARCH 1 2 3\r\nTAG OK x\r\n",
+}
+
+
+def _serve(connected, answers):
+    with suppress(OSError), connected, connected.makefile("rwb") as file:
+        file.write(b"* OK hello\r\n")
+        file.flush()
+        for line in file:
+            tag, _, command = line.strip().partition(b" ")
+            found = [name for name in answers if command.upper().startswith(name)]
+            answer = answers[found[0]] if found else b"TAG OK done\r\n"
+            if isinstance(answer, tuple):  # one after the other
+                answer, *answers[found[0]] = answer
+                answers[found[0]] = tuple(answers[found[0]])
+            file.write(answer.replace(b"TAG", tag))
+            file.flush()
+
+
+@pytest.fixture
+def port():
+    """A function that starts a server on loopback, whose answers begin with those given, and returns its port."""
+    listeners, threads = [], []
+
+    def start(**strange):
+        answers = {name.replace("_", " ").encode(): answer for name, answer in strange.items()} | {
+            name: answer for name, answer in _ANSWERS.items() if name.decode().replace(" ", "_") not in strange
+        }
+        listener = socket.create_server(("127.0.0.1", 0))
+        listeners.append(listener)
+
+        def accept():
+            with suppress(OSError):
+                while True:
+                    threads.append(threading.Thread(target=_serve, args=(listener.accept()[0], answers), daemon=True))
+                    threads[-1].start()
+
+        threads.append(threading.Thread(target=accept, daemon=True))
+        threads[-1].start()
+        return listener.getsockname()[1]
+
+    yield start
+    for listener in listeners:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+    for thread in threads:
+        thread.join(10)
+
+
+@pytest.fixture
+def server(port):
+    """A function that connects to such a server."""
+    return lambda **strange: Connection(Account("127.0.0.1", "ann", port(**strange), "none"), "x")
+
+
+def look(connection):
+    """Ask all that a watch asks."""
+    assert connection.can_move
+    connection.check(["INBOX", connection.junk_folder()])
+    connection.status("Junk")
+    connection.select("Junk")
+    return dict(connection.bodies("Junk", connection.uids("Junk")))
+
+
+@pytest.mark.parametrize(
+    ("command", "answer"),
+    [
+        ("CAPABILITY", b"TAG OK x\r\n"),
+        ("STATUS", b"* STATUS Junk (MESSAGES 3)\r\nTAG OK x\r\n"),
+        ("STATUS", b"TAG OK x\r\n"),
+        ("STATUS", b"* STATUS Junk (UIDVALIDITY (a) UIDNEXT NIL)\r\nTAG OK x\r\n"),
+        ("STATUS", b"* STATUS Junk (UIDVALIDITY 4294967296 UIDNEXT 4)\r\nTAG OK x\r\n"),
+        ("STATUS", b"* STATUS Junk (UIDVALIDITY 7 UIDNEXT 4294967296)\r\nTAG OK x\r\n"),
+        ("EXAMINE", b"* 3 EXISTS\r\n* OK [UIDVALIDITY 99999999999999999999] x\r\nTAG OK x\r\n"),
+        ("EXAMINE", b"* 3 EXISTS\r\n* OK [UIDVALIDITY (] x\r\n* OK [UIDNEXT abc] x\r\nTAG OK x\r\n"),
+        ("EXAMINE", b"* 99999999999999999999 EXISTS\r\nTAG OK x\r\n"),
+        ("UID_SEARCH", b"* SEARCH 1 99999999999999999999999\r\nTAG OK x\r\n"),
+        ("UID_SEARCH", b"* SEARCH a b c\r\nTAG OK x\r\n"),
+        ("UID_FETCH", b"* 1 FETCH (UID 1 RFC822.SIZE 3 BODY[] {999999999999}\r\nabc)\r\nTAG OK x\r\n"),
+        ("UID_FETCH", b"* 1 FETCH (UID 1 BODY[] {%d}\r\nabc)\r\nTAG OK x\r\n" % (LITERAL_LIMIT + 1)),
+        ("UID_FETCH", b"* 1 FETCH (UID 1 X " + b"(" * 5000 + b"\r\nTAG OK x\r\n"),
+        ("LIST", b"* LIST x\r\nTAG OK x\r\n"),
+        ("LIST", b"* LIST (" + b"(" * 5000 + b"\r\nTAG OK x\r\n"),
+    ],
+)
+def test_a_strange_answer_is_a_lost_connection_or_a_refusal_and_nothing_else(server, command, answer):
+    with (
+        pytest.raises((DisconnectedError, MailboxError), match=r"127\.0\.0\.1"),
+        server(**{command: answer}) as connection,
+    ):
+        look(connection)
+
+
+def test_what_a_server_says_that_it_can_do_may_be_strange(server):
+    with server(CAPABILITY=(_ANSWERS[b"CAPABILITY"], b"TAG OK x\r\n", b"TAG OK x\r\n")) as connection:
+        for _ in range(2):
+            with pytest.raises(DisconnectedError, match="makes no sense while asking what it can do"):
+                print(connection.can_move)
+
+
+def test_messages_that_were_not_asked_for_and_sizes_that_are_none_do_no_harm(server):
+    sizes = b"* 1 FETCH (UID 1 RFC822.SIZE (a b) BODY[] x)\r\n* 2 FETCH (UID 2 RFC822.SIZE NIL BODY[] NIL)\r\n"
+    other = b"* 9 FETCH (UID 9 RFC822.SIZE 3 BODY[] x)\r\nTAG OK x\r\n"
+    with server(UID_FETCH=sizes + other) as connection:
+        assert look(connection) == {1: b"x", 2: None}
+
+
+def test_the_watch_goes_on_after_a_strange_answer(port, tmp_path):
+    where = [
+        "--host",
+        "127.0.0.1",
+        "--port",
+        port(STATUS=b"* STATUS Junk (MESSAGES 3)\r\nTAG OK x\r\n"),
+        "--user",
+        "ann",
+    ]
+    options = ["--no-tls", "--store", tmp_path / "store", "--interval", "1"]
+    call = [sys.executable, "-m", "suffice.cli", "spam", "watch", *where, *options]
+    environment = os.environ | {"SUFFICE_IMAP_PASSWORD": "x", "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(list(map(str, call)), stderr=subprocess.PIPE, text=True, env=environment) as process:
+        lines = [process.stderr.readline() for _ in range(3)]
+        assert "watching ann" in lines[0]
+        assert all("gave an answer that makes no sense while asking about 'Junk'" in line for line in lines[1:])
+        assert all("; trying again in " in line for line in lines[1:])
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+
+
+def test_the_folder_of_the_users_own_store_is_for_the_user_only(port, tmp_path):
+    call = [sys.executable, "-m", "suffice.cli", "spam", "watch", "--once", "--no-tls", "--host", "127.0.0.1"]
+    environment = os.environ | {"SUFFICE_IMAP_PASSWORD": "x", "PYTHONPATH": os.pathsep.join(sys.path)}
+    environment |= {"XDG_DATA_HOME": str(tmp_path)}
+    environment.pop("SUFFICE_SPAM_STORE", None)
+    before = os.umask(0o022)
+    try:
+        options = ["--port", str(port(UID_SEARCH=b"* SEARCH\r\nTAG OK x\r\n")), "--user", "ann"]
+        subprocess.run([*call, *options], check=True, env=environment, timeout=60, capture_output=True)
+        mistyped = subprocess.run(
+            [*call, *options, "--store", tmp_path / "none" / "store"], env=environment, timeout=60, capture_output=True
+        )
+    finally:
+        os.umask(before)
+    assert (tmp_path / "suffice").stat().st_mode & 0o777 == 0o700
+    assert {path.name.partition(".imap")[0] for path in (tmp_path / "suffice").iterdir()} == {"spam.sqlite"}
+    assert mistyped.returncode == 1
+    assert mistyped.stderr.startswith(b"error: ")
+    assert not (tmp_path / "none").exists()

@@ -11,7 +11,7 @@ from spam.milter_client import OFFER, conversation, header, macros
 
 from suffice.spam import Verdict
 from suffice.spam.milter import Address, Policy, Session
-from suffice.spam.milter.session import FORGED_LIMIT, Arrived
+from suffice.spam.milter.session import FORGED_LIMIT, OTHERS_LIMIT, Arrived
 from suffice.spam.milter.stores import Stores
 from suffice.spam.milter.wire import PacketReader, ProtocolError, packet
 
@@ -111,10 +111,29 @@ def test_forged_stamps_are_removed_from_the_last_to_the_first_before_ours_are_pu
     assert reasons.data.endswith(b"X-Suffice-Reasons\0 free_money +2.50,\n url:example.com +1.90\0")
 
 
-def test_thousands_of_forged_stamps_cost_the_mail_server_little():
+@pytest.mark.parametrize("verdict", [SPAM, None])
+def test_no_stamp_of_our_names_is_left_however_many_headers_come_before_it(verdict):
     session = ready()
-    found = arrived(session, *[header(b"X-Suffice-Status", b" ham")] * 5000, packet(b"E"))
-    assert session.conclude(found, None)[1].count(b"x-suffice") == FORGED_LIMIT
+    others = [header(b"X-Suffice-%d" % number, b" x") for number in range(5000)]
+    ours = [header(name, b" ham") for name in (b"X-Suffice-Status", b"x-suffice-SCORE", b"X-Suffice-Reasons")]
+    found = arrived(session, *others, *ours * 101, packet(b"E"))
+    edits = PacketReader().feed(session.conclude(found, verdict)[1])
+    removed = [(edit.data[4:-2], *struct.unpack(">I", edit.data[:4])) for edit in edits if edit.letter == b"m"]
+    for name in (b"x-suffice-status", b"x-suffice-score", b"x-suffice-reasons"):
+        assert [place for other, place in removed if other == name] == list(range(101, 0, -1))
+    assert len(removed) == 3 * 101 + OTHERS_LIMIT  # names that nobody reads cost the mail server little
+
+
+@pytest.mark.parametrize("verdict", [HAM, None])
+def test_a_message_with_more_forged_stamps_than_a_mail_server_can_remove_is_refused(verdict):
+    session = ready()
+    for count, action in ((FORGED_LIMIT, "stamped" if verdict else "passed"), (FORGED_LIMIT + 1, "rejected")):
+        found = arrived(session, *[header(b"X-Suffice-Score", b" 0")] * count, packet(b"E"))
+        done, reply = session.conclude(found, verdict)
+        assert done == action
+        assert (reply.count(b"x-suffice-score"), b"550 5.7.1 " in reply) == (
+            (0, True) if action == "rejected" else (FORGED_LIMIT, False)
+        )
 
 
 def test_nothing_of_a_message_is_left_in_the_next_one():

@@ -138,6 +138,17 @@ def test_forged_stamps_are_gone(postfix, store):
     assert as_sent(found).startswith(LETTER + b"\n")
 
 
+def test_hundreds_of_forged_stamps_are_gone_too(postfix, store, tmp_path):
+    forged = b"".join(b"X-Suffice-%d: x\n" % number for number in range(120)) + b"X-Suffice-Status: ham\n" * 300
+    raw = crlf(forged + LETTER + b"\n" + message(903, "spam").partition(b"\n\n")[2])
+    for path, expected in ((store, [b"spam"]), (tmp_path / "none", [])):
+        user = postfix.user()
+        with milter(path):
+            postfix.send(raw, user)
+            (found,) = postfix.delivered(user)
+        assert status(found) == expected
+
+
 def test_a_message_above_the_limit_is_stamped_and_whole(postfix, store):
     user = postfix.user()
     raw = LETTER + b"\n" + message(902, "spam").partition(b"\n\n")[2] + b"0123456789 and so on\n" * 150_000

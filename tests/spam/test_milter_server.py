@@ -4,6 +4,7 @@ import asyncio
 import io
 import json
 import os
+import shutil
 import signal
 import socket
 import sqlite3
@@ -11,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,7 @@ async def served(store, policy=None, timeout=10.0, workers=1, pattern=None):
     """A milter that runs: how to connect to it, its server, and what it has written."""
     with tempfile.TemporaryDirectory() as folder:  # short, as names of sockets must be
         path, output = f"{folder}/socket", io.StringIO()
-        scorer = Scorer(Stores(store, pattern), workers)
+        scorer = Scorer(Stores(store, pattern), workers, patience=timeout)
         server = MilterServer(scorer, policy, timeout=timeout, journal=Journal(as_json=True, output=output))
         up, connected = asyncio.Event(), []
 
@@ -183,6 +184,95 @@ def test_a_recipient_with_a_store_is_served_from_it_and_several_from_the_shared_
     asyncio.run(run())
 
 
+_ENDLESS = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) "
+
+
+def forge(path, monkeypatch):
+    """Put an endless query in the place of a table; return how to let go of the store."""
+    with closing(sqlite3.connect(path)) as file:
+        file.execute("ALTER TABLE tokens RENAME TO others")
+        file.execute(f"CREATE VIEW tokens AS {_ENDLESS} SELECT 'a' || x AS token, x AS spam, 1 AS ham FROM n")
+        file.commit()
+    return lambda: None
+
+
+def hang(path, monkeypatch):
+    """Let every verdict of a store take forever, whatever is in it."""
+    score = SpamFilter.score
+
+    def endless(spam_filter, raw):
+        if spam_filter._store.path == str(path):
+            time.sleep(1.2)  # an interruption that comes before the query does not end it
+            spam_filter._store._connection.execute(f"{_ENDLESS} SELECT COUNT(*) FROM n").fetchone()
+        return score(spam_filter, raw)
+
+    monkeypatch.setattr(SpamFilter, "score", endless)
+    return lambda: None
+
+
+def lock(path, monkeypatch=None):
+    """Lock a store for readers as well."""
+    file = sqlite3.connect(path, isolation_level=None)
+    file.execute("PRAGMA journal_mode = DELETE")
+    file.execute("BEGIN EXCLUSIVE")
+    return file.close
+
+
+@pytest.mark.parametrize("spoil", [forge, hang, lock])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_store_that_a_user_has_spoiled_keeps_nobody_else_from_a_verdict(store, tmp_path, monkeypatch, spoil, workers):
+    shutil.copy(store, tmp_path / "mallory.sqlite")
+    release = spoil(tmp_path / "mallory.sqlite", monkeypatch)
+
+    async def run():
+        policy = Policy(recipients=True)
+        options = {"timeout": 1.0, "workers": workers, "pattern": f"{tmp_path}/{{user}}.sqlite"}
+        async with served(store, policy, **options) as (connect, _, log):
+            spoiled, good = [await connect() for _ in range(3)], await connect()
+            raw = message(650, "spam")
+            found = asyncio.gather(*(mta.status(raw, recipients=[b"mallory@example.org"]) for mta in spoiled))
+            if workers > 1:  # at once: mallory has one thread
+                await asyncio.sleep(0.1)
+                assert await good.status(raw, recipients=[b"bob@example.org"]) == "spam"
+                assert spoil is forge or not found.done()
+            assert await found == ["c", "c", "c"]
+            for _ in range(50):  # and from now on none
+                begun = time.monotonic()
+                if await good.status(raw, recipients=[b"bob@example.org"]) == "spam":
+                    break
+            else:
+                pytest.fail("the thread does not come back")
+            for _ in range(3):
+                assert await spoiled[0].status(raw, recipients=[b"mallory@example.org"]) == "c"
+                assert await good.status(raw, recipients=[b"bob@example.org"]) == "spam"
+            assert time.monotonic() - begun < 1.0
+            assert log()[-1]["event"] == "message"
+
+    try:
+        asyncio.run(run())
+    finally:
+        release()
+
+
+def test_a_store_that_was_left_alone_is_used_again(store, tmp_path, monkeypatch):
+    monkeypatch.setattr("suffice.spam.milter.scorer.REST", 0.5)
+    shutil.copy(store, tmp_path / "ann.sqlite")
+    release = lock(tmp_path / "ann.sqlite")
+
+    async def run():
+        options = {"timeout": 0.3, "pattern": f"{tmp_path}/{{user}}.sqlite"}
+        async with served(store, Policy(recipients=True), **options) as (connect, _, log):
+            mta = await connect()
+            raw = message(651, "spam")
+            assert await mta.status(raw, recipients=[b"ann@example.org"]) == "c"
+            release()
+            while (await mta.status(raw, recipients=[b"ann@example.org"])) != "spam":
+                await asyncio.sleep(0.1)
+            assert [line["kind"] for line in log() if line["event"] == "trouble"] == ["TimeoutError", "StoreError"]
+
+    asyncio.run(asyncio.wait_for(run(), 30))
+
+
 def test_it_ends_after_the_message_that_has_begun(store):
     async def run():
         async with served(store) as (connect, server, _log):
@@ -294,6 +384,7 @@ def test_the_command_tells_where_it_listens_and_ends_on_a_signal(store):
         (["--reject", "--reject-above", "2"], "a probability from 0 to 1"),
         (["--timeout", "0"], "above 0"),
         (["--socket-mode", "999"], "octal"),
+        (["--listen", "unix:/tmp/" + "s" * 200], "can have about 100 bytes, but '/tmp/sss"),
     ],
 )
 def test_wrong_settings_are_told_in_one_line(arguments, words, store):

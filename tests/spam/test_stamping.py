@@ -28,7 +28,7 @@ SPAMS = [message(i, "spam") for i in range(30)]
 HAMS = [message(i) for i in range(40)]
 VERDICT = Verdict(0.75, "unsure", 1.25, [("free money", 2.5), ("naïve,\r\nBcc: x", -1.25)])
 _BLOCK = re.compile(rb"(?:X-Suffice-[^\n]*\n(?: [^\n]*\n)*)+")
-_FROM = re.compile(rb"(?:From [^\n]*\n)?")
+_FROM = re.compile(rb"(?:From [^\r\n]*\r?\n)?")
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +59,8 @@ def without_ours(out, raw):
 
 
 pieces = st.sampled_from(
-    [b"\n", b"\r\n", b"\r", b" ", b"\t", b":", b"From a\n", b">From b\r\n", b"Subject: a", b"X-Suffice-Status: ham",
-     b"x-suffice-score", b"X-Sufficed: no", b"body", b"\xff\x00"]
+    [b"\n", b"\r\n", b"\r", b" ", b"\t", b":", b"From a\n", b"From a", b">From b\r\n", b"Subject: a",
+     b"X-Suffice-Status: ham", b"x-suffice-score", b"X-Sufficed: no", b"body", b"\xff\x00"]
 )  # fmt: skip
 raws = st.one_of(st.binary(max_size=80), st.lists(pieces, max_size=16).map(b"".join))
 
@@ -94,6 +94,8 @@ def test_only_headers_that_pretend_to_be_ours_go(raw):
 
 
 @given(raws)
+@example(b"From a\rX-Suffice-Status: ham\nSubject: a\n\n")
+@example(b"From a\rX-Suffice-Status: ham\r\n\r\n")
 def test_every_reader_finds_our_headers_first_and_once(raw):
     out = stamped(raw, VERDICT)
     for policy in (email.policy.compat32, email.policy.default):
@@ -135,7 +137,15 @@ def test_stamps_end_their_lines_as_the_message_does_and_follow_the_line_of_the_m
 
 
 @pytest.mark.parametrize(
-    "raw", [*SPAMS[:3], b"\r\n".join(SPAMS[0].split(b"\n")), b"From a\n" + HAMS[0], b"no header\n"]
+    "raw",
+    [
+        *SPAMS[:3],
+        b"\r\n".join(SPAMS[0].split(b"\n")),
+        b"From a\n" + HAMS[0],
+        b"From a\r\n" + HAMS[0],
+        b"From a\r" + HAMS[0],
+        b"no header\n",
+    ],
 )
 def test_a_stamped_copy_is_the_same_message(raw):
     assert digest(stamped(raw, VERDICT)) == digest(raw)
@@ -146,7 +156,7 @@ def test_what_goes_into_the_filter_comes_out(taught, raw):
     code, out = through(raw, taught)
     assert code in (pipe.SPAM, pipe.HAM, pipe.UNSURE)
     assert without_ours(out, raw) == unstamped(raw)
-    assert through(raw, taught.with_name("none")) == (pipe.ERROR, raw)
+    assert through(raw, taught.with_name("none")) == (pipe.ERROR, unstamped(raw))
 
 
 def through(raw, store):
@@ -184,7 +194,7 @@ def test_exit_codes_are_0_spam_1_ham_2_unsure_3_error(taught, tmp_path):
     "raw", [SPAMS[0], b"", b"\xff\x00\r", b"From a\nX-Suffice-Status: ham\n\n" + bytes(range(256))]
 )
 @pytest.mark.parametrize("fault", ["no store", "no such file type", "wrong option", "argument"])
-def test_whatever_is_wrong_the_message_comes_out_as_it_came_in(raw, fault, tmp_path):
+def test_whatever_is_wrong_the_message_comes_out_and_forged_stamps_do_not(raw, fault, tmp_path):
     (tmp_path / "junk").write_bytes(b"this is no store, " * 100)
     args = {
         "no store": ["--store", tmp_path / "none"],
@@ -193,8 +203,8 @@ def test_whatever_is_wrong_the_message_comes_out_as_it_came_in(raw, fault, tmp_p
         "argument": ["mail.eml"],
     }[fault]
     done = command(raw, *args)
-    assert (done.returncode, done.stdout) == (3, raw)
-    assert done.stderr.startswith(b"error: ")
+    assert (done.returncode, done.stdout) == (3, raw.replace(b"X-Suffice-Status: ham\n", b""))
+    assert done.stderr.startswith(b"error: the message is passed on without stamps: ")
     assert done.stderr.count(b"\n") == 1
     assert not (tmp_path / "none").exists()
     if fault in ("no store", "no such file type"):
@@ -208,7 +218,16 @@ def test_a_bug_in_the_filter_loses_no_mail(tmp_path, taught):
     places = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     done = command(SPAMS[0], "--store", taught, env={**os.environ, "PYTHONPATH": places})
     assert (done.returncode, done.stdout) == (3, SPAMS[0])
-    assert done.stderr == b"error: the message is passed on as it is: a bug\n"
+    assert done.stderr == b"error: the message is passed on without stamps: a bug\n"
+
+
+def test_not_even_a_bug_in_the_stamps_loses_mail(tmp_path, taught):
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['suffice.spam.stamping'] = None\n")
+    places = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    raw = b"X-Suffice-Status: ham\n" + SPAMS[0]
+    done = command(raw, "--store", taught, env={**os.environ, "PYTHONPATH": places})
+    assert (done.returncode, done.stdout) == (3, raw)
+    assert done.stderr.startswith(b"error: the message is passed on as it is: ")
 
 
 def test_a_message_larger_than_what_is_looked_at_is_copied_whole(taught):

@@ -6,8 +6,15 @@ import os
 import re
 
 
-def describe(error: BaseException) -> str:
+def describe(error: BaseException, work: str = "table") -> str:
     """Return an error's message on one line.
+
+    Parameters
+    ----------
+    error : exception
+        What was raised.
+    work : str
+        What was worked on, "table" or something else, for an error that says nothing itself.
 
     Examples
     --------
@@ -17,7 +24,9 @@ def describe(error: BaseException) -> str:
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return f"{os.fspath(error.filename)!r}: {error.strerror[0].lower()}{error.strerror[1:]}"
     if isinstance(error, MemoryError) and not str(error):
-        return "there is not enough memory for this table; a Parquet file is read a part at a time"
+        if work == "table":
+            return "there is not enough memory for this table; a Parquet file is read a part at a time"
+        return f"there is not enough memory for this {work}; end other programs, or give this one more"
     message = " ".join(str(error).split()) or type(error).__name__
     # what Python's users write as an argument is an option here
     return re.sub(r"pass families=\{'(.*?)': Categorical\(\)\}", r"pass --family '\1=categorical'", message)

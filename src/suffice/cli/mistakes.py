@@ -53,7 +53,7 @@ class PlainSpeaking(TyperGroup):
         except UsageError:
             raise
         except _MISTAKES as error:
-            say("error", describe(error))
+            say("error", describe(error, "mail" if ctx.invoked_subcommand == "spam" else "table"))
             raise typer.Exit(1) from None
 
 

@@ -1,7 +1,7 @@
 """`suffice spam filter`, a message from standard input to standard output: quick to start, and it loses no mail.
 
 Nothing but the standard library is loaded before the message is read, and no error, not even a missing package, keeps
-it from coming out as it came in.
+it from coming out. It comes out then without stamps, since those that it came with are forged.
 """
 
 from __future__ import annotations
@@ -41,8 +41,7 @@ def main(arguments: list[str]) -> int:
     try:
         settings = parse(arguments)
     except ValueError as error:
-        _say(f"error: {error} (see `suffice spam filter --help`)")
-        return _write(b"", ERROR)
+        return run(ValueError(f"{error} (see `suffice spam filter --help`)"))
     return run(settings)
 
 
@@ -81,8 +80,11 @@ def parse(arguments: list[str]) -> Settings:
     return Settings(Path(str(store)) if store else None, bool(found.get("no_exit_code")), bool(found.get("as_json")))
 
 
-def run(settings: Settings) -> int:
-    """Filter one message from standard input to standard output, and return the exit code."""
+def run(settings: Settings | ValueError) -> int:
+    """Filter one message from standard input to standard output, and return the exit code.
+
+    In place of settings there may be what is wrong with them: the message comes out then as on any error.
+    """
     try:
         if sys.stdin.isatty():
             _say("reading a message from the terminal, up to Ctrl-D")
@@ -91,16 +93,30 @@ def run(settings: Settings) -> int:
         _say(f"error: standard input cannot be read: {error}")
         return ERROR
     is_all = len(message) < HEAD
+    no_exit_code = isinstance(settings, Settings) and settings.no_exit_code
     try:
+        if isinstance(settings, ValueError):
+            raise settings
         message, code, answer = _judged(message, settings)
         if settings.as_json:
             _say(answer)
     except Exception as error:  # whatever it is, the mail must come out
+        message, how = _passed(message)
         from suffice.cli.descriptions import describe
 
-        _say(f"error: the message is passed on as it is: {describe(error)}")
+        _say(f"error: the message is passed on {how}: {describe(error, 'message')}")
         code = ERROR
-    return _write(message, 0 if settings.no_exit_code else code, is_all)
+    return _write(message, 0 if no_exit_code else code, is_all)
+
+
+def _passed(message: bytes) -> tuple[bytes, str]:
+    """Return a message as it leaves without a verdict, and in which way: no stamp in it may look like one of ours."""
+    try:
+        from suffice.spam.stamping import unstamped
+
+        return unstamped(message), "without stamps"
+    except Exception:  # such as a package that is missing, or no memory
+        return message, "as it is"
 
 
 def _judged(message: bytes, settings: Settings) -> tuple[bytes, int, str]:

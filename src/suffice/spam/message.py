@@ -30,6 +30,8 @@ STAMP = (
 )
 _STAMP_NAME = re.compile(STAMP.decode(), re.IGNORECASE)
 _FROM_LINE = re.compile(rb">?From [^\n]*\n")
+# a bare CR ends no such line, since what follows it would be taken for a part of it
+_FROM_LINE_AS_SENT = re.compile(rb">?From [^\r\n]*\r?\n")
 _FIELD_NAME = re.compile(r"[!-9;-~]{1,100}[ \t]*")
 _FIELD_START = re.compile(rb"[!-9;-~]{1,100}[ \t]*:")
 _FIELD_END = re.compile(r"\n(?![ \t])")
@@ -120,9 +122,9 @@ def digest(raw: bytes) -> str:
     """
     import hashlib  # takes long to load, and scoring needs none
 
-    raw = _with_line_feeds(raw)
-    if first := _FROM_LINE.match(raw):
+    if first := _FROM_LINE_AS_SENT.match(raw):
         raw = raw[first.end() :]
+    raw = _with_line_feeds(raw)
     end = raw.find(b"\n\n", 0, HEADER_LIMIT)
     end = min(len(raw), HEADER_LIMIT) if end < 0 else end + 1
     head = b"" if raw[:1] == b"\n" else _stamp_field().sub(b"", raw[:end])
@@ -130,6 +132,24 @@ def digest(raw: bytes) -> str:
     state = hashlib.sha256(head)
     state.update(body.rstrip(b"\n"))
     return state.hexdigest()
+
+
+def header_of(raw: bytes, name: str) -> str:
+    """Return the first header of a name, in lower case, decoded, without reading the body of the message."""
+    head = raw[:HEADER_LIMIT].replace(b"\r\n", b"\n").partition(b"\n\n")[0]
+    return read(head + b"\n\n").header(name)
+
+
+def subject_of(raw: bytes) -> str:
+    r"""Return the subject of a message, decoded; it may hold any character.
+
+    Examples
+    --------
+    >>> from suffice.spam.message import subject_of
+    >>> subject_of(b"From: ann\r\nSubject: =?utf-8?q?caf=C3=A9?=\r\n\r\nSubject: no")
+    'café'
+    """
+    return header_of(raw, "subject")
 
 
 @cache

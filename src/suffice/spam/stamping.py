@@ -22,8 +22,9 @@ if TYPE_CHECKING:  # a filter that is started for one message loads what it need
 REASONS, REASON_WIDTH = 6, 48
 _WIDTH = 78
 # Headers end at the first empty line. A bare CR ends a line for some readers and not for others: it is a line end where
-# stamps are looked for, and none where the headers end or ours are put, so that no reader finds one that is not ours.
-_FROM_LINE = re.compile(rb"(?:From [^\n]*\n)?")
+# stamps are looked for, none where the headers end or ours are put, and no part of a "From " line, so that no reader
+# finds a stamp that is not ours.
+_FROM_LINE = re.compile(rb"(?:From [^\r\n]*\r?\n)?")
 _EMPTY_LINE = re.compile(rb"\r?\n")
 _HEADERS_END = re.compile(rb"\n(?=\r?\n)")
 _LINE_END = rb"(?:\r\n|\n|\r)"

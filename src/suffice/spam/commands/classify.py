@@ -32,7 +32,8 @@ def classify(
 
     from suffice.spam import SpamFilter
     from suffice.spam.commands.boxes import check, entries, split
-    from suffice.spam.commands.screen import meter, subject_of
+    from suffice.spam.commands.screen import meter
+    from suffice.spam.message import subject_of
 
     check(boxes, lines=lines)
     path = existing_store(store)
@@ -61,15 +62,16 @@ def _end(place: str, width: int) -> str:
 
 
 def _plain(verdict: Any, place: str, subject: str) -> None:
-    from suffice.spam.commands.screen import clean
+    from suffice.spam.plain import one_line
 
-    typer.echo(f"{verdict.label}\t{verdict.probability:.6f}\t{clean(place, 1000)}\t{clean(subject)}")
+    typer.echo(f"{verdict.label}\t{verdict.probability:.6f}\t{one_line(place, 1000)}\t{one_line(subject)}")
 
 
 def _on_terminal() -> Any:
     from rich.text import Text
 
-    from suffice.spam.commands.screen import COLOURS, clean, console
+    from suffice.spam.commands.screen import COLOURS, console
+    from suffice.spam.plain import one_line
 
     answer = console()
 
@@ -77,8 +79,8 @@ def _on_terminal() -> Any:
         line = Text.assemble(
             (f"{verdict.label:<6}", f"bold {COLOURS[verdict.label]}"),
             f"  {verdict.probability:.6f}  ",
-            (_end(clean(place, 1000), answer.width * 2 // 5), "cyan"),
-            f"  {clean(subject)}",
+            (_end(one_line(place, 1000), answer.width * 2 // 5), "cyan"),
+            f"  {one_line(subject)}",
         )
         answer.print(line, no_wrap=True, overflow="ellipsis")
 

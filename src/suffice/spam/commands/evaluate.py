@@ -5,10 +5,16 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any
 
-import typer
-
 from suffice.spam.commands.app import app
-from suffice.spam.commands.options import LinesOption, StoreOption, existing_store, json_option, say_json
+from suffice.spam.commands.options import (
+    HamBoxOption,
+    LinesOption,
+    SpamBoxOption,
+    StoreOption,
+    existing_store,
+    json_option,
+    say_json,
+)
 
 _BAR = 30
 _EXAMPLE = """[bold]Example[/bold]
@@ -20,12 +26,8 @@ _EXAMPLE = """[bold]Example[/bold]
 
 @app.command(epilog=_EXAMPLE)
 def evaluate(
-    spam: Annotated[
-        list[str] | None, typer.Option("--spam", metavar="BOX", help="Spam that was not learned. Repeatable.")
-    ] = None,
-    ham: Annotated[
-        list[str] | None, typer.Option("--ham", metavar="BOX", help="Ham that was not learned. Repeatable.")
-    ] = None,
+    spam: SpamBoxOption = None,
+    ham: HamBoxOption = None,
     lines: LinesOption = False,
     store: StoreOption = None,
     as_json: Annotated[

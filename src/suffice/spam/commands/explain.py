@@ -41,7 +41,7 @@ def explain(
     """
     from suffice.spam import SpamFilter
     from suffice.spam.commands.boxes import check
-    from suffice.spam.commands.screen import header_of
+    from suffice.spam.message import header_of
     from suffice.spam.scoring import FIELD_NAMES, field_of
 
     check([message], lines=lines)
@@ -92,7 +92,8 @@ def _only(box: str, lines: bool) -> tuple[str, bytes]:
 def _show(answer: dict[str, Any], thresholds: Any, known: int) -> None:
     from rich.text import Text
 
-    from suffice.spam.commands.screen import COLOURS, clean, console, grid, show_facts, two_sided_bar
+    from suffice.spam.commands.screen import COLOURS, console, grid, show_facts, two_sided_bar
+    from suffice.spam.plain import one_line
 
     label = answer["label"]
     verdict = Text.assemble(
@@ -100,8 +101,8 @@ def _show(answer: dict[str, Any], thresholds: Any, known: int) -> None:
         f", probability of spam {answer['probability']:.6f}",
         (f"  (ham up to {thresholds.ham:.4g}, spam from {thresholds.spam:.4g})", "dim"),
     )
-    facts: dict[str, Any] = {"verdict": verdict, "message": clean(answer["place"])}
-    facts |= {name: clean(answer[name]) for name in ("from", "subject") if answer[name]}
+    facts: dict[str, Any] = {"verdict": verdict, "message": one_line(answer["place"])}
+    facts |= {name: one_line(answer[name]) for name in ("from", "subject") if answer[name]}
     if answer["learned_as"]:
         facts["learned"] = f"as {answer['learned_as']}, so that it speaks for itself"
     show_facts(facts)
@@ -119,7 +120,7 @@ def _show(answer: dict[str, Any], thresholds: Any, known: int) -> None:
         names = (title, "field") if title == "token" else (title,)
         table = grid(*names, ">log-odds", "ham".center(width) + " " + "spam".center(width))
         for name, part, field in rows:
-            cells = [Text(clean(name, letters)), *([field] if title == "token" else [])]
+            cells = [Text(one_line(name, letters)), *([field] if title == "token" else [])]
             table.add_row(*cells, f"{part:+.3f}", two_sided_bar(part / largest, width))
         screen.print()
         screen.print(table)

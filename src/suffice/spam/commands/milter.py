@@ -49,7 +49,8 @@ def milter(
 ) -> None:
     """Stamp mail as Postfix or Sendmail receives it, and refuse spam if wanted.
 
-    Adds X-Suffice-Status, X-Suffice-Score and X-Suffice-Reasons; such headers from outside are removed.
+    Adds X-Suffice-Status, X-Suffice-Score and X-Suffice-Reasons; those from outside are removed,
+    and a message with more than a thousand of them is refused.
 
     Mail passes without them when the store is missing or damaged, or a verdict takes too long.
 
@@ -94,7 +95,7 @@ def milter(
         quarantine=quarantine,
         recipients=store_for_user is not None,
     )
-    scorer = Scorer(Stores(shared, store_for_user), workers)
+    scorer = Scorer(Stores(shared, store_for_user), workers, patience=timeout)
     server = MilterServer(scorer, policy, timeout=timeout, journal=journal)
 
     async def serve() -> None:

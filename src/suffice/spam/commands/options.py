@@ -11,8 +11,10 @@ import typer
 from suffice.spam.location import STORE_VARIABLE, existing_store, store_path, store_to_make
 
 __all__ = [
+    "HamBoxOption",
     "JsonOption",
     "LinesOption",
+    "SpamBoxOption",
     "StoreOption",
     "existing_store",
     "json_option",
@@ -34,6 +36,12 @@ StoreOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Answer in JSON on standard output.")]
+SpamBoxOption = Annotated[
+    list[str] | None, typer.Option("--spam", metavar="BOX", help="Spam to judge, which is not learned. Repeatable.")
+]
+HamBoxOption = Annotated[
+    list[str] | None, typer.Option("--ham", metavar="BOX", help="Ham to judge, which is not learned. Repeatable.")
+]
 LinesOption = Annotated[
     bool, typer.Option("--lines", help="Every line is a message without headers, such as an SMS or a comment.")
 ]

@@ -1,4 +1,4 @@
-"""What the commands show: facts, bars, and progress, with nothing in it by which mail could command the terminal."""
+"""What the commands show: facts, bars, and progress."""
 
 from __future__ import annotations
 
@@ -22,20 +22,6 @@ _LEFT_HALF = {"▌": "▐"}
 COLOURS = {"spam": "red", "ham": "green", "unsure": "yellow"}
 
 
-def clean(text: str, limit: int = 200) -> str:
-    r"""Return text on one line, with `?` for what is not printed: control characters, marks of direction and the like.
-
-    Examples
-    --------
-    >>> from suffice.spam.commands.screen import clean
-    >>> clean("Hello\x1b[31m\n  you\u202e")
-    'Hello?[31m you?'
-    """
-    text = " ".join(text[: 4 * limit].split())
-    text = text if text.isprintable() else "".join(letter if letter.isprintable() else "?" for letter in text)
-    return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
 def count(messages: int) -> str:
     """Return a number of messages in words."""
     return f"{messages:,} message" + ("" if messages == 1 else "s")
@@ -51,26 +37,6 @@ def by_class(spam: int, ham: int, unlabeled: int) -> str:
     ('1,200 spam, 30 ham', '0 spam, 0 ham, 2 unlabelled')
     """
     return f"{spam:,} spam, {ham:,} ham" + (f", {unlabeled:,} unlabelled" if unlabeled else "")
-
-
-def subject_of(raw: bytes) -> str:
-    r"""Return the subject of a message, decoded, without reading its body.
-
-    Examples
-    --------
-    >>> from suffice.spam.commands.screen import subject_of
-    >>> subject_of(b"From: ann\r\nSubject: =?utf-8?q?caf=C3=A9?=\r\n\r\nSubject: no")
-    'café'
-    """
-    return header_of(raw, "subject")
-
-
-def header_of(raw: bytes, name: str) -> str:
-    """Return the first header of a name, decoded, without reading the body of the message."""
-    from suffice.spam.message import HEADER_LIMIT, read
-
-    head = raw[:HEADER_LIMIT].replace(b"\r\n", b"\n").partition(b"\n\n")[0]
-    return read(head + b"\n\n").header(name)
 
 
 def console() -> Console:
@@ -181,7 +147,7 @@ def meter(what: str, *, show: bool = True) -> Iterator[Meter]:
         TextColumn("{task.description}: {task.fields[read]:,} messages read, {task.completed:,.0f} done"),
         TimeElapsedColumn(),
     )
-    # a thread that draws would keep messages from being read by forked processes, which start at once
+    # the meter draws, at most ten times a second, so that no thread is needed for it
     with Progress(*columns, console=screen, transient=True, auto_refresh=False) as shown:
         bar = Meter(shown, what)
         shown.refresh()

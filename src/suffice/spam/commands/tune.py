@@ -9,7 +9,15 @@ import typer
 
 from suffice.spam.commands.app import app
 from suffice.spam.commands.evaluate import known, open_judged, share
-from suffice.spam.commands.options import LinesOption, StoreOption, existing_store, json_option, say_json
+from suffice.spam.commands.options import (
+    HamBoxOption,
+    LinesOption,
+    SpamBoxOption,
+    StoreOption,
+    existing_store,
+    json_option,
+    say_json,
+)
 
 _BAR = 30
 _EXAMPLE = """[bold]Example[/bold]
@@ -26,12 +34,8 @@ def tune(
         typer.Option("--cost", metavar="C", help="A ham called spam is as bad as so many spams that are not caught."),
     ] = 100.0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be written, and write nothing.")] = False,
-    spam: Annotated[
-        list[str] | None, typer.Option("--spam", metavar="BOX", help="Spam to tune on, not learned. Repeatable.")
-    ] = None,
-    ham: Annotated[
-        list[str] | None, typer.Option("--ham", metavar="BOX", help="Ham to tune on, not learned. Repeatable.")
-    ] = None,
+    spam: SpamBoxOption = None,
+    ham: HamBoxOption = None,
     lines: LinesOption = False,
     store: StoreOption = None,
     as_json: Annotated[

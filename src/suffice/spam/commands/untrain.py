@@ -110,14 +110,15 @@ def _each(what: str, items: Any, act: Any, place: Any) -> tuple[Counter[Any], li
 def _finish(answer: dict[str, Any], unknown: list[str], text: str, as_json: bool) -> None:
     """Say what was done, and what was never trained; leave with 1 if there was any."""
     from suffice.cli.mistakes import say
-    from suffice.spam.commands.screen import clean, count
+    from suffice.spam.commands.screen import count
+    from suffice.spam.plain import one_line
 
     if as_json:
         say_json({**answer, "never_trained": unknown})
     else:
         typer.echo(text)
     if unknown:
-        places = ", ".join(clean(place) for place in unknown[:NAMED])
+        places = ", ".join(one_line(place) for place in unknown[:NAMED])
         more = f" and {len(unknown) - NAMED:,} more" if len(unknown) > NAMED else ""
         say("warning", f"{count(len(unknown))} never trained: {places}{more}")
         raise typer.Exit(1)

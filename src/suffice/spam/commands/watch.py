@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from suffice.spam.commands.app import app
-from suffice.spam.commands.options import JsonOption, StoreOption, say_json, store_path
+from suffice.spam.commands.options import JsonOption, StoreOption, say_json, store_path, store_to_make
 
 if TYPE_CHECKING:
     from suffice.spam.imap.connection import Connection
@@ -74,7 +74,7 @@ def watch(
         raise typer.BadParameter("--starttls and --no-tls exclude each other; give one of them")
     account = Account(host, user, port or 0, "none" if no_tls else "starttls" if starttls else "tls")
     path = store_path(store)
-    if dry_run and not path.exists():
+    if dry_run and not path.exists():  # before a password is asked for
         raise FileNotFoundError(f"there is no store {str(path)!r} yet to judge with; `suffice spam train` makes it")
     password = password_of(account, password_command)
     tally = Tally()
@@ -83,9 +83,7 @@ def watch(
         tally.add(event)
         _say(event, as_json)
 
-    if store is None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    place = Place(place_path(path, str(account)), throw_away=dry_run)
+    place = Place(place_path(store_to_make(store), str(account)), throw_away=dry_run)
     try:
         with SpamFilter.open(path) as spam_filter, Stopping() as stopping:
 

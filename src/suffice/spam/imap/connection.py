@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 from suffice.spam.imap.account import Account
 from suffice.spam.imap.session import DisconnectedError, RefusedError, explained, logged_in
 from suffice.spam.mailboxes import MESSAGE_LIMIT, MailboxError
+from suffice.spam.plain import acts
 
 #: how many messages, and about how many bytes of them, are fetched at a time
 FETCH_MESSAGES, FETCH_BYTES = 100, 4_000_000
@@ -51,7 +52,11 @@ class Connection:
         """Return the flags of all folders that hold messages, by name."""
         with explained(self.account, "listing folders"):
             listed = self._client.list_folders()
-        return {name: flags for flags, _, name in listed if not {b"\\noselect", b"\\nonexistent"} & _lower(flags)}
+            return {
+                str(name): tuple(flags)
+                for flags, _, name in listed
+                if not {b"\\noselect", b"\\nonexistent"} & _lower(flags)
+            }
 
     def check(self, names: Iterable[str]) -> None:
         """Raise an error that lists the folders there are, unless all of these are among them."""
@@ -71,7 +76,7 @@ class Connection:
         """Return the state of a folder without opening it."""
         with explained(self.account, f"asking about {folder!r}"):
             found = self._client.folder_status(folder, ["UIDVALIDITY", "UIDNEXT"])
-            return State(int(found[b"UIDVALIDITY"]), int(found[b"UIDNEXT"]) - 1)
+            return State(_number(found[b"UIDVALIDITY"]), _number(found[b"UIDNEXT"]) - 1)
 
     def select(self, folder: str, *, writing: bool = False) -> State:
         """Open a folder, for reading alone by default, and return its state now."""
@@ -79,10 +84,10 @@ class Connection:
         self._selected = None
         with explained(self.account, f"opening {folder!r}"):
             found = self._client.select_folder(folder, readonly=not writing)
-        validity, following = int(found.get(b"UIDVALIDITY", 0)), found.get(b"UIDNEXT")
+            validity, self._exists = _number(found.get(b"UIDVALIDITY", 0)), _number(found.get(b"EXISTS", 0))
+            following = None if found.get(b"UIDNEXT") is None else _number(found[b"UIDNEXT"])
         self._selected = (folder, writing)
-        self._exists = int(found.get(b"EXISTS", 0))
-        newest = max(self._search("ALL"), default=0) if following is None else int(following) - 1
+        newest = max(self._search("ALL"), default=0) if following is None else following - 1
         self._states[folder] = State(validity, newest)
         return self._states[folder]
 
@@ -112,7 +117,7 @@ class Connection:
             first = max(1, last - SEARCH_MESSAGES + 1)
             end = "*" if last == self._exists else str(last)
             with explained(self.account, "searching"):
-                found |= set(self._client.search(f"{first}:{end} {criterion}"))
+                found |= set(map(_number, self._client.search(f"{first}:{end} {criterion}")))
         return found
 
     def bodies(
@@ -135,13 +140,18 @@ class Connection:
             some = uids[start : start + FETCH_MESSAGES]
             self._open(folder, writing=writing)
             try:
-                found = self._fetch(some, "RFC822.SIZE")
-                sizes = {uid: int(item.get(b"RFC822.SIZE") or 0) for uid, item in found.items()}
+                sizes = self._sizes(some)
             except RefusedError:  # one of them is broken: each on its own
                 sizes = dict.fromkeys(some, FETCH_BYTES)
             for group in _groups(sizes, 1 if alone else FETCH_BYTES):
                 self._open(folder, writing=writing)
                 yield from self._bodies(group, sizes[group[0]] > MESSAGE_LIMIT)
+
+    def _sizes(self, uids: Sequence[int]) -> dict[int, int]:
+        """Return the sizes of those messages that are there; one without a size is fetched alone."""
+        found = self._fetch(uids, "RFC822.SIZE")
+        sizes = {uid: found[uid].get(b"RFC822.SIZE") for uid in uids if uid in found}
+        return {uid: size if isinstance(size, int) else FETCH_BYTES for uid, size in sizes.items()}
 
     def _bodies(self, group: list[int], is_large: bool) -> Iterator[tuple[int, bytes | None]]:
         item = f"BODY.PEEK[]<0.{MESSAGE_LIMIT}>" if is_large else "BODY.PEEK[]"
@@ -171,7 +181,8 @@ class Connection:
     @property
     def can_move(self) -> bool:
         """Whether a message can be taken out of a folder without anything else being removed."""
-        return bool(self._client.has_capability("MOVE") or self._client.has_capability("UIDPLUS"))
+        with explained(self.account, "asking what it can do"):
+            return bool(self._client.has_capability("MOVE") or self._client.has_capability("UIDPLUS"))
 
     def move(self, folder: str, uid: int, target: str, *, is_copied: bool = False) -> None:
         r"""Move one message, or copy and flag it where the server cannot move.
@@ -253,9 +264,20 @@ def _lower(flags: Iterable[bytes]) -> set[bytes]:
 
 
 def _check_name(folder: str) -> None:
-    # anything else is quoted and written in UTF-7, but these would end the command
-    if not folder or any(ord(character) < 32 or ord(character) == 127 for character in folder):
-        raise MailboxError(f"a folder must have a name without control characters, but it is {folder!r}")
+    # anything else is quoted and written in UTF-7, but a line end would end the command
+    if not folder or acts(folder):
+        raise MailboxError(
+            f"a folder must have a name without control characters and marks of direction, but it is {folder!r}; "
+            "rename it in your mail program"
+        )
+
+
+def _number(answer: Any) -> int:
+    """Return a number of an answer, all of which have 32 bits (RFC 3501)."""
+    number = int(answer)
+    if not 0 <= number < 1 << 32:
+        raise OverflowError(f"a number must be from 0 to {(1 << 32) - 1}, but it is {number}")
+    return number
 
 
 def _groups(sizes: dict[int, int], limit: int) -> Iterator[list[int]]:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from suffice.spam.message import HEADER_LIMIT, read
+from suffice.spam.plain import one_line
 
-#: a subject is shown up to here
-SUBJECT_LIMIT = 100
+#: names of folders, and other texts, are shown up to here
+NAME_LIMIT, TEXT_LIMIT = 100, 1000
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Event:
     probability : float or None
         Of spam, where it was judged.
     subject : str
-        Of the message, without control characters.
+        Of the message, as it is to be printed.
     to : str or None
         The folder it was moved to.
     text : str
@@ -78,17 +78,19 @@ class Event:
         if self.probability is not None:
             judged += f" {self.probability:.4f}"
         would = "would be " if self.is_dry else ""
+        text = one_line(self.text, TEXT_LIMIT)
+        folder, to = one_line(self.folder, NAME_LIMIT), one_line(self.to or "", NAME_LIMIT)
         done = {
             "left": "left",
-            "moved": f"{would}moved to {self.to}",
-            "copied": f"copied to {self.to} and left with a flag, since the server can neither MOVE nor UID EXPUNGE",
+            "moved": f"{would}moved to {to}",
+            "copied": f"copied to {to} and left with a flag, since the server can neither MOVE nor UID EXPUNGE",
             "learned": f"{would}learned as {self.label}",
             "failed": "failed",
             "note": "",
         }[self.kind]
         parts = [judged if self.kind != "learned" else "", done]
-        said = ": ".join(part for part in (", ".join(filter(None, parts)), self.text, self.subject) if part)
-        return f"{self.time:%Y-%m-%d %H:%M:%S} {self.folder}: {said}"
+        said = ": ".join(part for part in (", ".join(filter(None, parts)), text, self.subject) if part)
+        return f"{self.time:%Y-%m-%d %H:%M:%S} {folder}: {said}"
 
 
 class Tally:
@@ -123,27 +125,3 @@ class Tally:
 
 
 _TALLIED = ("judged", "moved", "copied", "learned_spam", "learned_ham", "failed")
-
-
-def subject_of(raw: bytes) -> str:
-    r"""Return the subject of a message, safe to print: what is no printable character is a space.
-
-    Examples
-    --------
-    >>> subject_of(b"Subject: =?utf-8?q?=1B[31mfree=E2=80=AE?= \xff\n\n")
-    '[31mfree ÿ'
-    """
-    # the headers alone: a body is of no use here, and may be long
-    subject = read(raw[:HEADER_LIMIT]).header("subject")[: 4 * SUBJECT_LIMIT]
-    return printable(subject)[:SUBJECT_LIMIT]
-
-
-def printable(text: str) -> str:
-    r"""Return a text on one line, with a space for what is no printable character.
-
-    Examples
-    --------
-    >>> printable("a\x1b[1m\n b")
-    'a [1m b'
-    """
-    return " ".join("".join(character if character.isprintable() else " " for character in text).split())

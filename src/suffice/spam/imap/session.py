@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from suffice.spam.imap.account import Account
-from suffice.spam.imap.events import printable
-from suffice.spam.mailboxes import MailboxError
+from suffice.spam.mailboxes import MESSAGE_LIMIT, MailboxError
+from suffice.spam.plain import one_line
 
 try:
     from imapclient import IMAPClient, SocketTimeout
@@ -28,12 +28,14 @@ logging.getLogger("imapclient").addHandler(logging.NullHandler())
 
 #: seconds to wait for a connection, and for an answer
 CONNECT_TIMEOUT, READ_TIMEOUT = 30.0, 60.0
+#: the longest piece of an answer, in bytes; somewhat above a message, since servers may be wrong about its size
+LITERAL_LIMIT = MESSAGE_LIMIT * 5 // 4
 #: what a server answers when it cannot log anyone in now, but will be able to (RFC 5530)
 _LATER = ("[UNAVAILABLE]", "[INUSE]", "[LIMIT]", "[SERVERBUG]")
 
 
 class DisconnectedError(OSError):
-    """The server could not be reached, or has gone away; it may be back later."""
+    """The server could not be reached, has gone away or is out of its mind; it may be back later."""
 
 
 class RefusedError(MailboxError):
@@ -56,11 +58,20 @@ def explained(account: Account, doing: str, remedy: str = "") -> Iterator[None]:
     except CapabilityError as error:
         raise RefusedError(f"{host} cannot do what is needed for {doing}: {error}{remedy}") from error
     except IMAPClientReadOnlyError as error:  # a kind of abort, but the connection is there
-        raise RefusedError(f"{host} lets a folder be read alone while {doing}: {printable(str(error))}") from error
+        raise RefusedError(f"{host} lets a folder be read alone while {doing}: {_said(error)}") from error
     except (IMAPClientAbortError, OSError) as error:
-        raise DisconnectedError(f"no connection to {host} ({doing}): {printable(str(error))}{remedy}") from error
+        raise DisconnectedError(f"no connection to {host} ({doing}): {_said(error)}{remedy}") from error
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError) as error:
+        # what the client raises where an answer is not of the form that it has to have
+        raise DisconnectedError(
+            f"{host} gave an answer that makes no sense while {doing}: {_said(error) or type(error).__name__}"
+        ) from error
     except (IMAPClientError, ValueError) as error:
-        raise RefusedError(f"{host} refused something while {doing}: {printable(str(error))}") from error
+        raise RefusedError(f"{host} refused something while {doing}: {_said(error)}") from error
+
+
+def _said(error: BaseException) -> str:
+    return one_line(str(error), 500)
 
 
 def logged_in(account: Account, password: str) -> IMAPClient:
@@ -81,6 +92,7 @@ def logged_in(account: Account, password: str) -> IMAPClient:
         timeout = SocketTimeout(CONNECT_TIMEOUT, READ_TIMEOUT)
         first = context if encrypted else None
         client = IMAPClient(account.host, account.port, ssl=encrypted, ssl_context=first, timeout=timeout)
+        _limit_literals(client)
     try:
         if account.security == "starttls":
             with explained(account, "turning to TLS", "; try TLS from the start, on port 993"):
@@ -101,9 +113,22 @@ def _login(client: IMAPClient, account: Account, password: str) -> None:
         else:
             client.login('"' + account.user.replace("\\", "\\\\").replace('"', '\\"') + '"', password)
     except LoginError as error:
-        answer = printable(str(error))
+        answer = _said(error)
         if isinstance(error.__context__, IMAPClientAbortError) or any(code in answer for code in _LATER):
             raise IMAPClientAbortError(answer) from error
         raise MailboxError(
             f"{account.host} refused to log in {account.user!r}: {answer}; check the user and the password"
         ) from error
+
+
+def _limit_literals(client: IMAPClient) -> None:
+    """Let a server not fill the memory by one answer: it says how long a piece is, and that much is kept for it."""
+    read = client._imap.read
+
+    def limited(size: int) -> bytes:
+        if size > LITERAL_LIMIT:
+            raise IMAPClientAbortError(f"an answer must have at most {LITERAL_LIMIT:,} bytes, but one of {size:,} came")
+        found: bytes = read(size)
+        return found
+
+    client._imap.read = limited

@@ -8,15 +8,18 @@ from typing import Literal
 
 from suffice.spam.filter import SpamFilter
 from suffice.spam.imap.connection import Connection, State
-from suffice.spam.imap.events import Event, subject_of
+from suffice.spam.imap.events import Event
 from suffice.spam.imap.folders import Folders
 from suffice.spam.imap.place import FolderPlace, Known, Place
 from suffice.spam.imap.session import DisconnectedError, RefusedError
-from suffice.spam.message import digest
+from suffice.spam.message import digest, subject_of
+from suffice.spam.plain import one_line
 from suffice.spam.verdict import Verdict
 
 #: a message that has broken the connection so many times is passed over
 ATTEMPTS = 3
+#: a subject is shown up to here
+SUBJECT_SHOWN = 100
 #: reading so many messages at the start is announced
 MANY = 200
 
@@ -252,7 +255,7 @@ class Watch:
         """Leave a message that cannot be moved."""
         with self._place.transaction():
             self._place.put(identity, Known("left", None, None, None))
-        self._report(Event("failed", self.folders.inbox, subject=subject_of(raw), text=text))
+        self._report(Event("failed", self.folders.inbox, subject=_subject(raw), text=text))
 
     def _finish_moves(self) -> None:
         """Finish what a start before this one, or a connection, began; Junk was looked into just now."""
@@ -277,7 +280,7 @@ class Watch:
 
     def _learn(self, folder: str, raw: bytes, label: Literal["spam", "ham"]) -> None:
         if self._train(raw, label):
-            self._report(Event("learned", folder, label=label, subject=subject_of(raw), is_dry=self._dry_run))
+            self._report(Event("learned", folder, label=label, subject=_subject(raw), is_dry=self._dry_run))
 
     def _decided(
         self,
@@ -293,7 +296,7 @@ class Watch:
                 self.folders.inbox,
                 label=label,
                 probability=probability,
-                subject=subject_of(raw),
+                subject=_subject(raw),
                 to=target,
                 is_dry=self._dry_run,
             )
@@ -305,3 +308,7 @@ class Watch:
 
 def _identity(raw: bytes) -> bytes:
     return bytes.fromhex(digest(raw))
+
+
+def _subject(raw: bytes) -> str:
+    return one_line(subject_of(raw), SUBJECT_SHOWN)

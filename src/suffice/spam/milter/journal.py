@@ -9,6 +9,8 @@ import time
 from contextlib import suppress
 from typing import Any, TextIO
 
+from suffice.spam.plain import one_line
+
 #: after how many seconds the same kind of trouble is told again
 REPEAT = 3600.0
 
@@ -45,5 +47,4 @@ class Journal:
         if now < self._told.get(kind, -math.inf) + REPEAT:
             return
         self._told[kind] = now
-        text = " ".join(str(error).split())[:500]
-        self.say("trouble", kind=kind, text=text, consequence="mail passes without stamps")
+        self.say("trouble", kind=kind, text=one_line(str(error), 500), consequence="mail passes without stamps")

@@ -1,34 +1,34 @@
-"""Scoring off the event loop: a few threads with filters of their own, and a time after which nobody waits for them."""
+"""Scoring off the event loop: a few threads with filters of their own, and a time after which none goes on."""
 
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import threading
 import time
 from collections import OrderedDict
-from dataclasses import dataclass
 from pathlib import Path
-from queue import SimpleQueue
 
 from suffice.spam.filter import SpamFilter
+from suffice.spam.milter.jobs import Job, Jobs
 from suffice.spam.milter.stores import Stores
+from suffice.spam.store import StoreError
 from suffice.spam.verdict import Verdict
 
 #: how many stores a thread keeps open; each may cache 32 MB of its file
 OPEN_STORES = 8
-
-
-@dataclass
-class _Job:
-    raw: bytes
-    recipient: bytes
-    deadline: float
-    answer: asyncio.Future[Verdict]
+#: seconds for which a user's own store is left alone after it took too long
+REST = 60.0
+#: seconds between attempts to interrupt a thread: one that falls between two queries ends neither
+_AGAIN = 0.05
 
 
 class Scorer:
     """Scores messages in threads.
+
+    A store that is someone's own may be anything that this user made of it. So each has one thread at a time, which is
+    interrupted when the time for a verdict is over, and then the store is left alone for a minute.
 
     Parameters
     ----------
@@ -36,11 +36,15 @@ class Scorer:
         Which store to use. One that is not there is not made.
     workers : int
         How many threads there are.
+    patience : float
+        How many seconds a thread waits for a store that is locked.
     """
 
-    def __init__(self, stores: Stores, workers: int = 2) -> None:
+    def __init__(self, stores: Stores, workers: int = 2, *, patience: float = 5.0) -> None:
         self._stores = stores
-        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._patience = patience
+        self._jobs = Jobs()
+        self._resting: dict[Path, float] = {}
         # daemons, so that one that hangs does not keep the process from ending
         self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(workers)]
         for thread in self._threads:
@@ -49,38 +53,56 @@ class Scorer:
     async def score(self, raw: bytes, recipient: bytes = b"", *, timeout: float) -> Verdict:
         """Return the verdict about a message, or raise what kept it from being scored, TimeoutError included."""
         answer: asyncio.Future[Verdict] = asyncio.get_running_loop().create_future()
-        job = _Job(raw, recipient, time.monotonic() + timeout, answer)
+        job = Job(raw, recipient, self._stores.own(recipient), timeout, answer)
         self._jobs.put(job)
         try:
             return await asyncio.wait_for(answer, timeout)
         except TimeoutError:
             raise TimeoutError(f"a message was not scored within {timeout:g} seconds") from None
         finally:
-            job.raw = b""  # it may still be in the queue, behind one that hangs
+            self._jobs.give_up(job)
+            self._interrupt(job)
 
     def close(self) -> None:
         """Let the threads end, and wait a moment for them."""
-        for _ in self._threads:
-            self._jobs.put(None)
+        self._jobs.close()
         for thread in self._threads:
             thread.join(1.0)
 
+    def _interrupt(self, job: Job) -> None:
+        """End a job that nobody waits for, however often that takes."""
+        if not job.has_ended:
+            job.interrupt()
+            job.answer.get_loop().call_later(_AGAIN, self._interrupt, job)
+
     def _work(self) -> None:
-        filters = _Filters()
-        while (job := self._jobs.get()) is not None:
-            raw = job.raw
-            if time.monotonic() >= job.deadline:
-                continue  # nobody waits any more
+        filters = _Filters(self._patience)
+        while (job := self._jobs.take()) is not None:
             verdict, error = None, None
             try:
-                verdict = filters.score(self._stores.of(job.recipient), raw)
+                verdict = self._score(filters, job)
             except Exception as caught:  # whatever it is, the thread must go on
                 error = caught
+            self._jobs.end(job)
             try:
                 job.answer.get_loop().call_soon_threadsafe(_settle, job.answer, verdict, error)
             except RuntimeError:  # the loop is closed
                 break
         filters.close()
+
+    def _score(self, filters: _Filters, job: Job) -> Verdict:
+        begun = time.monotonic()
+        path = self._stores.of(job.recipient)
+        if path != job.own:
+            return filters.score(path, job)
+        if begun < self._resting.get(path, -math.inf):
+            raise StoreError(f"the store {str(path)!r} took too long, and is left alone for {REST:g} seconds")
+        try:
+            return filters.score(path, job)
+        finally:
+            # one that was begun too late, because others were slow, is not to blame
+            if job.is_late and time.monotonic() - begun >= 0.5 * job.timeout:
+                self._resting[path] = time.monotonic() + REST
 
 
 def _settle(answer: asyncio.Future[Verdict], verdict: Verdict | None, error: Exception | None) -> None:
@@ -93,14 +115,15 @@ def _settle(answer: asyncio.Future[Verdict], verdict: Verdict | None, error: Exc
 
 
 class _Filters:
-    """The open filters of one thread, the one used last at the end."""
+    """The open filters of one thread, the one used last at the end; each waits so many seconds for a lock."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience: float) -> None:
+        self._patience = patience
         self._open: OrderedDict[Path, tuple[tuple[int, int], SpamFilter]] = OrderedDict()
 
-    def score(self, path: Path, raw: bytes) -> Verdict:
+    def score(self, path: Path, job: Job) -> Verdict:
         try:
-            return self._filter(path).score(raw)
+            return job.score(self._filter(path))
         except Exception:
             self._drop(path)  # the next message opens it anew, which may help
             raise
@@ -121,7 +144,7 @@ class _Filters:
                 self._open.move_to_end(path)
                 return spam_filter
             self._drop(path)  # another file was put in its place
-        spam_filter = SpamFilter.open(path)
+        spam_filter = SpamFilter.open(path, patience=self._patience)
         self._open[path] = file, spam_filter
         if len(self._open) > OPEN_STORES:
             self._drop(next(iter(self._open)))

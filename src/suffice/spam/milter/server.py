@@ -83,6 +83,11 @@ class Address:
             listener.bind(self.path)
         except OSError as error:
             listener.close()
+            if error.errno is None:  # it does not reach the system
+                raise ValueError(
+                    f"the path of a unix socket can have about 100 bytes, but {self.path!r} has "
+                    f"{len(os.fsencode(self.path))}; give a shorter one"
+                ) from None
             raise OSError(error.errno, error.strerror, self.path) from error
         finally:
             os.umask(before)

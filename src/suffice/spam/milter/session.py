@@ -13,9 +13,13 @@ from suffice.spam.verdict import Verdict
 
 #: what our headers begin with, in lower case
 PREFIX = b"x-suffice-"
-#: how many headers of that name are removed from one message; each costs the mail server a search
-FORGED_LIMIT = 100
+#: the names of ours, of which none that a message came with is left
+OURS = frozenset((b"x-suffice-status", b"x-suffice-score", b"x-suffice-reasons"))
+#: Removing n headers costs a mail server n² steps, a second at 3,000. So a message with more than so many of our names
+#: is refused, which no honest one has, and of other such names the first ones are removed.
+FORGED_LIMIT, OTHERS_LIMIT = 1000, 100
 REFUSAL = "550 5.7.1 This message looks like spam and was not accepted"
+FORGED_REFUSAL = "550 5.7.1 This message has too many forged headers and was not accepted"
 
 #: which bit says that a step is not replied to
 _SILENT = {
@@ -115,6 +119,7 @@ class _Incoming:
     body: bytearray = field(default_factory=bytearray)
     truncated: bool = False
     forged: Counter[bytes] = field(default_factory=Counter)
+    others: int = 0
 
     def keep(self, kept: bytearray, data: bytes, limit: int) -> None:
         """Keep as much of a piece as the limit allows."""
@@ -203,8 +208,11 @@ class Session:
     def conclude(self, message: Arrived, verdict: Verdict | None) -> tuple[str, bytes]:
         """Return what is done with a message, in a word, and the reply that does it.
 
-        Without a verdict the message passes without stamps; those that it came with are removed all the same.
+        Without a verdict the message passes without stamps; those that it came with are removed all the same. Where
+        there are more of them than `FORGED_LIMIT`, it is refused.
         """
+        if sum(message.forged.get(name, 0) for name in OURS) > FORGED_LIMIT:
+            return "rejected", wire.replied(FORGED_REFUSAL)
         reply = []
         if Action.CHANGE_HEADERS in self._actions:
             for forged, count in message.forged.items():
@@ -265,8 +273,9 @@ class Session:
         name, value = parts
         message = self._message
         plain = name.strip().lower()
-        if plain.startswith(PREFIX) and message.forged.total() < FORGED_LIMIT:
+        if plain in OURS or (plain.startswith(PREFIX) and message.others < OTHERS_LIMIT):
             message.forged[plain] += 1
+            message.others += plain not in OURS
         space = b"" if self._has_leading_space else b" "
         message.keep(message.head, name + b":" + space + value + b"\n", self.policy.limit)
 

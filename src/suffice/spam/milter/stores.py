@@ -47,10 +47,14 @@ class Stores:
         >>> print(Stores(Path("/shared"), "/users/{user}").of(b"<../ann@example.org>"))
         /shared
         """
-        path = self._own(recipient)
-        return self.shared if path is None else path
+        path = self.own(recipient)
+        try:
+            return path if path is not None and stat.S_ISREG(os.lstat(path).st_mode) else self.shared
+        except OSError:
+            return self.shared
 
-    def _own(self, recipient: bytes) -> Path | None:
+    def own(self, recipient: bytes) -> Path | None:
+        """Return where a recipient's own store would be; None where the pattern has no place for it."""
         if self.pattern is None:
             return None
         address = recipient.decode("latin-1").removeprefix("<").removesuffix(">")
@@ -59,8 +63,4 @@ class Stores:
         if not _USER.fullmatch(user) or not _DOMAIN.fullmatch(domain):
             return None
         names = {"{user}": user.lower(), "{domain}": domain.lower()}
-        path = re.sub(r"\{user\}|\{domain\}", lambda match: names[match[0]], self.pattern)
-        try:
-            return Path(path) if stat.S_ISREG(os.lstat(path).st_mode) else None
-        except OSError:
-            return None
+        return Path(re.sub(r"\{user\}|\{domain\}", lambda match: names[match[0]], self.pattern))

@@ -23,8 +23,9 @@ from suffice.spam.page.desk import Desk
 from suffice.spam.page.guard import Guard, Keys
 from suffice.spam.page.index import FILTERS, ORDERS, PAGE_SIZE, Entry, Label, Query
 from suffice.spam.page.laboratory import Laboratory
-from suffice.spam.page.text import Letter, file_size, one_line
+from suffice.spam.page.text import Letter, file_size
 from suffice.spam.page.tuning import TuningViews
+from suffice.spam.plain import one_line
 from suffice.spam.store import StoreError
 from suffice.spam.verdict import Thresholds
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from suffice.spam.page.text import one_line
+from suffice.spam.plain import one_line
 from suffice.spam.scoring import FIELD_NAMES, field_of
 from suffice.spam.verdict import Thresholds, Verdict
 

@@ -15,7 +15,7 @@ from typing import ParamSpec, TypeVar
 from suffice.spam.filter import SpamFilter
 from suffice.spam.mailboxes import messages
 from suffice.spam.page.index import Entry, Index, Label, Mailbox, Stamp
-from suffice.spam.page.text import one_line
+from suffice.spam.plain import one_line
 from suffice.spam.store import StoreError
 from suffice.spam.verdict import Verdict
 

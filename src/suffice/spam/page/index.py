@@ -13,7 +13,8 @@ from typing import Literal, cast
 from urllib.parse import urlencode
 
 from suffice.spam.message import HEADER_LIMIT, read
-from suffice.spam.page.text import arrival, one_line, sender
+from suffice.spam.page.text import arrival, sender
+from suffice.spam.plain import one_line
 from suffice.spam.verdict import Verdict
 
 PAGE_SIZE = 50

@@ -9,28 +9,14 @@ from email.utils import parsedate_to_datetime
 
 from suffice.spam.html import read_html
 from suffice.spam.message import Message, Part, read
+from suffice.spam.plain import many_lines, one_line
 
 #: how much of a message is shown; what is longer is cut, and the page says so
 TEXT_SHOWN = 60_000
-LINE_SHOWN = 300
 HEADERS_SHOWN = 100
 PARTS_SHOWN = 50
 LINKS_SHOWN = 40
 
-_NAMES = {
-    "\u061c": "ALM", "\u200e": "LRM", "\u200f": "RLM", "\u202a": "LRE", "\u202b": "RLE", "\u202c": "PDF",
-    "\u202d": "LRO", "\u202e": "RLO", "\u2066": "LRI", "\u2067": "RLI", "\u2068": "FSI", "\u2069": "PDI",
-}  # fmt: skip
-_NEUTRAL: dict[int, str] = {
-    **{code: chr(0x2400 + code) for code in range(32)},  # the pictures of control characters
-    **dict.fromkeys(range(0x7F, 0xA0), "\ufffd"),
-    **dict.fromkeys(range(0xD800, 0xE000), "\ufffd"),  # halves of pairs, which no encoding may carry
-    **dict.fromkeys(range(0xE0000, 0xE0080), ""),
-    **dict.fromkeys((0x2028, 0x2029), " "),
-    **{ord(character): f"⟨{name}⟩" for character, name in _NAMES.items()},
-}
-_ONE_LINE = _NEUTRAL | {ord(character): " " for character in "\t\n\r"}
-_LINES = _NEUTRAL | {ord("\t"): "\t", ord("\n"): "\n"}
 _SPACES = re.compile(r"\s+")
 _GAPS = re.compile(r"[ \t]*\n(?:[ \t]*\n)+[ \t]*")
 _MAILBOX = re.compile(r"\s*\"?([^\"<>]*?)\"?\s*<([^<>]*)>")
@@ -47,30 +33,13 @@ class Shown:
     hidden: str = ""
 
 
-def one_line(text: str, limit: int = LINE_SHOWN) -> str:
-    r"""Return a text for one line: controls visible, marks that turn the direction of text named, and cut.
-
-    Examples
-    --------
-    >>> from suffice.spam.page.text import one_line
-    >>> one_line("invoice\u202efdp.exe\x1b\n now")
-    'invoice⟨RLO⟩fdp.exe␛  now'
-    """
-    short = text[: limit + 1].translate(_ONE_LINE).strip()
-    return short if len(text) <= limit else short[:limit] + "…"
-
-
-def many_lines(text: str, limit: int = TEXT_SHOWN) -> str:
-    """Return a text of many lines, made harmless as by `one_line`, and cut."""
-    return text[:limit].replace("\r\n", "\n").translate(_LINES)
-
-
 def sender(value: str) -> tuple[str, str]:
     """Return the name and the address of a From header; the address stands for a name that is missing.
 
     Examples
     --------
     >>> from suffice.spam.page.text import sender
+
     >>> sender('"Ann Lee" <ann@example.org>'), sender("bob@example.net")
     (('Ann Lee', 'ann@example.org'), ('bob@example.net', ''))
     """
@@ -143,6 +112,7 @@ def file_size(count: int) -> str:
     Examples
     --------
     >>> from suffice.spam.page.text import file_size
+
     >>> file_size(512), file_size(20_480), file_size(5_000_000)
     ('512 B', '20 KB', '5.0 MB')
     """
