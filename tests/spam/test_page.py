@@ -313,6 +313,10 @@ def test_what_another_process_trains_is_seen(site, store):
     assert "trained as spam" in page
 
 
+def test_tuning_says_which_store_it_is(site, store):
+    assert f"kept in {store}" in site.get("/tuning").text
+
+
 def test_tuning_shows_counts_and_saves_thresholds(site, store):
     page = site.until(lambda: site.get("/tuning"), lambda answer: "As a table" in answer.text).text
     assert f"<dd>{TAUGHT}</dd>" in page

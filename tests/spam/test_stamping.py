@@ -366,3 +366,10 @@ def test_the_recipes_for_procmail_sort_mail(taught, tmp_path, number):
     }
     assert subjects == {"inbox": [b"ham 0"], "Junk": [b"spam 0", b"spam 1"]}, (tmp_path / "log").read_text()
     assert (b"X-Suffice-Status: spam" in (tmp_path / "Junk").read_bytes()) == (number == 0)
+
+
+def test_closed_standard_input_is_told_plainly(taught):
+    command = f"exec {sys.executable} -m suffice.cli spam filter --store {taught} <&-"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr == "error: standard input is closed; give the message there\n"

@@ -85,11 +85,14 @@ def run(settings: Settings | ValueError) -> int:
 
     In place of settings there may be what is wrong with them: the message comes out then as on any error.
     """
+    if sys.stdin is None:
+        _say("error: standard input is closed; give the message there")
+        return ERROR
     try:
         if sys.stdin.isatty():
             _say("reading a message from the terminal, up to Ctrl-D")
         message = sys.stdin.buffer.read(HEAD)
-    except (OSError, AttributeError) as error:  # there is none where standard input is closed
+    except OSError as error:
         _say(f"error: standard input cannot be read: {error}")
         return ERROR
     is_all = len(message) < HEAD

@@ -70,7 +70,7 @@ def tuned(sample: Sample, cost: float, slope: float, intercept: float, threshold
     if spam < FEWEST or ham < FEWEST:
         raise ValueError(
             f"tuning needs at least {FEWEST} spams and {FEWEST} hams, but there are {spam} spams and {ham} hams; "
-            "train more messages first"
+            "train more messages first, or give more of each"
         )
     new_slope, new_intercept = fit_link(sample.log_odds, sample.is_spam)
     before = sample.evaluation(slope, intercept, thresholds)

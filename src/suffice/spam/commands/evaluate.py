@@ -34,7 +34,8 @@ def evaluate(
         bool,
         json_option(
             "spam, ham, false_positives, missed, unsure_spam, unsure_ham, thresholds, one_minus_auc (per cent), "
-            "log_loss (nats a message), calibration_error, reliability (low, high, probability, spam, count)"
+            "log_loss (nats a message), calibration_error, left_out (learned, and judged without themselves), "
+            "reliability (low, high, probability, spam, count)"
         ),
     ] = False,
 ) -> None:
@@ -89,6 +90,7 @@ def as_dict(evaluation: Any) -> dict[str, Any]:
         "one_minus_auc": known(evaluation.one_minus_auc),
         "log_loss": known(evaluation.log_loss),
         "calibration_error": known(evaluation.calibration_error),
+        "left_out": evaluation.left_out,
         "reliability": [
             {
                 "low": item.low,
@@ -120,6 +122,8 @@ def _show(evaluation: Any, given: bool) -> None:
     answer = as_dict(evaluation)
     thresholds, total = answer["thresholds"], answer["spam"] + answer["ham"]
     how = "that were given" if given else "learned, each judged without itself"
+    if given and answer["left_out"]:
+        how += f"; {answer['left_out']:,} of them were learned, and are judged without themselves"
     unsure = answer["unsure_spam"] + answer["unsure_ham"]
     auc, loss, off = answer["one_minus_auc"], answer["log_loss"], answer["calibration_error"]
     show_facts(

@@ -75,7 +75,11 @@ class Address:
         """Return a socket that listens here; `mode` is that of the file, if it is one."""
         if not self.path:
             family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
-            return socket.create_server((self.host, self.port), family=family, backlog=BACKLOG)
+            try:
+                return socket.create_server((self.host, self.port), family=family, backlog=BACKLOG)
+            except OSError as error:
+                reason = os.strerror(error.errno) if error.errno else str(error)
+                raise ValueError(f"the milter cannot listen on {self}: {reason}; give another address") from error
         _remove_stale(self.path)
         listener = socket.socket(socket.AF_UNIX)
         before = os.umask(0o777 & ~mode)  # so that it is never open to more

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from suffice.spam.location import store_to_make
-from suffice.spam.mailboxes import MailboxError
+from suffice.spam.mailboxes import IMAP_ADDRESS, MailboxError
 
 HOST = "127.0.0.1"
 PORT = 8025
@@ -54,7 +54,7 @@ def serve(
 
     paths = [Path(mailbox) for mailbox in mailboxes]
     for path in paths:
-        if not path.exists():
+        if not IMAP_ADDRESS.match(str(path)) and not path.exists():
             raise MailboxError(
                 f"there is no file or folder {str(path)!r}; give an mbox, a Maildir, a folder or a message"
             )

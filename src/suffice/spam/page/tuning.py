@@ -14,6 +14,7 @@ from suffice.spam.filter import SpamFilter
 from suffice.spam.page.charts import ODDS, PLOT, calibration_of, trade_off_of
 from suffice.spam.page.desk import Desk
 from suffice.spam.page.laboratory import Laboratory
+from suffice.spam.plain import one_line
 from suffice.spam.store import StoreError
 from suffice.spam.verdict import Thresholds
 
@@ -73,6 +74,7 @@ class TuningViews:
         laboratory = self._laboratory
         values: dict[str, Any] = {"size": size, "laboratory": laboratory, "notice": notice, "cost": self._cost}
         values |= {"thresholds": thresholds, "odds": ODDS, "unlabeled": size.unlabeled}
+        values["store"] = one_line(str(self._desk.store), 300)
         if laboratory.evaluation is not None and not laboratory.is_running and size.spam and size.ham:
             values |= self._at(thresholds)
             values |= {"dots": calibration_of(laboratory.evaluation), "plot": PLOT, "evaluation": laboratory.evaluation}
