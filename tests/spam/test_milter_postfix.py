@@ -255,4 +255,4 @@ def test_mail_passes_when_the_store_is_damaged_and_is_stamped_once_it_is_put_rig
         postfix.send(crlf(message(912, "spam")), user)
         assert sorted(map(status, postfix.delivered(user, 2))) == [[], [b"spam"]]
     assert [line["event"] for line in lines] == ["listening", "trouble", "message", "message", "ended"]
-    assert lines[1]["kind"] == "StoreError"
+    assert lines[1]["kind"] == "DamagedStoreError"

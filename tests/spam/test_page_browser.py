@@ -210,13 +210,15 @@ def test_keys_move_open_train_undo_search_and_help(chromium, site):
         assert focused() == "open-0"
         page.keyboard.press("s")
         page.wait_for_selector("#row-0 .to-spam[aria-pressed]")
-        assert focused() == "open-0"  # the row is new, and still the one
+        expect(page.locator("#open-0")).to_be_focused()  # the row is new, and still the one
         page.keyboard.press("h")
         page.wait_for_selector("#row-0 .to-ham[aria-pressed]")
         assert label_of(site, DOUBTFUL) == "ham"
+        expect(page.locator("#open-0")).to_be_focused()
         page.keyboard.press("u")
         page.wait_for_selector("#row-0 .undo:disabled", state="attached")
         assert label_of(site, DOUBTFUL) is None
+        expect(page.locator("#open-0")).to_be_focused()
 
         page.keyboard.press("Enter")
         page.wait_for_selector("html.js #verdict")  # once the script hears keys
