@@ -307,6 +307,13 @@ def test_explain_shows_evidence_that_adds_up(mail, store):
     assert f"and {len(found['evidence']) - 3} tokens more" in said[-1]
 
 
+def test_evaluate_says_how_many_were_learned(mail, store):
+    args = ("evaluate", "--spam", mail / "spam.mbox", "--ham", mail / "ham", "-s", store)
+    found = answer(*args)
+    assert found["left_out"] == found["spam"] + found["ham"]
+    assert f"{found['left_out']:,} of them were learned" in " ".join(run(*args).stdout.split())
+
+
 def test_one_line_of_many_is_explained(tmp_path, store):
     (tmp_path / "sms").write_bytes(b"see you\nspamword1 spamword2\n")
     found = answer("explain", f"{tmp_path / 'sms'}:2", "--lines", "-s", store)

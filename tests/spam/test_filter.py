@@ -361,3 +361,8 @@ def test_messages_from_a_clock_that_was_wrong_are_of_today_when_weights_are_coun
         spam_filter.untrain(message(1))
         tokens_now, totals = contents(spam_filter)[0], spam_filter._store.totals()
         assert recounted(spam_filter) == (tokens_now, totals)
+
+
+def test_thresholds_of_another_kind_are_refused():
+    with SpamFilter() as spam_filter, pytest.raises(TypeError, match=r"must be Thresholds\(ham, spam\)"):
+        spam_filter.thresholds = (0.1, 0.2)

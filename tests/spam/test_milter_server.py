@@ -395,3 +395,10 @@ def test_wrong_settings_are_told_in_one_line(arguments, words, store):
     assert errors.startswith("error: ")
     assert words in errors
     assert errors.count("\n") == 1
+
+
+def test_a_port_in_use_is_told_with_what_to_do():
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        address = Address(host="127.0.0.1", port=other.getsockname()[1])
+        with pytest.raises(ValueError, match=r"cannot listen on inet:.*in use; give another address"):
+            address.listen(0o600)

@@ -590,3 +590,14 @@ def test_the_help_names_the_options():
     text = re.sub(r"\x1b\[[\d;]*m", "", run("--help").stdout)
     for word in ("MAILBOX", "--port", "--store", "--no-open", "--json"):
         assert word in text
+
+
+def test_a_server_that_is_not_there_is_a_problem_of_its_mailbox_alone(store, monkeypatch):
+    monkeypatch.setenv("SUFFICE_IMAP_PASSWORD", "secret")
+    site = Site(store, "imap://ann@127.0.0.1:1/INBOX")
+    try:
+        text = site.wait().text
+    finally:
+        site.end()
+    assert 'class="problem"' in text
+    assert "127.0.0.1" in text
