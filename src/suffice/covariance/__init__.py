@@ -11,7 +11,7 @@ shape, orientation: "VEE" has one shape and one orientation, and a volume for ea
 
 from __future__ import annotations
 
-from suffice.covariance.belief import prior_mean
+from suffice.covariance.belief import overall_covariance, prior_mean
 from suffice.covariance.constrained import EEV, EVE, EVI, EVV, VEE, VEI, VEV, VVE
 from suffice.covariance.given import GivenSphere
 from suffice.covariance.posterior_means import (
@@ -51,6 +51,7 @@ __all__ = [
     "TiedSpherical",
     "as_structure",
     "expected_log_likelihood",
+    "overall_covariance",
     "prior_mean",
 ]
 

@@ -11,6 +11,8 @@ from suffice.statistics import DiagonalMoments, Moments
 
 #: the least share of its own variance by which a column is told from a combination of others
 _LEAST_RIDGE = 1e-10
+#: share of its own variance that is added to each column of `overall_covariance`
+_OVERALL_RIDGE = 1e-6
 #: below this, reciprocals overflow
 _SMALLEST_VARIANCE = 1e-290
 
@@ -32,6 +34,22 @@ def prior_variance(moments: Moments, prior: NormalInverseWishart) -> FloatArray:
     more = prior.overall_count
     variance = np.minimum((within + more * overall) / (rows + more), overall)
     return np.where(constant(moments), 1.0, variance)
+
+
+def overall_covariance(moments: Moments) -> FloatArray:
+    """Return the covariance of all rows of one class, (d, d), or the variances where only these are kept, (d,).
+
+    Each column gets a millionth of its variance more, so that collinear columns have a density; a constant one has
+    the variance 1 and no covariances.
+    """
+    variance = np.where(constant(moments), 1.0, moments.total_variance())
+    pooled = moments.pooled()
+    if pooled.ndim == 1:
+        return variance
+    covariance = neutral_where_constant(ratio(pooled, moments.count.sum()[None, None])[None], moments)[0]
+    diagonal = np.arange(len(variance))
+    covariance[diagonal, diagonal] = (1.0 + _OVERALL_RIDGE) * variance
+    return covariance
 
 
 def shrunk_tied(moments: Moments, pooled: FloatArray, prior: NormalInverseWishart, a: float) -> FloatArray:

@@ -50,9 +50,8 @@ class Mixture(DensityMixin, BaseEstimator):
     families, covariance, unseen : as in `GenerativeClassifier`
         The automatic covariance is "full".
     prior : "auto", None, a number, a Prior or a list of Priors
-        "auto" adds a pseudo-count of 1 to discrete families, and to each Gaussian component a few rows (1 where columns
-        are independent, else as many as columns) of a hundredth of the variances of all rows over k^(2/d), so that no
-        component can collapse. None is maximum likelihood.
+        "auto" adds a pseudo-count of 1 to discrete families, and to each Gaussian component a hundredth of a row with
+        the covariance of all rows over k^(2/d), so that no component can collapse. None is maximum likelihood.
     init : "k-means++", "random", labels, responsibilities or a fitted Mixture
         How to begin: k-means on whitened rows, random responsibilities, given ones (n labels or an n×k matrix, or a
         list of such), or the parameters of another mixture.

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from suffice import compiled
 from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, namespace, to_float64
-from suffice.covariance import Covariance, as_structure, prior_mean
+from suffice.covariance import Covariance, as_structure, overall_covariance, prior_mean
 from suffice.families.base import (
     Distributions,
     Family,
@@ -33,8 +33,8 @@ from suffice.responsibilities import PartialLabels, Responsibilities, SoftLabels
 from suffice.statistics import DiagonalMoments, FullMoments, Moments, TiedMoments
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
-#: the variance that a row of the prior of a mixture has, as a share of that of all rows
-_SHARE_OF_VARIANCE = 0.01
+#: how many rows the automatic prior of a component of a mixture is worth
+_ROWS_OF_COMPONENT = 0.01
 
 
 class Gaussian(Family):
@@ -185,21 +185,20 @@ class Gaussian(Family):
         return None if belief is None else self.structure.resolve(statistics, belief)
 
     def prior_of_components(self, overall: Moments, prior: PriorSpec, k: int) -> PriorSpec:
-        """Return the prior of k components of which nothing is known but the variances of all rows together.
+        """Return the prior of k components of which nothing is known but the covariance of all rows together.
 
-        Its covariance is diagonal, with a hundredth of these variances over k^(2/d), the volume of all rows shared
-        among k: enough to keep a component from collapsing, too little to blur clusters that are tight. The mode of
-        the posterior is taken, so that the bound of EM cannot fall.
+        It is a hundredth of a row (or `scatter_count` rows, where these are given) with the covariance of all rows
+        over k^(2/d), which is their volume shared among k: enough to keep a component from collapsing, and too
+        little to blur tight clusters. The mode of the posterior is taken, so that the bound of EM cannot fall.
         """
         belief = self._belief(prior)
         if belief is None:
             return None
-        fixed = self.structure.resolve(overall, belief)
-        scatter = np.asarray(fixed.scatter)
-        if belief.scatter is None:
-            variance = np.diagonal(scatter) if scatter.ndim == 2 else scatter
-            scatter = _SHARE_OF_VARIANCE * variance / k ** (2.0 / len(variance))
-        return replace(fixed, scatter=scatter, freedom=0.0)
+        rows = _ROWS_OF_COMPONENT if belief.scatter_count == "auto" else belief.scatter_count
+        fixed = replace(self.structure.resolve(overall, belief), scatter_count=rows, freedom=0.0)
+        if belief.scatter is not None:
+            return fixed
+        return replace(fixed, scatter=overall_covariance(overall) / k ** (2.0 / overall.n_columns))
 
     def prior_within_classes(self, statistics: Moments, prior: PriorSpec, k: float) -> PriorSpec:
         """Return the prior of the classes, with the volume of a class shared among k components; the mode is taken."""
