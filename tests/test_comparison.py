@@ -7,6 +7,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_iris
 
+import suffice
 from suffice import Comparison, GaussianDiscriminant, LogisticRegression, NaiveBayes, compare
 
 mpl.use("agg")
@@ -112,7 +113,10 @@ def test_an_interrupt_keeps_the_splits_that_are_done():
                 raise KeyboardInterrupt
             return super().fit(X, y)
 
-    with pytest.warns(UserWarning, match="2 of 9 splits are kept"):
+    with pytest.raises(KeyboardInterrupt, match="2 of 9 splits"):
+        compare(Impatient(), Recorder(), X, y, sizes=[6, 30], n_splits=9)
+    Impatient.fits = 0
+    with suffice.keep_on_interrupt(), pytest.warns(UserWarning, match="2 of 9 splits are kept"):
         found = compare(Impatient(), Recorder(), X, y, sizes=[6, 30], n_splits=9)
     assert found.error.shape == (2, 2, 2)
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from suffice.interrupts import Interrupted
 from suffice.newton import Local, Problem, run
 
 
@@ -73,7 +74,9 @@ def test_ctrl_c_keeps_the_point_that_was_reached():
             raise KeyboardInterrupt
         return cosh(x)
 
-    outcome = run(Problem(interrupted, solve), np.array([5.0]), max_iter=50, tol=1e-12)
+    with pytest.raises(Interrupted) as stop:
+        run(Problem(interrupted, solve), np.array([5.0]), max_iter=50, tol=1e-12)
+    outcome = stop.value.outcome
     assert outcome.interrupted
     assert not outcome.converged
     assert outcome.point == rounds[2]

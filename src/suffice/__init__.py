@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # what is read here is loaded by `__getattr__` when it is fir
         NegativeBinomial,
         Poisson,
     )
+    from suffice.interrupts import keep_on_interrupt
     from suffice.model_statistics import ModelStatistics
     from suffice.persistence import load, save
     from suffice.priors import (
@@ -86,6 +87,7 @@ _NAMES = {
         "NegativeBinomial",
         "Poisson",
     ),
+    "interrupts": ("keep_on_interrupt",),
     "model_statistics": ("ModelStatistics",),
     "persistence": ("load", "save"),
     "priors": (
@@ -145,6 +147,7 @@ __all__ = [
     "best_family",
     "compare",
     "distribution",
+    "keep_on_interrupt",
     "load",
     "plot",
     "save",

@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from suffice._arrays import FloatArray, IntArray
 from suffice.factorize import factorize
+from suffice.interrupts import end_early, keep_on_interrupt
 from suffice.labels import as_objects_if_mixed
 from suffice.tables import as_table
 
@@ -156,7 +157,8 @@ def compare(
     """Return the learning curves of two classifiers on the same growing training sets.
 
     Each split puts a share of the rows aside to test on; the first so many of the others, in random order with all
-    classes among the first, train both models. Ctrl-C keeps the splits that are done.
+    classes among the first, train both models. Inside `suffice.keep_on_interrupt`, Ctrl-C keeps the splits that
+    are done.
 
     Parameters
     ----------
@@ -196,13 +198,14 @@ def compare(
     rng = np.random.default_rng(random_state)
     done: list[FloatArray] = []
     try:
-        for _ in range(n_splits):
-            train, test = _split(codes, training, rng)
-            done.append(_one_split((generative, discriminative), X, labels, classes, wanted, train, test))
+        with keep_on_interrupt(False):  # Ctrl-C ends the comparison, and not one of its fits
+            for _ in range(n_splits):
+                train, test = _split(codes, training, rng)
+                done.append(_one_split((generative, discriminative), X, labels, classes, wanted, train, test))
     except KeyboardInterrupt:
         if not done:
             raise
-        warnings.warn(f"interrupted: {len(done)} of {n_splits} splits are kept", UserWarning, stacklevel=2)
+        end_early(f"{len(done)} of {n_splits} splits are kept", stacklevel=2)
     measured = np.stack(done, axis=-1)
     for failed, model in zip(np.isnan(measured[0]).all((1, 2)), (generative, discriminative), strict=True):
         if failed:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 from suffice.acceleration import Squarem
+from suffice.interrupts import Interrupted
 
 Model = TypeVar("Model")
 Sums = TypeVar("Sums")
@@ -87,7 +88,7 @@ def run(
     accelerate: bool = False,
     watch: Callable[[Round], None] | None = None,
 ) -> Outcome[Model, Sums]:
-    """Improve `start` until the bound rises by no more than `tol` of itself; Ctrl-C keeps what there is.
+    """Improve `start` until the bound rises by no more than `tol` of itself.
 
     Parameters
     ----------
@@ -98,6 +99,11 @@ def run(
         end the loop.
     watch : callable, optional
         Is told of every round.
+
+    Raises
+    ------
+    Interrupted
+        After Ctrl-C, with the outcome so far; plain KeyboardInterrupt before the first round is done.
     """
     begun = time.perf_counter()
     outcome: Outcome[Model, Sums] | None = None
@@ -117,8 +123,8 @@ def run(
                 leaps.take_back()
                 bounds.append(bounds[-1])
             else:
-                bounds.append(bound)
                 model = problem.improve(statistics, tried)
+                bounds.append(bound)
                 converged = leap is None and change <= tol * (1.0 + abs(bound))
                 outcome = Outcome(model, statistics, bounds, converged)
                 leap = None if leaps is None else leaps.after(statistics, bound, model)
@@ -129,6 +135,7 @@ def run(
     except KeyboardInterrupt:
         if outcome is None:
             raise
-        outcome.interrupted = True
+        outcome.interrupted, outcome.converged = True, False
+        raise Interrupted(outcome) from None
     assert outcome is not None, "max_iter is at least 1"
     return outcome

@@ -17,6 +17,7 @@ import numpy as np
 
 from suffice._arrays import FloatArray
 from suffice.em import Round
+from suffice.interrupts import Interrupted
 
 #: a rise of the objective that is no more than rounding, as a share of its size
 _ROUNDING = 1e-12
@@ -95,7 +96,7 @@ def run(
     local: Local | None = None,
     watch: Callable[[Round], None] | None = None,
 ) -> Outcome:
-    """Move from `start` to the minimum; Ctrl-C keeps what there is.
+    """Move from `start` to the minimum.
 
     Parameters
     ----------
@@ -109,6 +110,11 @@ def run(
         The objective about `start`, where it is known already.
     watch : callable, optional
         Is told of every round.
+
+    Raises
+    ------
+    Interrupted
+        After Ctrl-C, with the outcome so far; plain KeyboardInterrupt before the first round is done.
 
     Examples
     --------
@@ -140,12 +146,13 @@ def run(
                 outcome.converged = gap <= 1e-9 * abs(here.value)
                 outcome.stuck = not outcome.converged
                 break
-            outcome.point, here = found
-            outcome.local = here
+            outcome.point, outcome.local = found
+            here = outcome.local
     except KeyboardInterrupt:
         if not outcome.values:
             raise
-        outcome.interrupted = True
+        outcome.interrupted, outcome.converged = True, False
+        raise Interrupted(outcome) from None
     return outcome
 
 

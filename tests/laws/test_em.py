@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 import suffice
 from suffice import GaussianDiscriminant, GenerativeClassifier, Mixture, NaiveBayes, em
 from suffice.estimators.search import ALL
+from suffice.interrupts import Interrupted
 
 DISCRETE = ("bernoulli", "categorical", "multinomial", "poisson")
 
@@ -376,10 +377,13 @@ def test_ctrl_c_keeps_the_best_so_far():
     problem = em.Problem(
         expect, lambda statistics, model: model + 1, lambda model, statistics: 0.0, lambda parts, weights, start: None
     )
-    outcome = em.run(problem, 0, max_iter=10, tol=0.0)
+    with pytest.raises(Interrupted) as stop:
+        em.run(problem, 0, max_iter=10, tol=0.0)
+    outcome = stop.value.outcome
     assert (outcome.model, outcome.bounds, outcome.interrupted) == (3, [0.0, 1.0, 2.0], True)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as stop:
         em.run(problem, 3, max_iter=10, tol=0.0)
+    assert not isinstance(stop.value, Interrupted)  # there is nothing to keep
 
 
 def test_a_fit_that_does_not_converge_says_so():

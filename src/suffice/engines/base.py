@@ -6,7 +6,7 @@ import os
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ContextDecorator
 from dataclasses import dataclass
@@ -184,13 +184,14 @@ class Engine(ABC):
                     yield self._done(task, future.result())
             finally:  # an error or an interrupt: what has not begun never will, what has is waited for
                 wait([future for _, future in waiting if not future.cancel()])
+                tasks.close()  # a traceback may keep it alive, and with it the thread that reads ahead
 
     def _done(self, task: Task, result: Any) -> Any:
         if self.progress is not None:
             self.progress(task.bounds[-1][1] - task.bounds[0][0])
         return result
 
-    def _tasks(self) -> Iterator[Task]:
+    def _tasks(self) -> Generator[Task]:
         for rows in self.batches():
             size, n = rows.chunk_rows(), len(rows)
             step = size * CHUNKS_PER_TASK if size <= 4 * MOST_ROWS else size

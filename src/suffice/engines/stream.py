@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 from suffice.engines.base import Engine, Rows
 
 T = TypeVar("T")
+#: seconds that an error or Ctrl-C waits for a batch that is being read; the thread then ends when the batch is there
+_PATIENCE = 0.5
 
 
 class StreamEngine(Engine):
@@ -83,4 +85,4 @@ def read_ahead(items: Iterable[T], depth: int = 1) -> Iterator[T]:
                 return
     finally:
         stop.set()
-        reader.join()
+        reader.join(_PATIENCE)

@@ -36,6 +36,7 @@ from suffice.estimators.warn import warn_of_incomplete_rows, warn_of_light_rows
 from suffice.explanations import Explanation, compared_classes
 from suffice.families import Distributions, Gaussian
 from suffice.imputation import impute
+from suffice.interrupts import end_early
 from suffice.joint import (
     Comparison,
     JointModel,
@@ -204,6 +205,11 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         y : labels of any type, or an n×k matrix (or data frame) of class probabilities
             None, NaN and `missing_label` mark rows without a label; so does a row of NaN among probabilities.
         sample_weight : array of shape (n,), optional
+
+        Raises
+        ------
+        KeyboardInterrupt
+            After Ctrl-C, with the best model of EM so far kept; see `suffice.keep_on_interrupt`.
         """
         check_estimate(self.estimate, self.prior)
         components_of_classes(self.n_components, None)
@@ -234,6 +240,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         self.bound_history_ = learned.outcome.bounds
         self.n_iter_ = len(learned.outcome.bounds)
         self.converged_ = learned.outcome.converged
+        if learned.outcome.interrupted:
+            end_early(f"the model is that of the best of {self.n_iter_} rounds of EM", stacklevel=3)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:

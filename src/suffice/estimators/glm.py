@@ -24,6 +24,7 @@ from suffice.glm.rows import Data, Target, open_rows
 from suffice.glm.sums import Point, predictor, predictor_variance
 from suffice.glm.targets import as_target
 from suffice.glm.warn import INTERCEPT, warn_of_fit
+from suffice.interrupts import end_early
 from suffice.sources import Source
 from suffice.tables import Table
 
@@ -161,6 +162,12 @@ class GLM(Inference, RegressorMixin, BaseEstimator):
             For log links: the mean is proportional to it; adds log(exposure) to the offset.
         start : array of shape (1 + p,), or a model with `coef_` and `intercept_`, optional
             Where to begin: the intercept (if there is one) and the coefficients.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            After Ctrl-C, with the best coefficients so far kept; what takes another pass over the rows (null deviance,
+            log-likelihood, AIC and BIC) is then NaN. See `suffice.keep_on_interrupt`.
         """
         model = self._pair()
         settings = Settings(self.fit_intercept, self.alpha, self.firth, self.max_iter, self.tol)
@@ -191,6 +198,8 @@ class GLM(Inference, RegressorMixin, BaseEstimator):
         alike = f"y is {met.y / met.weight:g} in every row" if met.constant else None
         terms = np.array(self.terms_, dtype=object)
         warn_of_fit(terms, found, stacklevel=3, firth=model.bends, constant=alike)
+        if found.interrupted:
+            end_early(f"the coefficients are the best of {found.n_iter} rounds", stacklevel=2)
         return self
 
     def _adopt(self, model: Pair, data: Data, met: Totals, found: Found, null: float) -> None:
@@ -221,6 +230,10 @@ class GLM(Inference, RegressorMixin, BaseEstimator):
             dispersion = found.pearson / self.df_residual_ if self.df_residual_ > 0 else np.nan
         self.dispersion_ = dispersion
         self._factor = self._spread(found, dispersion)
+        self.aliased_ = np.array(self.terms_, dtype=object)[~found.kept].tolist()
+        self.null_deviance_ = self.log_likelihood_ = self.aic_ = self.bic_ = np.nan
+        if found.interrupted:  # the rest takes another pass over the rows
+            return
         free = 0 if response.dispersion_known else 1
         rows = met.n_rows if isinstance(response, GaussianResponse) else met.weight
         # a fit of every row leaves rounding alone, and a density without bound
@@ -233,7 +246,6 @@ class GLM(Inference, RegressorMixin, BaseEstimator):
             self.log_likelihood_ = np.inf
         self.aic_ = 2.0 * (rank + free) - 2.0 * self.log_likelihood_
         self.bic_ = np.log(met.n_rows) * (rank + free) - 2.0 * self.log_likelihood_
-        self.aliased_ = np.array(self.terms_, dtype=object)[~found.kept].tolist()
 
     def _spread(self, found: Found, dispersion: float) -> FloatArray | None:
         """Return F with F Fᵀ the covariance of the centred intercept and the coefficients, (1 + p)×(1 + p)."""

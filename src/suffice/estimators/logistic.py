@@ -23,6 +23,7 @@ from suffice.glm.rows import Data, Target, open_rows
 from suffice.glm.softmax import SoftmaxPoint, class_weights, fit_softmax, softmax_predictor, symmetric
 from suffice.glm.sums import Point, predictor
 from suffice.glm.warn import INTERCEPT, warn_of_fit
+from suffice.interrupts import end_early
 from suffice.labels import LabelCoder, as_class_array, check_weight, class_list, sorted_order
 from suffice.responsibilities import Labels
 from suffice.tables import Table
@@ -105,6 +106,11 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         start : array of shape (1 + p,), (k, 1 + p) for more than two classes, or a model, optional
             Where to begin: intercepts, if there are any, and coefficients, or a model that has them as `coef_`. A
             generative classifier with linear log-odds gives those of its `to_logistic`.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            After Ctrl-C, with the best coefficients so far kept; see `suffice.keep_on_interrupt`.
         """
         settings = Settings(self.fit_intercept, self.alpha, self.firth, self.max_iter, self.tol)
         labels = _Labels()
@@ -135,6 +141,8 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         absent = classes[weight == 0.0].tolist()
         nothing = f"y has no row with a positive weight of class {', '.join(map(repr, absent))}" if absent else None
         warn_of_fit(np.tile(names, k - 1), found, stacklevel=3, firth=k == 2, constant=nothing)
+        if found.interrupted:
+            end_early(f"the coefficients are the best of {found.n_iter} rounds", stacklevel=2)
         return self
 
     def _begin(self, start: Any, design: Design, k: int) -> Any:

@@ -22,6 +22,7 @@ from suffice.estimators.sampling import sample_table
 from suffice.families import Distributions, Gaussian
 from suffice.families.gaussian import GaussianDistributions
 from suffice.imputation import impute
+from suffice.interrupts import end_early
 from suffice.joint import JointModel, expect, log_evidence, log_joint, log_posterior, most_probable, posterior
 from suffice.labels import NoLabels, check_weight
 from suffice.model_statistics import ModelStatistics
@@ -151,6 +152,11 @@ class Mixture(DensityMixin, BaseEstimator):
             NaN, None and null mark missing cells. A stream is read in every round.
         y : ignored
         sample_weight : array of shape (n,), optional
+
+        Raises
+        ------
+        KeyboardInterrupt
+            After Ctrl-C, with the best components so far kept; see `suffice.keep_on_interrupt`.
         """
         components, outcome, n_rows = self._learn(X, sample_weight)
         return self._adopt(components, outcome, n_rows)
@@ -285,7 +291,10 @@ class Mixture(DensityMixin, BaseEstimator):
         self.n_rows_ = n_rows
         self._fitted_components = components
         self._batches, self._seen = 1, float(count.sum())
-        return self._know(model)
+        self._know(model)
+        if outcome.interrupted:
+            end_early(f"the mixture is that of the best of {self.n_iter_} rounds", stacklevel=3)
+        return self
 
     def _know(self, model: JointModel) -> Self:
         self._estimated = model

@@ -15,6 +15,7 @@ from suffice import em, learning
 from suffice.acceleration import accelerates
 from suffice.components import Components, has_holes, lifted, never_seen, uncorrelated
 from suffice.estimators.watch import watching
+from suffice.interrupts import Interrupted
 from suffice.joint import JointModel
 from suffice.labels import LabelCoder, as_class_array, as_objects_if_mixed, class_list, sorted_order
 from suffice.model_statistics import ModelStatistics
@@ -130,19 +131,23 @@ def find_classes(model: GenerativeClassifier, X: Any, sample_weight: Any, classe
 def iterate(
     model: Any, components: Components, engine: Any, start: JointModel
 ) -> em.Outcome[JointModel, JointStatistics]:
-    """Run EM with the settings of an estimator, and say so where it did not come to an end."""
+    """Run EM with the settings of an estimator, and say so where it did not come to an end.
+
+    After Ctrl-C, the outcome is the best so far: whoever keeps it calls `interrupts.end_early`.
+    """
     with watching(model.verbose, model.max_iter, model.tol) as watch:
-        outcome = em.run(
-            components.problem(engine),
-            start,
-            max_iter=model.max_iter,
-            tol=model.tol,
-            accelerate=accelerates(model.acceleration),
-            watch=watch,
-        )
-    if outcome.interrupted:
-        warnings.warn("EM was interrupted; the model is the best so far", ConvergenceWarning, stacklevel=4)
-    elif not outcome.converged and model.max_iter > 1:
+        try:
+            outcome = em.run(
+                components.problem(engine),
+                start,
+                max_iter=model.max_iter,
+                tol=model.tol,
+                accelerate=accelerates(model.acceleration),
+                watch=watch,
+            )
+        except Interrupted as stop:
+            outcome = stop.outcome
+    if not outcome.converged and not outcome.interrupted and model.max_iter > 1:
         warnings.warn(
             f"EM did not converge in {model.max_iter} rounds (the bound still rises); raise max_iter or tol",
             ConvergenceWarning,

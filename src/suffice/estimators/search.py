@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from suffice.errors import EstimateError
 from suffice.estimators.mixture import Mixture
+from suffice.interrupts import end_early, keep_on_interrupt
 from suffice.priors import PriorSpec
 from suffice.tables import ArrayTable, as_table
 
@@ -122,26 +123,23 @@ class MixtureSearch(BaseEstimator):
         sizes, structures = [int(k) for k in self.n_components], self._structures()
         if not sizes or min(sizes) < 1:
             raise ValueError(f"n_components must be sizes of at least 1, not {self.n_components!r}")
-        rows, fitted = [], []
-        tree = merged_clusters(X)
-        for k in sizes:
-            starts: list[Any] = ["k-means++"]
-            merged = None if k == 1 or tree is None else tree(k)
-            if merged is not None and len(np.unique(merged)) == k:  # there may be fewer distinct rows
-                starts.append(merged)
-            found = [
-                self._best(X, sample_weight, [self._mixture(k, structure, init=start) for start in starts])
-                for structure in structures
-            ]
-            shares = [other.predict_proba(X) for other in found if other is not None and len(other.weights_) == k]
-            if k > 1 and len(structures) > 1 and shares:  # what one structure found may suit another better
-                again = [[other, self._mixture(k, s, init=shares)] for other, s in zip(found, structures, strict=True)]
-                found = [self._best(X, sample_weight, candidates) for candidates in again]
-            fitted += found
-            rows += [
-                self._measured(mixture, X, sample_weight, k, structure)
-                for mixture, structure in zip(found, structures, strict=True)
-            ]
+        rows: list[dict[str, Any]] = []
+        fitted: list[Mixture | None] = []
+        interrupted = False
+        try:
+            with keep_on_interrupt(False):  # Ctrl-C ends the search, and not one of its mixtures
+                tree = merged_clusters(X)
+                for k in sizes:
+                    found = self._of_one_size(X, sample_weight, k, structures, tree)
+                    measured = [
+                        self._measured(mixture, X, sample_weight, k, structure)
+                        for mixture, structure in zip(found, structures, strict=True)
+                    ]
+                    fitted, rows = fitted + found, rows + measured
+        except KeyboardInterrupt:
+            if not rows:
+                raise
+            interrupted = True
         self.results_ = {name: np.array([row[name] for row in rows]) for name in rows[0]}
         values = self.results_[self.criterion]
         if np.isnan(values).all():
@@ -150,7 +148,28 @@ class MixtureSearch(BaseEstimator):
         best = fitted[self.best_index_]
         assert best is not None
         self.best_estimator_ = best
+        if interrupted:
+            done = len(rows) // len(structures)
+            end_early(f"the first {done} of {len(sizes)} sizes were compared", stacklevel=2)
         return self
+
+    def _of_one_size(
+        self, X: Any, sample_weight: Any, k: int, structures: Sequence[Any], tree: Any
+    ) -> list[Mixture | None]:
+        """Return the best mixture of k components for each structure."""
+        starts: list[Any] = ["k-means++"]
+        merged = None if k == 1 or tree is None else tree(k)
+        if merged is not None and len(np.unique(merged)) == k:  # there may be fewer distinct rows
+            starts.append(merged)
+        found = [
+            self._best(X, sample_weight, [self._mixture(k, structure, init=start) for start in starts])
+            for structure in structures
+        ]
+        shares = [other.predict_proba(X) for other in found if other is not None and len(other.weights_) == k]
+        if k > 1 and len(structures) > 1 and shares:  # what one structure found may suit another better
+            again = [[other, self._mixture(k, s, init=shares)] for other, s in zip(found, structures, strict=True)]
+            found = [self._best(X, sample_weight, candidates) for candidates in again]
+        return found
 
     def _structures(self) -> list[Any]:
         if isinstance(self.covariance, str) and self.covariance == "all":

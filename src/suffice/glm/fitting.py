@@ -15,6 +15,7 @@ from suffice.engines.base import ONE_BLAS_THREAD
 from suffice.glm.lbfgs import without_hessian
 from suffice.glm.objective import Evaluated, Found, Objective, Start
 from suffice.glm.solve import Solver
+from suffice.interrupts import Interrupted
 from suffice.newton import Local, Problem
 
 #: parameters up to which the Hessian is formed; beyond, L-BFGS needs the gradient alone
@@ -42,6 +43,7 @@ def minimise(
     watch: Callable[[Round], None] | None = None,
     determined: bool = False,
     compare: bool = False,
+    keep: bool = False,
 ) -> Found | None:
     """Return the minimum of an objective; None where it is not defined at any of the starts.
 
@@ -55,6 +57,8 @@ def minimise(
         Whether a penalty or correction makes the minimum unique and finite.
     compare : bool
         Whether to begin with the last of the starts where the objective is lower there.
+    keep : bool
+        Whether to return the best so far after Ctrl-C; the caller then calls `interrupts.end_early`.
     """
     if n_parameters > MOST_PARAMETERS:
         if objective.correction is not None:
@@ -62,7 +66,7 @@ def minimise(
                 f"Firth's correction needs the Hessian, which is formed for up to {MOST_PARAMETERS} parameters, but "
                 f"there are {n_parameters}; leave columns out, or pass firth=False"
             )
-        return without_hessian(objective, engine, starts, max_iter, tol)
+        return without_hessian(objective, engine, starts, max_iter, tol, keep=keep)
     if sample is not None:
         near = minimise(
             objective, sample, starts, n_parameters=n_parameters, sample=None, max_iter=10, tol=1e-3,
@@ -79,13 +83,14 @@ def minimise(
     solver = Solver(first, keep_all=determined)
     if objective.correction is not None:
         first = objective.evaluate(start, engine, solver)
-    outcome = _loop(objective, engine, solver, start, first, max_iter, tol, watch, None, determined)
+    outcome = _loop(objective, engine, solver, start, first, max_iter, tol, watch, None, determined, keep)
     rounds = len(outcome.values)
-    lost = np.zeros(len(start)) if determined else solver.lost(outcome.local.hessian)
-    if lost.any() and not outcome.interrupted:
+    settled = determined or outcome.interrupted
+    lost = np.zeros(len(start)) if settled else solver.lost(outcome.local.hessian)
+    if lost.any():
         guard = GUARD * np.where(solver.kept, np.diag(first.hessian), 0.0)
         begin = objective.evaluate(start, engine, None, guard)
-        outcome = _loop(objective, engine, solver, start, begin, max_iter, tol, watch, guard, True)
+        outcome = _loop(objective, engine, solver, start, begin, max_iter, tol, watch, guard, True, keep)
         rounds += len(outcome.values)
     local = outcome.local
     assert isinstance(local, Evaluated)
@@ -133,6 +138,7 @@ def _loop(
     watch: Callable[[Round], None] | None,
     guard: FloatArray | None,
     determined: bool,
+    keep: bool,
 ) -> newton.Outcome:
     met = [0]
     gaps = [np.inf]
@@ -160,4 +166,10 @@ def _loop(
         return not determined and met[0] > _PATIENCE and bool(solver.lost(here.hessian).any())
 
     problem = Problem(evaluate, direction, hopeless)
-    return newton.run(problem, start, max_iter=max_iter, tol=tol, local=first, watch=watch)
+    try:
+        return newton.run(problem, start, max_iter=max_iter, tol=tol, local=first, watch=watch)
+    except Interrupted as stop:
+        if not keep:
+            raise
+        outcome: newton.Outcome = stop.outcome
+        return outcome

@@ -9,6 +9,7 @@ import numpy as np
 from suffice._arrays import FloatArray
 from suffice.engines import Engine
 from suffice.glm.objective import Found, Objective, Start
+from suffice.glm.sums import NewtonSums
 
 #: rounds of L-BFGS, which are many and cheap, for one of Newton's method
 ROUNDS = 50
@@ -19,12 +20,13 @@ _MEMORY = 20
 
 
 def without_hessian(
-    objective: Objective, engine: Engine, starts: Sequence[Start], max_iter: int, tol: float
+    objective: Objective, engine: Engine, starts: Sequence[Start], max_iter: int, tol: float, *, keep: bool = False
 ) -> Found | None:
     """Return the minimum by L-BFGS in u = D^½ θ, with D the diagonal of the Hessian at the start; None without a start.
 
     In these units a column's scale is of no account, and half of the squared gradient, ½ gᵀD⁻¹g, is the Newton
-    decrement of columns that are not correlated: it has to become `tol` units of log-likelihood.
+    decrement of columns that are not correlated: it has to become `tol` units of log-likelihood. With `keep`, Ctrl-C
+    returns the best point so far.
     """
     start = next((t for t in (find(engine) for find in starts) if np.isfinite(objective.value(t, engine))), None)
     if start is None:
@@ -35,36 +37,57 @@ def without_hessian(
     if not np.isfinite(diagonal).all():
         return None
     root = np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
-    theta, rounds, converged = _descend(objective, engine, start, root, ROUNDS * max_iter, tol)
-    sums = objective.sums(theta, False, engine)
+    best = _Lowest(objective, engine, root)
+    converged = interrupted = False
+    try:
+        theta, rounds, converged = _descend(best, start, ROUNDS * max_iter, tol)
+        sums = objective.sums(theta, False, engine)
+    except KeyboardInterrupt:
+        if not keep or best.sums is None:
+            raise
+        theta, sums, rounds, interrupted = best.theta, best.sums, best.n_evaluated, True
     q = len(start)
     return Found(
         theta, sums.half_deviance, sums.pearson, None, diagonal, None, np.ones(q, dtype=bool), np.zeros(q), rounds,
-        converged, stuck=not converged and rounds < ROUNDS * max_iter, method="L-BFGS",
+        converged, interrupted, stuck=not (converged or interrupted) and rounds < ROUNDS * max_iter, method="L-BFGS",
     )  # fmt: skip
 
 
-def _descend(
-    objective: Objective, engine: Engine, start: FloatArray, root: FloatArray, most: int, tol: float
-) -> tuple[FloatArray, int, bool]:
-    """Return θ, the rounds, and whether the gradient is next to nothing in units of the curvature."""
-    from scipy.optimize import minimize
+class _Lowest:
+    """The objective in units of the curvature; remembers the lowest point that it was asked for."""
 
-    def evaluate(u: FloatArray) -> tuple[float, FloatArray]:
-        theta = u / root
+    def __init__(self, objective: Objective, engine: Engine, root: FloatArray) -> None:
+        self.objective, self.engine, self.root = objective, engine, root
+        self.n_evaluated = 0
+        self.theta: FloatArray = np.empty(0)
+        self.sums: NewtonSums | None = None
+        self._value = np.inf
+
+    def __call__(self, u: FloatArray) -> tuple[float, FloatArray]:
+        """Return the objective at u = D^½ θ, and its gradient."""
+        theta = u / self.root
         with np.errstate(over="ignore", invalid="ignore"):
-            sums = objective.sums(theta, False, engine)
-            pull = objective.penalty(theta)
+            sums = self.objective.sums(theta, False, self.engine)
+            pull = self.objective.penalty(theta)
             value = sums.half_deviance + 0.5 * float(theta @ pull)
         if not np.isfinite(value):
             return np.finfo(np.float64).max ** 0.5, np.zeros_like(u)
-        return value, (sums.gradient + pull) / root
+        self.n_evaluated += 1
+        if value < self._value:
+            self._value, self.theta, self.sums = value, theta, sums
+        return value, (sums.gradient + pull) / self.root
 
+
+def _descend(evaluate: _Lowest, start: FloatArray, most: int, tol: float) -> tuple[FloatArray, int, bool]:
+    """Return θ, the rounds, and whether the gradient is next to nothing in units of the curvature."""
+    from scipy.optimize import minimize
+
+    objective, root = evaluate.objective, evaluate.root
     u, rounds = start * root, 0
     while True:
         # the unit of log-likelihood is known where one is, so that a first descent may aim at too little
         value, gradient = evaluate(u)
-        scale = objective.scale(objective.sums(u / root, False, engine))
+        scale = objective.scale(objective.sums(u / root, False, evaluate.engine))
         aim, gap = max(tol * scale, _AIM * abs(value)), 0.5 * float(gradient @ gradient)
         if gap <= aim or rounds >= most:
             break

@@ -137,7 +137,7 @@ def fit_pair(
         objective, data.engine, starts, n_parameters=len(origin),
         sample=None if given is not None or settings.firth else data.sample,
         max_iter=settings.max_iter, tol=tol, watch=watch, determined=settings.determined,
-        compare=given is None and pair.compiled is None and not isinstance(pair.response, BinomialResponse),
+        compare=given is None and pair.compiled is None and not isinstance(pair.response, BinomialResponse), keep=True,
     )  # fmt: skip
     if found is None:
         data.design.complain(data.tables())

@@ -169,7 +169,7 @@ def fit_softmax(
     found = minimise(
         Objective(sums, penalty, lambda _: 1.0, diagonal=diagonal), data.engine, starts, n_parameters=len(origin),
         sample=data.sample if given is None else None, max_iter=settings.max_iter, tol=settings.tol, watch=watch,
-        determined=settings.determined,
+        determined=settings.determined, keep=True,
     )  # fmt: skip
     if found is None:
         data.design.complain(data.tables())

@@ -1,0 +1,272 @@
+"""Ctrl-C: every fit raises KeyboardInterrupt, keeps the best model so far, and returns it only where asked to."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import cross_val_score
+
+import suffice
+from suffice import (
+    GLM,
+    GaussianDiscriminant,
+    GenerativeClassifier,
+    LogisticRegression,
+    Mixture,
+    MixtureSearch,
+    NaiveBayes,
+    SoftKMeans,
+    em,
+)
+from suffice.estimators import glm, logistic, partly_labelled
+from suffice.glm import fitting, lbfgs
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to one process")
+
+rng = np.random.default_rng(0)
+X = np.concatenate([rng.normal(i, 1.0, (20, 3)) for i in range(3)])
+y = np.repeat([0, 1, 2], 20)
+partly = np.where(np.arange(60) % 3 == 0, y, -1)
+holes = np.where(rng.random(X.shape) < 0.2, np.nan, X)
+forever = {"tol": 0.0, "max_iter": 10**6}
+
+
+def chunks(n=4):
+    return suffice.stream(lambda: ((part, None) for part in np.array_split(X, n)))
+
+
+FITS = {
+    "Mixture": lambda: (Mixture(3, random_state=0, n_init=1, acceleration="squarem", **forever), (X,)),
+    "Mixture, missing cells": lambda: (Mixture(3, random_state=0, n_init=1, **forever), (holes,)),
+    "Mixture, a stream": lambda: (Mixture(3, random_state=0, n_init=1, **forever), (chunks(),)),
+    "SoftKMeans": lambda: (SoftKMeans(3, random_state=0, n_init=1, **forever), (X,)),
+    "missing labels": lambda: (NaiveBayes(missing_label=-1, **forever), (X, partly)),
+    "no labels": lambda: (GaussianDiscriminant(classes=3, random_state=0, **forever), (X, [None] * 60)),
+    "missing cells": lambda: (GaussianDiscriminant("full", **forever), (holes, y)),
+    "subclasses": lambda: (GenerativeClassifier(n_components={1: 2}, random_state=0, **forever), (X, y)),
+    "predictive": lambda: (NaiveBayes(missing_label=-1, estimate="predictive", **forever), (X, partly)),
+    "GLM": lambda: (GLM("poisson"), (X, y)),
+    "GLM, slow rounds": lambda: (GLM("gamma", "log", tol=0.0), (X, y + 1.0)),
+    "LogisticRegression": lambda: (LogisticRegression(), (X, y > 0)),
+    "LogisticRegression, several classes": lambda: (LogisticRegression(), (X, y)),
+}
+
+
+def press_ctrl_c():
+    """Send this process a real SIGINT, and give the interpreter the chance to see it."""
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(0)
+
+
+@pytest.fixture(autouse=True)
+def _usual_handler():
+    if threading.current_thread() is not threading.main_thread():
+        pytest.skip("signals come to the main thread alone")
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def interrupted_at(monkeypatch):
+    """Press Ctrl-C in a given round of every loop over all rows that follows."""
+
+    def patch(number):
+        @contextmanager
+        def watching(*_):
+            def watch(now):
+                if now.number == number:
+                    press_ctrl_c()
+
+            yield watch
+
+        for module in (partly_labelled, glm, logistic):
+            monkeypatch.setattr(module, "watching", watching)
+
+    return patch
+
+
+def same(a, b):
+    """Compare two models by what they predict."""
+    method = "predict" if isinstance(a, GLM) else "predict_proba"
+    np.testing.assert_array_equal(getattr(a, method)(X), getattr(b, method)(X))
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_ctrl_c_raises_and_the_best_so_far_is_kept(name, interrupted_at):
+    model, data = FITS[name]()
+    interrupted_at(2)
+    with pytest.raises(KeyboardInterrupt, match=r"interrupted; the (mixture|model|coefficients)"):
+        model.fit(*data)
+    assert not model.converged_
+    assert model.n_iter_ == 2
+    shorter, data = FITS[name]()
+    interrupted_at(None)
+    if not isinstance(model, (GLM, LogisticRegression)):
+        with pytest.warns(ConvergenceWarning):
+            shorter.set_params(max_iter=2).fit(*data)
+        same(model, shorter)
+    elif isinstance(model, GLM):
+        assert np.isfinite(model.std_errors_).all()
+        assert np.isnan([model.log_likelihood_, model.aic_, model.bic_, model.null_deviance_]).all()
+        assert "nan" in str(model.summary())
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_returning_it_is_opt_in_and_warns(name, interrupted_at):
+    model, data = FITS[name]()
+    interrupted_at(2)
+    with suffice.keep_on_interrupt(), pytest.warns(ConvergenceWarning, match="interrupted before convergence") as said:
+        assert model.fit(*data) is model
+    assert [warning.filename for warning in said] == [__file__]
+    assert not model.converged_
+    with suffice.keep_on_interrupt(), suffice.keep_on_interrupt(False), pytest.raises(KeyboardInterrupt):
+        model.fit(*data)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(*data)
+
+
+@contextmanager
+def ctrl_c_after(seconds):
+    """Press Ctrl-C from another thread, and require that the block ends soon."""
+    begun = time.monotonic()
+    timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+    assert time.monotonic() - begun < seconds + 10.0
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_ctrl_c_stops_at_any_moment(name):
+    model, data = FITS[name]()
+
+    def fit_again_and_again():  # the interrupt comes in a survey, a start, a round or an estimate
+        while True:
+            model.fit(*data)
+
+    with pytest.raises(KeyboardInterrupt), ctrl_c_after(0.02 + 0.01 * list(FITS).index(name)):
+        fit_again_and_again()
+
+
+def test_ctrl_c_in_the_starts_stops_and_keeps_nothing(monkeypatch):
+    run, calls = em.run, []
+
+    def counted(problem, start, **settings):
+        calls.append(settings["max_iter"])
+        if len(calls) == 2:
+            return run(problem, start, **settings, watch=lambda _: press_ctrl_c())
+        return run(problem, start, **settings)
+
+    monkeypatch.setattr(em, "run", counted)
+    model = Mixture(3, random_state=0)
+    with suffice.keep_on_interrupt(), pytest.raises(KeyboardInterrupt):
+        model.fit(X)
+    assert len(calls) == 2
+    assert not hasattr(model, "statistics_")
+
+
+def test_ctrl_c_on_the_sample_of_a_regression_keeps_nothing(monkeypatch):
+    monkeypatch.setattr("suffice.glm.rows.SAMPLE_ROWS", 20)
+    run = fitting.newton.run
+    monkeypatch.setattr(
+        fitting.newton, "run", lambda *args, **kw: run(*args, **{**kw, "watch": lambda _: press_ctrl_c()})
+    )
+    model, rows = GLM("poisson"), np.tile(X[:, :1], (2, 1))
+    with suffice.keep_on_interrupt(), pytest.raises(KeyboardInterrupt):
+        model.fit(rows, np.tile(y, 2))
+    assert not hasattr(model, "coef_")
+
+
+def test_l_bfgs_keeps_the_best_so_far(monkeypatch):
+    monkeypatch.setattr(fitting, "MOST_PARAMETERS", 2)
+    calls, evaluate = [], lbfgs._Lowest.__call__
+
+    def counted(self, u):
+        calls.append(u)
+        if len(calls) == 4:
+            press_ctrl_c()
+        return evaluate(self, u)
+
+    monkeypatch.setattr(lbfgs._Lowest, "__call__", counted)
+    for model, target in ((GLM("poisson"), y), (LogisticRegression(), y)):
+        calls.clear()
+        with pytest.raises(KeyboardInterrupt, match="the best of 3 rounds"):
+            model.fit(X, target)
+        assert not model.converged_
+        assert np.isfinite(model.coef_).all()
+
+
+def test_an_interrupted_search_has_the_sizes_that_were_done(monkeypatch):
+    fitted = Mixture.fit
+
+    def fit(self, *args, **kw):
+        if self.n_components == 3:
+            press_ctrl_c()
+        return fitted(self, *args, **kw)
+
+    monkeypatch.setattr(Mixture, "fit", fit)
+    search = MixtureSearch([1, 2, 3], ["EII", "VVI"], random_state=0)
+    with pytest.raises(KeyboardInterrupt, match="the first 2 of 3 sizes"):
+        search.fit(X)
+    assert search.results_["n_components"].tolist() == [1, 1, 2, 2]
+    assert search.best_estimator_.n_components in (1, 2)
+    with suffice.keep_on_interrupt(), pytest.warns(ConvergenceWarning, match="the first 2 of 3 sizes"):
+        search.fit(X)
+    fresh = MixtureSearch([3], ["EII"])
+    with suffice.keep_on_interrupt(), pytest.raises(KeyboardInterrupt):
+        fresh.fit(X)
+    assert not hasattr(fresh, "results_")
+
+
+def test_a_search_stops_in_the_middle_of_a_mixture(interrupted_at):
+    interrupted_at(2)
+    with suffice.keep_on_interrupt(), pytest.raises(KeyboardInterrupt):
+        MixtureSearch([2], ["EII", "VVI"], random_state=0, **forever).fit(X)
+
+
+def test_cross_validation_stops(interrupted_at):
+    interrupted_at(2)
+    with pytest.raises(KeyboardInterrupt):
+        cross_val_score(Mixture(2, random_state=0, **forever), X)
+    with pytest.raises(KeyboardInterrupt):
+        cross_val_score(GLM("poisson"), X, y)
+
+
+def test_a_stream_that_waits_for_its_source_stops():
+    def slow():
+        yield X, None
+        time.sleep(5.0)
+        yield X, None
+
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), ctrl_c_after(0.3):
+        Mixture(2).fit(suffice.stream(slow))
+    assert time.monotonic() - begun < 4.0
+
+
+def test_a_program_that_is_interrupted_ends():
+    code = (
+        "import signal, numpy as np; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from sklearn.model_selection import cross_val_score; from suffice import Mixture\n"
+        "X = np.random.default_rng(0).normal(size=(20000, 4)); print('ready', flush=True)\n"
+        "cross_val_score(Mixture(6, tol=0.0, max_iter=10**6, random_state=0), X)\n"
+        "print('went on')"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+    out, errors = process.communicate(timeout=30)
+    assert process.returncode != 0
+    assert "KeyboardInterrupt" in errors
+    assert "went on" not in out
