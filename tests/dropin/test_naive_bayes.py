@@ -112,9 +112,6 @@ def same_predictions(ours, other, X, other_X=None, tolerance=1e-8):
 def test_answers_are_those_of_scikit_learn(name, seed):
     X, y, weight, params = data(name, seed)
     ours, other = pair(name, **params)
-    if name == "GaussianNB" and weight is not None:  # theirs smooths by a variance that leaves the weights out
-        ours.fit(X, y, weight)
-        other.set_params(var_smoothing=ours.epsilon_ / max(X.var(axis=0).max(), 1e-300))
     other.fit(X, y, weight)
     ours.fit(X, y, weight)
     same_attributes(ours, other, name)
@@ -169,11 +166,37 @@ def test_a_row_of_weight_two_counts_twice_and_of_weight_zero_not_at_all(name):
     X, y, _, _ = data(name, 5)
     weight = np.random.default_rng(0).integers(0, 3, size=len(X)).astype(float)
     repeated = np.repeat(np.arange(len(X)), weight.astype(int))
-    weighted = getattr(dropin, name)().fit(X, y, weight)
-    plain = getattr(dropin, name)().partial_fit(X[repeated], y[repeated], classes=np.unique(y))
+    # every row counts once in the variance that scales the smoothing, as in scikit-learn
+    params = {"var_smoothing": 0.0} if name == "GaussianNB" else {}
+    weighted = getattr(dropin, name)(**params).fit(X, y, weight)
+    plain = getattr(dropin, name)(**params).partial_fit(X[repeated], y[repeated], classes=np.unique(y))
     present = plain.class_count_ > 0
     logs = [model.predict_log_proba(X[repeated])[:, present] for model in (weighted, plain)]
     np.testing.assert_allclose(*logs, rtol=1e-9, atol=1e-9)
+
+
+def test_weights_leave_the_variance_that_scales_the_smoothing_alone_whatever_way_the_rows_come():
+    rng = np.random.default_rng(3)
+    X, y, weight = rng.normal(size=(90, 3)) * [1.0, 5.0, 0.1], np.arange(90) % 3, rng.uniform(0.0, 4.0, 90)
+    weight[30:60] = 1.0
+    batches = [slice(0, 30), slice(30, 60), slice(60, 90)]
+    whole = dropin.GaussianNB(var_smoothing=0.1).fit(X, y, weight)
+    assert whole.epsilon_ == pytest.approx(0.1 * X.var(axis=0).max(), rel=1e-12)
+    streamed = dropin.GaussianNB(var_smoothing=0.1).fit(suffice.stream([(X[b], y[b], weight[b]) for b in batches]))
+    mixed = dropin.GaussianNB(var_smoothing=0.1)
+    for number, batch in enumerate(batches):
+        mixed.partial_fit(X[batch], y[batch], [0, 1, 2], None if number == 1 else weight[batch])
+    soft = dropin.GaussianNB(var_smoothing=0.1).fit(X, np.eye(3)[y], weight)
+    for model in (streamed, mixed, soft):
+        np.testing.assert_allclose(model.epsilon_, whole.epsilon_, rtol=1e-12)
+        np.testing.assert_allclose(model.predict_proba(X), whole.predict_proba(X), rtol=0, atol=1e-12)
+
+
+def test_a_table_of_constant_columns_leaves_the_class_prior():
+    y, weight = np.arange(30) % 3, np.random.default_rng(0).uniform(0.1, 3.0, 30)
+    for value in (0.0, 3.0, 1e8 + 3.0):
+        model = dropin.GaussianNB().fit(np.full((30, 2), value), y, weight)
+        np.testing.assert_allclose(model.predict_proba([[value, value]]), [model.class_prior_], rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", NAMES)

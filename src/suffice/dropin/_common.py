@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -217,12 +218,18 @@ class StatisticsMixin(GenerativeMixin):
         self._keep(known + self._gather(X, y, sample_weight, coder, known.schema), X, first=False)
 
     def _gather(self, X: Any, y: Any, sample_weight: Any, coder: LabelCoder, schema: Schema | None) -> ModelStatistics:
-        known = [] if schema is None else [schema]
+        """Return the statistics of the rows, under a schema that is known or is read off the first table."""
+        return self._gathered(X, y, sample_weight, coder, self._schema if schema is None else lambda _: schema)
+
+    def _gathered(
+        self, X: Any, y: Any, sample_weight: Any, coder: LabelCoder, first_schema: Callable[[Table], Schema]
+    ) -> ModelStatistics:
+        known: list[Schema] = []
         name = type(self).__name__
 
         def schema_of(table: Table) -> Schema:
             if not known:
-                known.append(self._schema(table))
+                known.append(first_schema(table))
             known[0].check(table, name)
             return known[0]
 

@@ -8,7 +8,8 @@ import numpy as np
 import sklearn.naive_bayes as theirs
 from numpy.typing import NDArray
 
-from suffice._arrays import FloatArray, issparse, to_float64
+from suffice._arrays import Array, FloatArray, issparse, to_float64
+from suffice.covariance.belief import constant
 from suffice.dropin._common import (
     DensityMixin,
     in_kind,
@@ -21,9 +22,12 @@ from suffice.dropin._naive_bayes import FLOAT32_CERTAIN, NaiveBayesBase
 from suffice.families import Gaussian
 from suffice.families.gaussian import GaussianDistributions
 from suffice.joint import JointModel, log_joint, log_posterior, posterior
-from suffice.schema import Schema
+from suffice.labels import LabelCoder
+from suffice.model_statistics import ModelStatistics
+from suffice.responsibilities import Labels, Responsibilities
+from suffice.schema import Block, Schema
 from suffice.sources import Source
-from suffice.statistics import DiagonalMoments
+from suffice.statistics import DiagonalMoments, JointStatistics, Moments
 from suffice.tables import ArrayTable, Table
 
 
@@ -31,7 +35,8 @@ class GaussianNB(NaiveBayesBase, DensityMixin, theirs.GaussianNB):  # type: igno
     """scikit-learn's `GaussianNB`: each column normal given the class, columns independent.
 
     Beyond it: NaN is a missing cell, sparse rows stay sparse, `partial_fit` is exact (the variance that
-    `var_smoothing` scales is that of all rows so far, by their weights), `score_samples` and `explain`.
+    `var_smoothing` scales is that of all rows so far), `score_samples` and `explain`. As in scikit-learn, every row
+    counts once in that variance, whatever its weight.
 
     Examples
     --------
@@ -44,6 +49,10 @@ class GaussianNB(NaiveBayesBase, DensityMixin, theirs.GaussianNB):  # type: igno
 
     priors: Any
     var_smoothing: float
+    #: the moments of all rows so far and of the rows gathered last, each row counting once; the variance of the former
+    #: scales the smoothing
+    _unweighted: DiagonalMoments
+    _unweighted_batch: DiagonalMoments
 
     def _schema(self, table: Table) -> Schema:
         return one_block(table, Gaussian("diagonal"))
@@ -60,27 +69,48 @@ class GaussianNB(NaiveBayesBase, DensityMixin, theirs.GaussianNB):  # type: igno
         self._check_priors(None)
         super()._learn(X, y, sample_weight)
 
+    def _gather(self, X: Any, y: Any, sample_weight: Any, coder: LabelCoder, schema: Schema | None) -> ModelStatistics:
+        if sample_weight is None and not isinstance(X, Source):
+            found = super()._gather(X, y, sample_weight, coder, schema)
+            self._unweighted_batch = _moments(found)
+            return found
+
+        def with_unweighted(table: Table) -> Schema:
+            one = self._schema(table) if schema is None else schema
+            return one.with_blocks([*one.blocks, Block(_Unweighted(), one.blocks[0].columns)])
+
+        found = self._gathered(X, y, sample_weight, coder, with_unweighted)
+        weighted, unweighted = found.joint.blocks
+        assert isinstance(unweighted, DiagonalMoments)
+        self._unweighted_batch = unweighted
+        return ModelStatistics(
+            found.classes,
+            found.schema.with_blocks(found.schema.blocks[:1]),
+            JointStatistics(found.joint.class_count, (weighted,)),
+            found.declared,
+        )
+
     def _keep(self, statistics: Any, X: Any, *, first: bool) -> None:
-        super()._keep(statistics, X, first=first)
         if first:
-            self._like = _example(X)
+            self._like, self._unweighted = _example(X), self._unweighted_batch
+        else:
+            self._unweighted = self._unweighted + self._unweighted_batch
+        del self._unweighted_batch
+        super()._keep(statistics, X, first=first)
 
     def _estimate(self) -> JointModel:
         statistics = self.statistics_
-        (moments,) = statistics.joint.blocks
-        assert isinstance(moments, DiagonalMoments)
+        moments = _moments(statistics)
         prior = self._check_priors(len(self.classes_))
         if prior is None:
             prior = statistics.class_count / statistics.class_count.sum()
-        self.epsilon_ = self.var_smoothing * moments.total_variance().max()
+        self.epsilon_ = self.var_smoothing * self._unweighted.total_variance().max()
         mean, count = moments.mean, moments.count
         variance = np.divide(moments.scatter, count, out=np.zeros_like(mean), where=count > 0) + self.epsilon_
         self.theta_, self.var_ = in_kind(mean, self._like), in_kind(variance, self._like)
         self.class_count_ = in_kind(statistics.class_count.copy(), self._like)
         self.class_prior_ = in_kind(prior, self._like)
-        # a column that is constant in a class, without smoothing: certain, rather than undefined
-        positive = np.maximum(variance, np.finfo(np.float64).tiny)
-        distributions = GaussianDistributions(Gaussian("diagonal"), mean, positive)
+        distributions = GaussianDistributions(Gaussian("diagonal"), mean, _positive(variance, moments))
         return JointModel(statistics.schema, log_shares(prior), (distributions,))
 
     def _check_priors(self, n_classes: int | None) -> FloatArray | None:
@@ -127,4 +157,26 @@ def _example(X: Any) -> Any:
     return X[:0] if hasattr(X, "dtype") and len(getattr(X, "shape", ())) == 2 and not issparse(X) else None
 
 
-# -- discrete ---------------------------------------------------------------------------------------------------
+def _positive(variance: FloatArray, moments: DiagonalMoments) -> FloatArray:
+    """Return variances that have a density: a column that is constant in a class is certain, rather than undefined.
+
+    One that is constant in the whole table gets a variance next to which the rounding of the class means is nothing.
+    """
+    rounding = 1e4 * np.finfo(np.float64).eps * np.abs(moments.mean)
+    least = np.where(constant(moments), rounding**2, 0.0)
+    return np.maximum(np.maximum(variance, least), np.finfo(np.float64).tiny)
+
+
+def _moments(statistics: ModelStatistics) -> DiagonalMoments:
+    (moments,) = statistics.joint.blocks
+    assert isinstance(moments, DiagonalMoments)
+    return moments
+
+
+class _Unweighted(Gaussian):
+    """A family whose statistics are those of all rows as one class, each row counting once whatever its weight."""
+
+    def statistics(self, x: Array, responsibilities: Responsibilities) -> Moments:
+        """Return the moments of all rows, in the place of the first class."""
+        labels = Labels(np.zeros(x.shape[0], dtype=np.intp), None, responsibilities.n_classes)
+        return super().statistics(x, labels)
