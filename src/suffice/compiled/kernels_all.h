@@ -30,6 +30,8 @@
 #define NAME(function) JOIN(function, double, LEVEL)
 #include "kernels_mixture.h"
 #include "kernels_patterns.h"
+#include "kernels_small.h"
+#include "kernels_em.h"
 #undef REAL
 #undef EXPONENTIAL
 #undef FOLD

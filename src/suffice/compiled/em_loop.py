@@ -1,0 +1,267 @@
+"""Whole runs of EM for mixtures of Gaussians: many iterations per call, for tables where the interpreter would be slow."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from suffice import compiled
+from suffice._arrays import Array, FloatArray, IntArray
+
+#: the covariance structures that the loop knows, by the number that the kernel has for them
+STRUCTURES = ("EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV")
+_SIMPLE = ("EII", "VII", "EEI", "VVI", "EEE", "VVV")
+_GIVEN_SPHERE = len(STRUCTURES)
+_SHARED = ("EII", "EEI", "EEE")
+_DIAGONAL = STRUCTURES[:6]
+#: how a call of the kernel ended
+CONTINUES, CONVERGED, NO_ESTIMATE, NOT_FINITE, CONSTANT_COLUMN = range(5)
+#: matrices of more columns are faster in LAPACK
+MOST_COLUMNS = 32
+#: seconds after which a call should come back, so that Ctrl-C and progress work
+_SECONDS_PER_CALL = 0.03
+#: multiplications per second of a slow processor, by which the iterations of the first call are chosen
+_SLOW = 3e8
+
+
+def available(structure: str, n_columns: int) -> bool:
+    """Return whether the loop is compiled, and knows the structure and that many columns."""
+    return (
+        compiled.library is not None
+        and compiled.library.has("em_loop", "double")
+        and structure in _SIMPLE
+        and 0 < n_columns <= MOST_COLUMNS
+    )
+
+
+@lru_cache(maxsize=256)
+def _room(level: str, n: int, d: int, k: int, structure: int) -> int:
+    assert compiled.library is not None
+    return compiled.library("em_room", "double", n, d, k, structure)
+
+
+class EMLoop:
+    """EM for a mixture of k Gaussians over rows in memory, without missing values.
+
+    Parameters
+    ----------
+    x : array of shape (n, d)
+        Finite numbers; float32 is widened.
+    structure : str
+        A code such as "VVV", or "given" for spheres of a given variance.
+    k : int
+        The number of components.
+    weight : array of shape (n,) or None
+    strength, believed : float, array of shape (d,) or (d, d)
+        The prior: so many rows of that covariance in each component; 0 and None are maximum likelihood.
+    variance : float
+        Of each column, where `structure` is "given".
+    equal_shares : bool
+        Whether all components have the same share.
+
+    Attributes
+    ----------
+    log_shares, means, covariance : arrays of shape (k,), (k, d) and as `suffice.covariance` keeps them
+        The parameters.
+    count, center, first, second : arrays
+        The moments that they were estimated from, as in `suffice.statistics`.
+    bounds : list of float
+        The bound of each iteration.
+    status : int
+        How the last call ended.
+    """
+
+    def __init__(
+        self,
+        x: Array,
+        structure: str,
+        k: int,
+        *,
+        weight: FloatArray | None = None,
+        strength: float = 0.0,
+        believed: FloatArray | None = None,
+        variance: float = 0.0,
+        equal_shares: bool = False,
+    ) -> None:
+        found = compiled._rows(np.asarray(x, dtype=np.float64))
+        assert found is not None, "the kernels are there"
+        self._x, _, self._stride = found
+        n, d = self._x.shape
+        self._k = k
+        self._weight = None if weight is None else np.ascontiguousarray(weight, dtype=np.float64)
+        self._structure = _GIVEN_SPHERE if structure == "given" else STRUCTURES.index(structure)
+        diagonal = self._structure == _GIVEN_SPHERE or structure in _DIAGONAL
+        self._settings = np.array([0.0, strength, variance, -math.inf, equal_shares], dtype=np.float64)
+        self._believed = _as_kept(believed, d, diagonal) if strength > 0.0 else np.zeros(1)
+        shared = self._structure == _GIVEN_SPHERE or structure in _SHARED
+        self.log_shares, self.means = np.empty(k), np.empty((k, d))
+        self.covariance = np.empty((1 if shared else k, *((d,) if diagonal else (d, d))))
+        self.count, self.center, self.first = np.empty(k), np.empty((k, d)), np.empty((k, d))
+        self.second = np.empty((d, d) if structure == "EEE" else (k, d) if diagonal else (k, d, d))
+        assert compiled.library is not None
+        room = _room(compiled.library.level, n, d, k, self._structure)
+        self._workspace = compiled._aligned(1, room, np.float64)
+        self._done = np.zeros(1, dtype=np.int64)
+        self._start: tuple[int, IntArray | None, FloatArray | None] = (0, None, None)
+        self._per_call = max(1, int(_SLOW * _SECONDS_PER_CALL / (k * (n * (20 + d * d) + 200 * d**3))))
+        self.bounds: list[float] = []
+        self.status = CONTINUES
+        #: the log-likelihood of the parameters, where `advance` was asked for it
+        self.log_likelihood = math.nan
+
+    def begin_at(self, log_shares: FloatArray, means: FloatArray, covariance: FloatArray) -> None:
+        """Begin with these parameters."""
+        self.log_shares[:], self.means[:], self.covariance[:] = log_shares, means, covariance
+        self._begin(0)
+
+    def begin_with_labels(self, labels: IntArray) -> None:
+        """Begin with the estimates of rows whose component is given by its number, (n,)."""
+        labels = np.ascontiguousarray(labels, dtype=np.int64)
+        if labels.shape != (len(self._x),):
+            raise ValueError(f"labels must be of shape ({len(self._x)},), not {labels.shape}")
+        self._begin(1, labels)
+
+    def begin_with_shares(self, shares: FloatArray) -> None:
+        """Begin with the estimates of rows of which these parts belong to each component, n×k; they hold the weights."""
+        shares = np.ascontiguousarray(shares, dtype=np.float64)
+        if shares.shape != (len(self._x), self._k):
+            raise ValueError(f"shares must be of shape {(len(self._x), self._k)}, not {shares.shape}")
+        self._begin(2, None, shares)
+
+    def _begin(self, how: int, labels: IntArray | None = None, shares: FloatArray | None = None) -> None:
+        self._start = how, labels, shares
+        self._settings[3] = -math.inf
+        self.bounds, self.status, self.log_likelihood = [], CONTINUES, math.nan
+
+    def advance(self, max_iter: int, tol: float, *, rate: bool = False) -> list[float]:
+        """Make some of the next `max_iter` iterations, for a few hundredths of a second, and return their bounds.
+
+        Where `rate` is true and these are the last, the log-likelihood of the final parameters is taken too.
+        """
+        assert compiled.library is not None
+        rounds = min(max_iter, self._per_call)
+        bounds = np.empty(rounds + 1)
+        self._settings[0] = tol
+        began = time.perf_counter()
+        self.status = compiled.library(
+            "em_loop", "double", self._x, self._stride, *self._x.shape, self._k, self._weight, self._structure,
+            self._settings, self._believed, *self._start, rounds, rate, self.log_shares, self.means, self.covariance,
+            self.count, self.center, self.first, self.second, bounds, self._done, self._workspace,
+        )  # fmt: skip
+        done = int(self._done[0])
+        if self.status == CONTINUES and done == self._per_call:
+            seconds = max(time.perf_counter() - began, 1e-6)
+            self._per_call = max(1, int(self._per_call * min(_SECONDS_PER_CALL / seconds, 16.0)))
+        new: list[float] = bounds[:done].tolist()
+        self.bounds += new
+        if done:
+            self._start, self._settings[3] = (0, None, None), new[-1]
+        if rate and self.status in (CONTINUES, CONVERGED):
+            self.log_likelihood = float(bounds[done])
+        return new
+
+
+def _as_kept(believed: FloatArray | None, d: int, diagonal: bool) -> FloatArray:
+    """Return the prior covariance as the structure keeps covariances, (d,) or (d, d)."""
+    given = np.asarray(believed, dtype=np.float64)
+    if given.shape not in ((d,), (d, d)):
+        raise ValueError(f"believed must be of shape ({d},) or ({d}, {d}), not {given.shape}")
+    if diagonal:
+        return np.ascontiguousarray(np.diagonal(given) if given.ndim == 2 else given)
+    return np.ascontiguousarray(np.diag(given) if given.ndim == 1 else given)
+
+
+@dataclass(slots=True)
+class GaussianMixtureFit:
+    """What `fit_gaussians` found.
+
+    Attributes
+    ----------
+    status : int
+        CONVERGED, CONTINUES (the iterations were used up), NO_ESTIMATE (a covariance is singular), NOT_FINITE or
+        CONSTANT_COLUMN; only the first two are a fit.
+    log_shares, means, covariance : arrays
+        The parameters: covariances as `suffice.covariance` keeps them.
+    count : array of shape (k,)
+        The weight of each component at the last expectation step.
+    bounds : list of float
+        The bound of each iteration.
+    log_likelihood : float
+        Of the parameters.
+    """
+
+    status: int
+    log_shares: FloatArray
+    means: FloatArray
+    covariance: FloatArray
+    count: FloatArray
+    bounds: list[float]
+    log_likelihood: float
+
+    @property
+    def found(self) -> bool:
+        """Whether there are parameters."""
+        return self.status in (CONTINUES, CONVERGED)
+
+    @property
+    def converged(self) -> bool:
+        """Whether the bound stopped rising before the iterations were used up."""
+        return self.status == CONVERGED
+
+
+def fit_gaussians(
+    x: FloatArray,
+    structure: str,
+    k: int,
+    start: Any,
+    *,
+    weight: FloatArray | None = None,
+    strength: float = 0.0,
+    believed: FloatArray | None = None,
+    max_iter: int = 500,
+    tol: float = 1e-6,
+) -> GaussianMixtureFit | None:
+    """Fit a mixture of Gaussians to plain arrays; None where the loop is not compiled, or does not know the structure.
+
+    Parameters
+    ----------
+    x : array of shape (n, d)
+        Finite numbers.
+    structure : str
+        One of `STRUCTURES`.
+    k : int
+    start : array of shape (n,), array of shape (n, k), or a tuple of log-shares, means and covariances
+        Numbers of components, responsibilities (without the weights), or parameters.
+    weight : array of shape (n,) or None
+    strength, believed : float, array of shape (d,) or (d, d)
+        The prior; see `EMLoop`.
+    max_iter, tol : int, float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from suffice.compiled.em_loop import fit_gaussians
+    >>> x = np.array([[0.0], [0.1], [0.2], [5.0], [5.3], [5.1]])
+    >>> fit = fit_gaussians(x, "EII", 2, np.array([0, 0, 0, 1, 1, 1]))
+    >>> fit is None or fit.means[:, 0].round(6).tolist() == [0.1, 5.133333]
+    True
+    """
+    if not available(structure, x.shape[1]):
+        return None
+    loop = EMLoop(x, structure, k, weight=weight, strength=strength, believed=believed)
+    if isinstance(start, tuple):
+        loop.begin_at(*start)
+    elif np.ndim(start) == 1:
+        loop.begin_with_labels(start)
+    else:
+        loop.begin_with_shares(start if weight is None else start * np.asarray(weight)[:, None])
+    while loop.status == CONTINUES and len(loop.bounds) < max_iter:
+        loop.advance(max_iter - len(loop.bounds), tol, rate=True)
+    return GaussianMixtureFit(
+        loop.status, loop.log_shares, loop.means, loop.covariance, loop.count, loop.bounds, loop.log_likelihood
+    )

@@ -1,0 +1,487 @@
+/* Whole iterations of EM for a mixture of Gaussians, for tables so small that the interpreter would take longer.
+ *
+ * An iteration takes the expected moments of each component and the log-likelihood by `mixture_pass`, and from these
+ * the next means and covariances as `suffice.covariance` does. Where the moments about a common origin would lose
+ * digits, rows are taken about each component instead.
+ */
+#define LOG_2PI 1.8378770664093453
+#define EPSILON 2.220446049250313e-16
+#define TOLERATED 1e-10       /* the error that the product form may have in a log-density, as in quadratic.py */
+#define SMALLEST_PIVOT 1e-7   /* of a correlation matrix that is not taken to be singular, as in quadratic.py */
+#define LOST_DIGITS 1e-7      /* of the squares left in a scatter that has lost half its digits, as in statistics.py */
+#define NEAR 256.0            /* standard deviations (times √½) up to which a mean may be scaled before it is subtracted */
+#define LEAST_RIDGE 1e-10     /* as in belief.py */
+#define SMALLEST_NUMBER 2.2250738585072014e-308
+
+enum { NAME(EM_CONTINUES), NAME(EM_CONVERGED), NAME(EM_NO_ESTIMATE), NAME(EM_NOT_FINITE), NAME(EM_CONSTANT) };
+/* the settings of a loop, by their place in an array */
+enum { NAME(TOL), NAME(STRENGTH), NAME(GIVEN_VARIANCE), NAME(BOUND_BEFORE), NAME(EQUAL_SHARES) };
+enum {
+    NAME(EII), NAME(VII), NAME(EEI), NAME(VEI), NAME(EVI), NAME(VVI), NAME(EEE), NAME(VEE), NAME(EVE), NAME(VVE),
+    NAME(EEV), NAME(VEV), NAME(EVV), NAME(VVV), NAME(GIVEN_SPHERE)
+};
+
+/* The parameters of a mixture. `shared` covariances are kept once; those of matrices are d×d, variances are (d,). */
+typedef struct {
+    double *log_share, *mean, *covariance;
+    double *whitener, *log_determinant; /* L⁻¹ with L Lᵀ = Σ, and log |Σ|, of each covariance that is kept */
+    double *axes;                       /* d×d, of all components, where the structure shares them */
+    int has_axes;
+} NAME(model);
+
+/* Moments of each component about its centre: count (k,), center and first (k, d), second (k, d), (k, d, d), or (d, d)
+ * of all components together. */
+typedef struct {
+    double *count, *center, *first, *second;
+} NAME(sums);
+
+typedef struct {
+    const double *x, *weight, *belief;
+    int64_t stride, n, d, k, structure;
+    int64_t matrices, shared; /* whether covariances are matrices, and whether there is one for all components */
+    double strength, given;   /* the rows that the prior is worth, of covariance `belief`; the variance of GIVEN_SPHERE */
+    int equal;                /* whether all components have the same share */
+    /* the tables of `mixture_pass` and its scratch */
+    int64_t form, products, *left, *right;
+    double *origin, *linear, *quadratic, *constant, *scratch, *wide, *tiles, *tiles_of_all, *moments, *half;
+    /* of the maximisation */
+    double *scatter, *rows, *matrix[4], *vector[4], *memory;
+    double *share;     /* k×n */
+    NAME(sums) others; /* moments that nobody asks for */
+} NAME(em);
+
+static int64_t NAME(n_covariances)(const NAME(em) *em) { return em->shared ? 1 : em->k; }
+static int64_t NAME(cells_of_covariance)(const NAME(em) *em) { return em->matrices ? em->d * em->d : em->d; }
+static int64_t NAME(n_second)(const NAME(em) *em) {
+    const int64_t d = em->d;
+    return !em->matrices ? em->k * d : em->structure == NAME(EEE) ? d * d : em->k * d * d;
+}
+
+#include "kernels_covariance.h"
+
+/* -- the log-densities of a model ---------------------------------------------------------------------------------- */
+
+/* Factorise the covariances; 0 where one is singular or not positive. */
+static int NAME(factorise)(const NAME(em) *em, NAME(model) *m) {
+    const int64_t d = em->d, cells = NAME(cells_of_covariance)(em);
+    for (int64_t c = 0; c < NAME(n_covariances)(em); c++) {
+        const double *covariance = m->covariance + c * cells;
+        double *whitener = m->whitener + c * cells, *scale = em->vector[0], sum = 0.0;
+        for (int64_t j = 0; j < d; j++) {
+            const double variance = covariance[em->matrices ? j * (d + 1) : j];
+            if (!(variance > 0.0 && variance < 1.7e308)) return 0;
+            scale[j] = sqrt(variance);
+            sum += log(variance);
+        }
+        if (em->matrices) {
+            double *lower = em->matrix[0];
+            for (int64_t i = 0; i < d; i++)
+                for (int64_t j = 0; j <= i; j++) lower[i * d + j] = covariance[i * d + j] / (scale[i] * scale[j]);
+            if (!(NAME(cholesky)(lower, d, lower) >= SMALLEST_PIVOT)) return 0;
+            sum += 2.0 * NAME(half_log_determinant)(lower, d);
+            NAME(invert_lower)(lower, d, whitener);
+            for (int64_t i = 0; i < d; i++)
+                for (int64_t j = 0; j <= i; j++) whitener[i * d + j] /= scale[j];
+        } else {
+            for (int64_t j = 0; j < d; j++) whitener[j] = 1.0 / scale[j];
+        }
+        m->log_determinant[c] = sum;
+    }
+    return 1;
+}
+
+/* The log-density of the prior: Σ −½ a log|Σ| − ½ tr(Σ⁻¹ aV) over the covariances that are kept. */
+static double NAME(log_prior)(const NAME(em) *em, const NAME(model) *m) {
+    const int64_t d = em->d, cells = NAME(cells_of_covariance)(em);
+    double sum = 0.0;
+    if (em->strength == 0.0 || em->structure == NAME(GIVEN_SPHERE)) return 0.0;
+    for (int64_t c = 0; c < NAME(n_covariances)(em); c++) {
+        sum += m->log_determinant[c];
+        if (em->matrices) {
+            sum += NAME(whitened_trace)(m->whitener + c * cells, em->belief, d);
+        } else {
+            for (int64_t j = 0; j < d; j++) sum += em->belief[j] / m->covariance[c * cells + j];
+        }
+    }
+    return -0.5 * em->strength * sum;
+}
+
+/* linear (d×k), quadratic (p×k) and constant (k) of the product form of matrices; 0 where its terms would cancel */
+static int NAME(product_tables)(const NAME(em) *em, const NAME(model) *m) {
+    const int64_t d = em->d, k = em->k;
+    double *centred = em->vector[0], *white = em->vector[1], largest = 0.0;
+    for (int64_t c = 0; c < k; c++) {
+        const int64_t own = em->shared ? 0 : c;
+        const double *w = m->whitener + own * d * d;
+        double squared = 0.0;
+        for (int64_t j = 0; j < d; j++) centred[j] = m->mean[c * d + j] - em->origin[j];
+        for (int64_t i = 0; i < d; i++) {
+            double sum = 0.0;
+            for (int64_t j = 0; j <= i; j++) sum += w[i * d + j] * centred[j];
+            white[i] = sum;
+            squared += sum * sum;
+        }
+        for (int64_t j = 0; j < d; j++) {
+            double sum = 0.0;
+            for (int64_t i = j; i < d; i++) sum += w[i * d + j] * white[i];
+            em->linear[j * k + c] = sum;
+        }
+        if (c == own) {
+            double *pair = em->quadratic + c;
+            const int64_t step = em->shared ? 1 : k;
+            for (int64_t i = 0; i < d; i++)
+                for (int64_t j = i; j < d; j++, pair += step) {
+                    double sum = 0.0;
+                    for (int64_t r = j; r < d; r++) sum += w[r * d + i] * w[r * d + j];
+                    *pair = i == j ? -0.5 * sum : -sum;
+                }
+        }
+        em->constant[c] = -0.5 * (d * LOG_2PI + m->log_determinant[own] + squared) + m->log_share[c];
+        squared *= em->shared ? 0.5 : 1.0;
+        largest = squared > largest ? squared : largest;
+    }
+    return largest * EPSILON <= TOLERATED;
+}
+
+/* The tables of independent columns, by the form that `DiagonalForm.mixture_pass` chooses; that form is returned. */
+static int64_t NAME(column_tables)(const NAME(em) *em, const NAME(model) *m) {
+    const int64_t d = em->d, k = em->k;
+    double largest = 0.0, furthest = 0.0;
+    int spheres = 1;
+    for (int64_t c = 0; c < k; c++) {
+        const double *variance = m->covariance + (em->shared ? 0 : c * d);
+        double squared = 0.0;
+        for (int64_t j = 0; j < d; j++) {
+            const double centred = m->mean[c * d + j] - em->origin[j], square = 0.5 * centred * centred / variance[j];
+            squared += square;
+            furthest = square > furthest ? square : furthest;
+            spheres = spheres && variance[j] == variance[0];
+        }
+        largest = squared > largest ? squared : largest;
+    }
+    const int64_t form = spheres && largest * EPSILON <= TOLERATED ? NAME(SPHERE)
+                         : sqrt(furthest) < NEAR                   ? NAME(SCALED)
+                                                                   : NAME(DIAGONAL);
+    for (int64_t c = 0; c < k; c++) {
+        const int64_t own = em->shared ? 0 : c;
+        const double *variance = m->covariance + own * d;
+        double squared = 0.0;
+        for (int64_t j = 0; j < d; j++) {
+            const double centred = m->mean[c * d + j] - em->origin[j], factor = sqrt(0.5 / variance[j]);
+            double *first = em->linear + j * k + c, *second = em->quadratic + j * k + c;
+            if (form == NAME(SPHERE))
+                *first = centred / variance[j], squared += 0.5 * centred * centred / variance[j];
+            else if (form == NAME(SCALED))
+                *first = centred * factor, *second = factor;
+            else
+                *first = centred, *second = -(factor * factor);
+        }
+        if (form == NAME(SPHERE)) em->quadratic[c] = -0.5 / variance[0];
+        em->constant[c] = -0.5 * (d * LOG_2PI + m->log_determinant[own]) - squared + m->log_share[c];
+    }
+    return form;
+}
+
+/* -- the expectation step ------------------------------------------------------------------------------------------ */
+
+static int NAME(finite_values)(const double *values, int64_t n) {
+    double sum = 0.0;
+    for (int64_t i = 0; i < n; i++) sum += 0.0 * values[i];
+    return sum == 0.0;
+}
+
+/* Put the sums of `mixture_pass` where they belong, about the origin. */
+static void NAME(unpack)(const NAME(em) *em, NAME(sums) *s) {
+    const int64_t d = em->d, k = em->k, products = em->products;
+    for (int64_t c = 0; c < k; c++) {
+        const double *from = em->moments + c * products;
+        s->count[c] = *from++;
+        memcpy(s->center + c * d, em->origin, d * sizeof(double));
+        memcpy(s->first + c * d, from, d * sizeof(double));
+        from += d;
+        if (!em->matrices) memcpy(s->second + c * d, from, d * sizeof(double));
+        if (!em->matrices || em->form == NAME(TIED)) continue;
+        double *second = s->second + c * d * d;
+        for (int64_t i = 0; i < d; i++)
+            for (int64_t j = i; j < d; j++) second[i * d + j] = second[j * d + i] = *from++;
+    }
+    if (em->form == NAME(TIED))
+        for (int64_t i = 0; i < d; i++)
+            for (int64_t j = i; j < d; j++) s->second[i * d + j] = s->second[j * d + i] = em->half[i * d + j];
+}
+
+/* Whether the origin is so far from some component that its variance has lost half its digits. */
+static int NAME(lost_digits)(const NAME(em) *em, const NAME(sums) *s) {
+    const int64_t d = em->d, k = em->k;
+    for (int64_t j = 0; j < d; j++) {
+        double between = 0.0;
+        for (int64_t c = 0; c < k; c++) {
+            const double first = s->first[c * d + j], square = s->count[c] > 0.0 ? first * first / s->count[c] : 0.0;
+            between += square;
+            if (em->form == NAME(TIED)) continue;
+            const double second = s->second[em->matrices ? (c * d + j) * d + j : c * d + j];
+            if (second - square < LOST_DIGITS * second) return 1;
+        }
+        if (em->form == NAME(TIED) && s->second[j * (d + 1)] - between < LOST_DIGITS * s->second[j * (d + 1)]) return 1;
+    }
+    return 0;
+}
+
+/* Moments and log-likelihood by `mixture_pass`; 0 where they are not finite, or would lose digits. */
+static int NAME(expect_together)(NAME(em) *em, const NAME(model) *m, NAME(sums) *s, double *log_likelihood) {
+    const int64_t d = em->d, k = em->k;
+    for (int64_t j = 0; j < d; j++) {
+        double sum = 0.0;
+        for (int64_t c = 0; c < k; c++) sum += m->mean[c * d + j];
+        em->origin[j] = sum / k;
+    }
+    if (!em->matrices) em->form = NAME(column_tables)(em, m);
+    else if (!NAME(product_tables)(em, m)) return 0;
+    memset(em->tiles, 0, (2 * k * (em->products + 8) + 64) * sizeof(double));
+    if (em->form == NAME(TIED)) memset(em->tiles_of_all, 0, (2 * d * (d + 8) + 64) * sizeof(double));
+    NAME(mixture_pass)(em->x, 0, em->stride, em->n, d, k, em->weight, em->origin, em->form, em->linear,
+                       em->form == NAME(TIED) ? 0 : em->quadratic, em->constant, em->products, em->left, em->right,
+                       em->scratch, em->wide, em->tiles, em->tiles_of_all, em->moments, em->half, log_likelihood);
+    NAME(unpack)(em, s);
+    if (em->form == NAME(TIED)) { /* the quadratic term that all components share */
+        const double *pair = em->quadratic;
+        for (int64_t i = 0; i < d; i++)
+            for (int64_t j = i; j < d; j++) *log_likelihood += *pair++ * s->second[i * d + j];
+    }
+    return NAME(finite_values)(log_likelihood, 1) && NAME(finite_values)(s->count, k) && NAME(finite_values)(s->first, k * d) &&
+           NAME(finite_values)(s->second, NAME(n_second)(em)) && !NAME(lost_digits)(em, s);
+}
+
+/* The moments of rows of which em->share (k×n) says what part belongs to each component, about its mean. */
+static void NAME(shared_moments)(const NAME(em) *em, NAME(sums) *s) {
+    const int64_t d = em->d, k = em->k, n = em->n;
+    memset(s->second, 0, NAME(n_second)(em) * sizeof(double));
+    for (int64_t c = 0; c < k; c++) {
+        const double *share = em->share + c * n;
+        double count = 0.0, *center = s->center + c * d, *first = s->first + c * d, *z = em->vector[0];
+        double *second = s->second + (!em->matrices ? c * d : em->structure == NAME(EEE) ? 0 : c * d * d);
+        for (int64_t j = 0; j < d; j++) center[j] = first[j] = 0.0;
+        for (int64_t i = 0; i < n; i++) {
+            if (share[i] == 0.0) continue;
+            count += share[i];
+            for (int64_t j = 0; j < d; j++) center[j] += share[i] * em->x[i * em->stride + j];
+        }
+        for (int64_t j = 0; j < d; j++) center[j] = count > 0.0 ? center[j] / count : 0.0;
+        for (int64_t i = 0; i < n; i++) {
+            if (share[i] == 0.0) continue;
+            for (int64_t j = 0; j < d; j++) {
+                z[j] = em->x[i * em->stride + j] - center[j];
+                first[j] += share[i] * z[j];
+                if (!em->matrices) second[j] += share[i] * z[j] * z[j];
+            }
+            for (int64_t j = 0; em->matrices && j < d; j++)
+                for (int64_t t = 0; t <= j; t++) second[j * d + t] += share[i] * z[j] * z[t];
+        }
+        s->count[c] = count;
+        for (int64_t j = 0; em->matrices && j < d; j++)
+            for (int64_t t = 0; t < j; t++) second[t * d + j] = second[j * d + t];
+    }
+}
+
+/* Moments and log-likelihood with every row taken about each component itself; 0 where they are not finite. */
+static int NAME(expect_apart)(const NAME(em) *em, const NAME(model) *m, NAME(sums) *s, double *log_likelihood) {
+    const int64_t d = em->d, k = em->k, n = em->n, cells = NAME(cells_of_covariance)(em);
+    double *z = em->vector[0], total = 0.0;
+    for (int64_t i = 0; i < n; i++) {
+        const double weight = em->weight ? em->weight[i] : 1.0;
+        double largest = -INFINITY, sum = 0.0;
+        for (int64_t c = 0; c < k; c++) {
+            const int64_t own = em->shared ? 0 : c;
+            const double *w = m->whitener + own * cells;
+            double squared = 0.0;
+            for (int64_t j = 0; j < d; j++) z[j] = em->x[i * em->stride + j] - m->mean[c * d + j];
+            for (int64_t r = 0; r < d; r++) {
+                double white = em->matrices ? 0.0 : w[r] * z[r];
+                for (int64_t j = 0; em->matrices && j <= r; j++) white += w[r * d + j] * z[j];
+                squared += white * white;
+            }
+            const double score = m->log_share[c] - 0.5 * (d * LOG_2PI + m->log_determinant[own] + squared);
+            em->share[c * n + i] = score;
+            largest = score > largest ? score : largest;
+        }
+        if (!NAME(finite_values)(&largest, 1)) return 0;
+        for (int64_t c = 0; c < k; c++) sum += em->share[c * n + i] = exp(em->share[c * n + i] - largest);
+        for (int64_t c = 0; c < k; c++) em->share[c * n + i] *= weight / sum;
+        total += weight * (largest + log(sum));
+    }
+    NAME(shared_moments)(em, s);
+    for (int64_t c = 0; c < k; c++) /* a component without rows stays where it is */
+        if (!(s->count[c] > 0.0)) memcpy(s->center + c * d, m->mean + c * d, d * sizeof(double));
+    *log_likelihood = total;
+    return NAME(finite_values)(&total, 1) && NAME(finite_values)(s->count, k) && NAME(finite_values)(s->first, k * d) &&
+           NAME(finite_values)(s->second, NAME(n_second)(em));
+}
+
+static int NAME(expect)(NAME(em) *em, const NAME(model) *m, NAME(sums) *s, double *log_likelihood) {
+    return NAME(expect_together)(em, m, s, log_likelihood) || NAME(expect_apart)(em, m, s, log_likelihood);
+}
+
+/* -- the loop ------------------------------------------------------------------------------------------------------ */
+
+/* The next part of the workspace, which begins with a cache line; only counted where there is none. */
+static double *NAME(part)(double *workspace, int64_t *used, int64_t cells) {
+    double *here = workspace ? workspace + *used : 0;
+    *used += (cells + 7) / 8 * 8;
+    return here;
+}
+
+static void NAME(part_model)(const NAME(em) *em, double *workspace, int64_t *used, NAME(model) *m) {
+    const int64_t cells = NAME(n_covariances)(em) * NAME(cells_of_covariance)(em);
+    m->log_share = NAME(part)(workspace, used, em->k);
+    m->mean = NAME(part)(workspace, used, em->k * em->d);
+    m->covariance = NAME(part)(workspace, used, cells);
+    m->whitener = NAME(part)(workspace, used, cells);
+    m->log_determinant = NAME(part)(workspace, used, em->k);
+    m->axes = NAME(part)(workspace, used, em->d * em->d);
+    m->has_axes = 0;
+}
+
+/* Divide the workspace; returns how many doubles it has to have. */
+static int64_t NAME(parts)(NAME(em) *em, double *workspace, NAME(model) *models, int n_models) {
+    const int64_t d = em->d, k = em->k, most = k > d ? k : d;
+    int64_t used = 0;
+    em->matrices = em->structure >= NAME(EEE) && em->structure != NAME(GIVEN_SPHERE);
+    em->shared = em->structure == NAME(EII) || em->structure == NAME(EEI) || em->structure == NAME(EEE) ||
+                 em->structure == NAME(GIVEN_SPHERE);
+    em->form = !em->matrices ? NAME(SCALED) : em->shared ? NAME(TIED) : NAME(FULL);
+    em->products = em->form == NAME(FULL) ? (d + 1) * (d + 2) / 2 : em->form == NAME(TIED) ? d + 1 : 2 * d + 1;
+    for (int i = 0; i < n_models; i++) NAME(part_model)(em, workspace, &used, models + i);
+    em->left = (int64_t *)NAME(part)(workspace, &used, em->products + 8);
+    em->right = (int64_t *)NAME(part)(workspace, &used, em->products + 8);
+    em->origin = NAME(part)(workspace, &used, d);
+    em->linear = NAME(part)(workspace, &used, d * k);
+    em->quadratic = NAME(part)(workspace, &used, (em->matrices ? d * (d + 1) / 2 : d) * k);
+    em->constant = NAME(part)(workspace, &used, k);
+    em->scratch = NAME(part)(workspace, &used, (2 * d + k + 1) * STEP);
+    em->wide = NAME(part)(workspace, &used, 2 * LANES * d);
+    em->tiles = NAME(part)(workspace, &used, 2 * k * (em->products + 8) + 64);
+    em->tiles_of_all = NAME(part)(workspace, &used, 2 * d * (d + 8) + 64);
+    em->moments = NAME(part)(workspace, &used, k * em->products);
+    em->half = NAME(part)(workspace, &used, d * d);
+    em->scatter = NAME(part)(workspace, &used, NAME(n_second)(em));
+    em->rows = NAME(part)(workspace, &used, k);
+    for (int i = 0; i < 4; i++) em->matrix[i] = NAME(part)(workspace, &used, most * most);
+    for (int i = 0; i < 4; i++) em->vector[i] = NAME(part)(workspace, &used, most);
+    em->memory = NAME(part)(workspace, &used, NAME(fit_memory)(em));
+    em->share = NAME(part)(workspace, &used, k * em->n);
+    em->others.count = NAME(part)(workspace, &used, k);
+    em->others.center = NAME(part)(workspace, &used, k * d);
+    em->others.first = NAME(part)(workspace, &used, k * d);
+    em->others.second = NAME(part)(workspace, &used, NAME(n_second)(em));
+    return used;
+}
+
+/* The products of two columns that are summed for each component; column 0 is all ones. */
+static void NAME(pair_columns)(const NAME(em) *em) {
+    int64_t p = 0;
+    for (int64_t j = 0; j <= em->d; j++, p++) em->left[p] = 0, em->right[p] = j;
+    for (int64_t i = 1; i <= em->d && em->form != NAME(TIED); i++)
+        for (int64_t j = i; j <= (em->form == NAME(FULL) ? em->d : i); j++, p++) em->left[p] = i, em->right[p] = j;
+    for (int64_t fill = 0; fill < 8; fill++) em->left[p + fill] = em->right[p + fill] = 0;
+}
+
+/* Whether some column has one value only, but for rounding. Such a column says nothing, which only Python knows. */
+static int NAME(has_constant_column)(const NAME(em) *em) {
+    for (int64_t j = 0; j < em->d; j++) {
+        double total = 0.0, mean = 0.0, square = 0.0;
+        for (int64_t i = 0; i < em->n; i++) {
+            const double weight = em->weight ? em->weight[i] : 1.0;
+            total += weight;
+            mean += weight * em->x[i * em->stride + j];
+        }
+        mean /= total;
+        for (int64_t i = 0; i < em->n; i++) {
+            const double z = em->x[i * em->stride + j] - mean;
+            square += (em->weight ? em->weight[i] : 1.0) * z * z;
+        }
+        const double rounding = 64.0 * EPSILON * mean;
+        if (!(square / total > rounding * rounding && square / total > 1e-280)) return 1;
+    }
+    return 0;
+}
+
+static void NAME(copy_model)(const NAME(em) *em, const NAME(model) *from, double *log_share, double *mean,
+                             double *covariance) {
+    const int64_t cells = NAME(n_covariances)(em) * NAME(cells_of_covariance)(em);
+    memcpy(log_share, from->log_share, em->k * sizeof(double));
+    memcpy(mean, from->mean, em->k * em->d * sizeof(double));
+    memcpy(covariance, from->covariance, cells * sizeof(double));
+}
+
+/* How many doubles the workspace of `em_loop` has to have. */
+EXPORT int64_t NAME(em_room)(int64_t n, int64_t d, int64_t k, int64_t structure) {
+    NAME(em) em = {.n = n, .d = d, .k = k, .structure = structure};
+    NAME(model) models[2];
+    return NAME(parts)(&em, 0, models, 2);
+}
+
+/* Up to `rounds` iterations of EM over n rows of d columns without missing values.
+ *
+ * They begin with a model in log_share (k,), mean (k, d) and covariance where `begin` is 0; with its maximisation by
+ * `labels` where it is 1, or by `shares` (n×k, with the weights in them) where it is 2. The model at the end, the
+ * moments that it was estimated from and the bound of each iteration are written where they belong; bounds has room for
+ * one more, the log-likelihood of the model at the end, where `rate` asks for it. `done` is how many iterations there
+ * were. Returns how it ended: where that is NO_ESTIMATE, the moments have none and the model is the one before; where it
+ * is NOT_FINITE, the moments of the model could not be taken. */
+EXPORT int64_t NAME(em_loop)(const double *x, int64_t stride, int64_t n, int64_t d, int64_t k, const double *weight,
+                             int64_t structure, const double *settings, const double *belief, int64_t begin,
+                             const int64_t *labels, const double *shares, int64_t rounds, int64_t rate,
+                             double *log_share, double *mean, double *covariance, double *count, double *center,
+                             double *first, double *second, double *bounds, int64_t *done, double *workspace) {
+    NAME(em) em = {.x = x, .weight = weight, .belief = belief, .stride = stride, .n = n, .d = d, .k = k};
+    NAME(model) models[2], *now = models, *next = models + 1;
+    NAME(sums) sums = {count, center, first, second};
+    double before = settings[NAME(BOUND_BEFORE)], log_likelihood = 0.0;
+    int64_t ended = NAME(EM_CONTINUES);
+    em.structure = structure;
+    em.strength = settings[NAME(STRENGTH)];
+    em.given = settings[NAME(GIVEN_VARIANCE)];
+    em.equal = settings[NAME(EQUAL_SHARES)] != 0.0;
+    NAME(parts)(&em, workspace, models, 2);
+    NAME(pair_columns)(&em);
+    *done = 0;
+    if (em.strength > 0.0 && NAME(has_constant_column)(&em)) return NAME(EM_CONSTANT);
+    if (begin == 0) {
+        memcpy(now->log_share, log_share, k * sizeof(double));
+        memcpy(now->mean, mean, k * d * sizeof(double));
+        memcpy(now->covariance, covariance, NAME(n_covariances)(&em) * NAME(cells_of_covariance)(&em) * sizeof(double));
+        if (!NAME(factorise)(&em, now)) return NAME(EM_NO_ESTIMATE);
+    } else {
+        for (int64_t c = 0; c < k; c++)
+            for (int64_t i = 0; i < n; i++)
+                em.share[c * n + i] = begin == 2 ? shares[i * k + c] : labels[i] != c ? 0.0 : weight ? weight[i] : 1.0;
+        NAME(shared_moments)(&em, &sums);
+        if (!NAME(improve)(&em, &sums, 0, now) || !NAME(factorise)(&em, now)) return NAME(EM_NO_ESTIMATE);
+    }
+    while (*done < rounds && ended == NAME(EM_CONTINUES)) {
+        if (!NAME(expect)(&em, now, &sums, &log_likelihood)) {
+            ended = NAME(EM_NOT_FINITE);
+            break;
+        }
+        const double bound = log_likelihood + NAME(log_prior)(&em, now), change = bound - before;
+        bounds[(*done)++] = before = bound;
+        if (!NAME(improve)(&em, &sums, now, next) || !NAME(factorise)(&em, next)) {
+            ended = NAME(EM_NO_ESTIMATE);
+            break;
+        }
+        NAME(model) *const swapped = now;
+        now = next, next = swapped;
+        if (change <= settings[NAME(TOL)] * (1.0 + fabs(bound))) ended = NAME(EM_CONVERGED);
+    }
+    NAME(copy_model)(&em, now, log_share, mean, covariance);
+    if (rate && !NAME(expect)(&em, now, &em.others, bounds + *done)) bounds[*done] = NAN;
+    return ended;
+}
+#undef LOG_2PI
+#undef EPSILON
+#undef TOLERATED
+#undef SMALLEST_PIVOT
+#undef LOST_DIGITS
+#undef NEAR
+#undef LEAST_RIDGE
+#undef SMALLEST_NUMBER

@@ -1,0 +1,171 @@
+/* Small dense matrices, row-major: Cholesky factors, inverses, linear systems and symmetric eigenproblems.
+ *
+ * They are for the few columns and components of a mixture, where calling a library takes longer than the work.
+ */
+
+/* lower (d×d) with lower·lowerᵀ = a, which is symmetric; only its lower half is read, and it may be `lower` itself.
+ * Returns the smallest pivot, and 0 where `a` is not positive definite. */
+static double NAME(cholesky)(const double *a, int64_t d, double *lower) {
+    double least = INFINITY;
+    for (int64_t i = 0; i < d; i++) {
+        double *row = lower + i * d;
+        for (int64_t j = 0; j <= i; j++) {
+            const double *other = lower + j * d;
+            double sum = a[i * d + j];
+            for (int64_t t = 0; t < j; t++) sum -= row[t] * other[t];
+            if (j < i) {
+                row[j] = sum / other[j];
+            } else {
+                if (!(sum > 0.0) || sum > 1.7e308) return 0.0;
+                row[i] = sqrt(sum);
+                least = row[i] < least ? row[i] : least;
+            }
+        }
+        for (int64_t j = i + 1; j < d; j++) row[j] = 0.0;
+    }
+    return least;
+}
+
+/* Σ log of the diagonal: half the logarithm of the determinant of what `lower` is the Cholesky factor of */
+static double NAME(half_log_determinant)(const double *lower, int64_t d) {
+    double sum = 0.0;
+    for (int64_t i = 0; i < d; i++) sum += log(lower[i * d + i]);
+    return sum;
+}
+
+/* inverse = lower⁻¹, both lower triangular */
+static void NAME(invert_lower)(const double *lower, int64_t d, double *inverse) {
+    for (int64_t i = 0; i < d; i++) {
+        const double *row = lower + i * d;
+        double *out = inverse + i * d;
+        const double scale = 1.0 / row[i];
+        for (int64_t j = 0; j < i; j++) {
+            double sum = 0.0;
+            for (int64_t t = j; t < i; t++) sum += row[t] * inverse[t * d + j];
+            out[j] = -sum * scale;
+        }
+        out[i] = scale;
+        for (int64_t j = i + 1; j < d; j++) out[j] = 0.0;
+    }
+}
+
+/* Σ_ij (wᵀw)_ij s_ij = tr(w s wᵀ) for a lower triangular w and a symmetric s */
+static double NAME(whitened_trace)(const double *w, const double *s, int64_t d) {
+    double trace = 0.0;
+    for (int64_t r = 0; r < d; r++) {
+        const double *row = w + r * d;
+        for (int64_t i = 0; i <= r; i++) {
+            double sum = 0.0;
+            for (int64_t j = 0; j <= r; j++) sum += s[i * d + j] * row[j];
+            trace += row[i] * sum;
+        }
+    }
+    return trace;
+}
+
+/* out = left·right, or left·rightᵀ where `transposed`; all d×d, and out is neither of them */
+static void NAME(product)(const double *left, const double *right, int64_t d, int transposed, double *out) {
+    for (int64_t i = 0; i < d; i++)
+        for (int64_t j = 0; j < d; j++) {
+            double sum = 0.0;
+            for (int64_t t = 0; t < d; t++)
+                sum += left[i * d + t] * (transposed ? right[j * d + t] : right[t * d + j]);
+            out[i * d + j] = sum;
+        }
+}
+
+/* Solve a·x = b for m right-hand sides (b is n×m) by elimination with partial pivoting; both are overwritten, b by the
+ * solution. Returns 0 where `a` is singular. */
+static int NAME(solve)(double *a, int64_t n, double *b, int64_t m) {
+    for (int64_t c = 0; c < n; c++) {
+        int64_t pivot = c;
+        for (int64_t i = c + 1; i < n; i++)
+            if (fabs(a[i * n + c]) > fabs(a[pivot * n + c])) pivot = i;
+        if (!(fabs(a[pivot * n + c]) > 0.0)) return 0;
+        if (pivot != c) {
+            for (int64_t j = c; j < n; j++) {
+                const double swapped = a[c * n + j];
+                a[c * n + j] = a[pivot * n + j], a[pivot * n + j] = swapped;
+            }
+            for (int64_t j = 0; j < m; j++) {
+                const double swapped = b[c * m + j];
+                b[c * m + j] = b[pivot * m + j], b[pivot * m + j] = swapped;
+            }
+        }
+        for (int64_t i = c + 1; i < n; i++) {
+            const double factor = a[i * n + c] / a[c * n + c];
+            if (factor == 0.0) continue;
+            for (int64_t j = c + 1; j < n; j++) a[i * n + j] -= factor * a[c * n + j];
+            for (int64_t j = 0; j < m; j++) b[i * m + j] -= factor * b[c * m + j];
+        }
+    }
+    for (int64_t c = n; c-- > 0;)
+        for (int64_t j = 0; j < m; j++) {
+            double sum = b[c * m + j];
+            for (int64_t t = c + 1; t < n; t++) sum -= a[c * n + t] * b[t * m + j];
+            b[c * m + j] = sum / a[c * n + c];
+        }
+    return 1;
+}
+
+/* Rotate rows and columns p and q of the symmetric `a` so that a[p][q] becomes 0, and the columns of `axes` with them. */
+static void NAME(rotate)(double *a, double *axes, int64_t d, int64_t p, int64_t q) {
+    const double off = a[p * d + q], ratio = 0.5 * (a[q * d + q] - a[p * d + p]) / off;
+    const double t = (ratio >= 0.0 ? 1.0 : -1.0) / (fabs(ratio) + sqrt(1.0 + ratio * ratio));
+    const double c = 1.0 / sqrt(1.0 + t * t), s = t * c;
+    a[p * d + p] -= t * off;
+    a[q * d + q] += t * off;
+    a[p * d + q] = a[q * d + p] = 0.0;
+    for (int64_t i = 0; i < d; i++) {
+        if (i != p && i != q) {
+            const double x = a[i * d + p], y = a[i * d + q];
+            a[i * d + p] = a[p * d + i] = c * x - s * y;
+            a[i * d + q] = a[q * d + i] = s * x + c * y;
+        }
+        const double x = axes[i * d + p], y = axes[i * d + q];
+        axes[i * d + p] = c * x - s * y;
+        axes[i * d + q] = s * x + c * y;
+    }
+}
+
+/* The eigenvalues of a symmetric matrix, which is overwritten, in ascending order, and its eigenvectors as the columns
+ * of `axes`, by cyclic Jacobi rotations. */
+static void NAME(eigen)(double *a, int64_t d, double *values, double *axes) {
+    const double epsilon = 1.1e-16;
+    double size = 0.0;
+    for (int64_t i = 0; i < d; i++) size += fabs(a[i * d + i]);
+    for (int64_t i = 0; i < d * d; i++) axes[i] = i % (d + 1) == 0 ? 1.0 : 0.0;
+    for (int sweep = 0, rotated = 1; sweep < 40 && rotated; sweep++) {
+        rotated = 0;
+        for (int64_t p = 0; p < d; p++)
+            for (int64_t q = p + 1; q < d; q++) {
+                const double off = fabs(a[p * d + q]), scale = sqrt(fabs(a[p * d + p])) * sqrt(fabs(a[q * d + q]));
+                if (!(off > epsilon * scale && off > epsilon * epsilon * size)) continue;
+                NAME(rotate)(a, axes, d, p, q);
+                rotated = 1;
+            }
+    }
+    for (int64_t i = 0; i < d; i++) values[i] = a[i * d + i];
+    for (int64_t i = 0; i < d; i++) { /* selection sort: d is small */
+        int64_t least = i;
+        for (int64_t j = i + 1; j < d; j++)
+            if (values[j] < values[least]) least = j;
+        if (least == i) continue;
+        const double swapped = values[i];
+        values[i] = values[least], values[least] = swapped;
+        for (int64_t r = 0; r < d; r++) {
+            const double moved = axes[r * d + i];
+            axes[r * d + i] = axes[r * d + least], axes[r * d + least] = moved;
+        }
+    }
+}
+
+/* out = axes·diag(values)·axesᵀ, exactly symmetric */
+static void NAME(along)(const double *axes, const double *values, int64_t d, double *out) {
+    for (int64_t i = 0; i < d; i++)
+        for (int64_t j = 0; j <= i; j++) {
+            double sum = 0.0;
+            for (int64_t t = 0; t < d; t++) sum += axes[i * d + t] * values[t] * axes[j * d + t];
+            out[i * d + j] = out[j * d + i] = sum;
+        }
+}
