@@ -14,6 +14,7 @@ from suffice.engines import Engine, MemoryEngine
 from suffice.errors import EstimateError
 from suffice.families import Gaussian
 from suffice.joint import Expectation, JointModel, expect, learn
+from suffice.mixture_loop import climbs
 from suffice.priors import PriorSpec
 from suffice.schema import Block, Schema
 from suffice.statistics import CategoryCounts, DiagonalMoments, JointStatistics, Moments, Statistics, Sums
@@ -23,6 +24,11 @@ def shares(count: FloatArray) -> FloatArray:
     """Return log (n_c / n), −∞ for what is empty."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(count / count.sum()))
+
+
+def equal_shares(count: FloatArray) -> FloatArray:
+    """Return log 1/k for each of k components."""
+    return np.full(len(count), -np.log(len(count)))
 
 
 def has_holes(statistics: JointStatistics) -> bool:
@@ -134,7 +140,7 @@ class Components:
         def expectation(model: JointModel) -> Expectation:
             return arranged.reduce(expect, model)
 
-        return em.Problem(expectation, self.estimate, self.log_prior, self.extrapolate)
+        return em.Problem(expectation, self.estimate, self.log_prior, self.extrapolate, climbs(self, engine))
 
     def _arranged(self, engine: Engine) -> Engine:
         """Return an engine with the rows in the order that a family asks for, where they are in memory."""

@@ -19,6 +19,7 @@ from suffice.interrupts import Interrupted
 Model = TypeVar("Model")
 Sums = TypeVar("Sums")
 Taken = TypeVar("Taken", covariant=True)
+Found = TypeVar("Found", covariant=True)
 
 
 class Expected(Protocol[Taken]):
@@ -33,6 +34,27 @@ class Expected(Protocol[Taken]):
         """The log-likelihood of the model they were taken under."""
 
 
+class Climb(Protocol[Found, Taken]):
+    """Many iterations of EM at a time, which give what one after the other does."""
+
+    @property
+    def converged(self) -> bool:
+        """Whether the bound stopped rising."""
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the next iteration cannot be made this way."""
+
+    def advance(self, max_iter: int, tol: float) -> list[float]:
+        """Make the next iterations, for a few hundredths of a second, and return the bound of each."""
+
+    def reached(self) -> tuple[Found, Taken | None]:
+        """Return the model, and the statistics that it was estimated from; None for these before any iteration.
+
+        Raises where the statistics of the last iteration give no model.
+        """
+
+
 @dataclass(frozen=True)
 class Problem(Generic[Model, Sums]):
     """What EM needs to know of a model."""
@@ -45,6 +67,8 @@ class Problem(Generic[Model, Sums]):
     log_prior: Callable[[Model, Sums], float]
     #: the model that a weighted sum of statistics gives, beginning with another one; None where it gives none
     extrapolate: Callable[[Sequence[Sums], Sequence[float], Model], Model | None]
+    #: many iterations at a time from a model, without leaps; None where they can only be made one by one
+    climb: Callable[[Model], Climb[Model, Sums] | None] | None = None
 
 
 @dataclass(frozen=True)
@@ -110,9 +134,19 @@ def run(
     model, bounds = start, list[float]()
     leaps = Squarem(problem.extrapolate) if accelerate else None
     leap: Model | None = None
+    climb = None if accelerate or problem.climb is None else problem.climb(start)
     converged = False
     try:
-        for number in range(1, max_iter + 1):
+        while climb is not None and not (climb.converged or climb.stopped) and len(bounds) < max_iter:
+            for bound in climb.advance(max_iter - len(bounds), tol):
+                change = bound - bounds[-1] if bounds else float("inf")
+                bounds.append(bound)
+                if watch is not None:
+                    watch(Round(len(bounds), bound, change, time.perf_counter() - begun))
+        if climb is not None:
+            outcome = _reached(climb, bounds)
+            model, converged = (start, False) if outcome is None else (outcome.model, outcome.converged)
+        for number in range(len(bounds) + 1, 1 + (len(bounds) if converged else max_iter)):
             tried = model if leap is None else leap
             expected = problem.expect(tried)
             statistics = expected.statistics
@@ -133,9 +167,16 @@ def run(
             if converged:
                 break
     except KeyboardInterrupt:
+        outcome = outcome if climb is None or outcome is not None else _reached(climb, bounds)
         if outcome is None:
             raise
         outcome.interrupted, outcome.converged = True, False
         raise Interrupted(outcome) from None
     assert outcome is not None, "max_iter is at least 1"
     return outcome
+
+
+def _reached(climb: Climb[Model, Sums], bounds: list[float]) -> Outcome[Model, Sums] | None:
+    """Return what the iterations of a climb came to; None where there was none."""
+    model, statistics = climb.reached()
+    return None if statistics is None else Outcome(model, statistics, bounds, climb.converged)

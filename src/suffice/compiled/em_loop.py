@@ -1,4 +1,4 @@
-"""Whole runs of EM for mixtures of Gaussians: many iterations per call, for tables where the interpreter would be slow."""
+"""Whole runs of EM for mixtures of Gaussians: many iterations per call, where the interpreter would be slow."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from suffice._arrays import Array, FloatArray, IntArray
 #: the covariance structures that the loop knows, by the number that the kernel has for them
 STRUCTURES = ("EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV")
 _SIMPLE = ("EII", "VII", "EEI", "VVI", "EEE", "VVV")
-_GIVEN_SPHERE = len(STRUCTURES)
+#: spheres of one given variance, as soft k-means has them
+GIVEN_SPHERE = "given"
 _SHARED = ("EII", "EEI", "EEE")
 _DIAGONAL = STRUCTURES[:6]
 #: how a call of the kernel ended
@@ -34,7 +35,7 @@ def available(structure: str, n_columns: int) -> bool:
     return (
         compiled.library is not None
         and compiled.library.has("em_loop", "double")
-        and structure in _SIMPLE
+        and structure in (*_SIMPLE, GIVEN_SPHERE)
         and 0 < n_columns <= MOST_COLUMNS
     )
 
@@ -53,14 +54,14 @@ class EMLoop:
     x : array of shape (n, d)
         Finite numbers; float32 is widened.
     structure : str
-        A code such as "VVV", or "given" for spheres of a given variance.
+        A code such as "VVV", or GIVEN_SPHERE.
     k : int
         The number of components.
     weight : array of shape (n,) or None
     strength, believed : float, array of shape (d,) or (d, d)
         The prior: so many rows of that covariance in each component; 0 and None are maximum likelihood.
     variance : float
-        Of each column, where `structure` is "given".
+        Of each column, where `structure` is GIVEN_SPHERE.
     equal_shares : bool
         Whether all components have the same share.
 
@@ -94,11 +95,10 @@ class EMLoop:
         n, d = self._x.shape
         self._k = k
         self._weight = None if weight is None else np.ascontiguousarray(weight, dtype=np.float64)
-        self._structure = _GIVEN_SPHERE if structure == "given" else STRUCTURES.index(structure)
-        diagonal = self._structure == _GIVEN_SPHERE or structure in _DIAGONAL
+        self._structure = (*STRUCTURES, GIVEN_SPHERE).index(structure)
+        diagonal, shared = structure in (*_DIAGONAL, GIVEN_SPHERE), structure in (*_SHARED, GIVEN_SPHERE)
         self._settings = np.array([0.0, strength, variance, -math.inf, equal_shares], dtype=np.float64)
         self._believed = _as_kept(believed, d, diagonal) if strength > 0.0 else np.zeros(1)
-        shared = self._structure == _GIVEN_SPHERE or structure in _SHARED
         self.log_shares, self.means = np.empty(k), np.empty((k, d))
         self.covariance = np.empty((1 if shared else k, *((d,) if diagonal else (d, d))))
         self.count, self.center, self.first = np.empty(k), np.empty((k, d)), np.empty((k, d))
@@ -127,7 +127,7 @@ class EMLoop:
         self._begin(1, labels)
 
     def begin_with_shares(self, shares: FloatArray) -> None:
-        """Begin with the estimates of rows of which these parts belong to each component, n×k; they hold the weights."""
+        """Begin with the estimates of rows whose parts belong to components, n×k; the weights are in them."""
         shares = np.ascontiguousarray(shares, dtype=np.float64)
         if shares.shape != (len(self._x), self._k):
             raise ValueError(f"shares must be of shape {(len(self._x), self._k)}, not {shares.shape}")

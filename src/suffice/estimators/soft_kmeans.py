@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from suffice._arrays import FloatArray
-from suffice.components import Components
+from suffice.components import Components, equal_shares
 from suffice.covariance import GivenSphere
 from suffice.estimators.mixture import Mixture
 from suffice.families import Bernoulli, Gaussian
@@ -95,7 +95,7 @@ class SoftKMeans(Mixture):
                 raise ValueError(f"stiffness must be a positive number or None, not {self.stiffness!r}")
             spheres = Gaussian(GivenSphere(0.5 / float(self.stiffness)))
             schema = schema.with_blocks([type(block)(spheres, block.columns) for block in schema.blocks])
-        return Components(schema, priors, _equal, holes=holes)
+        return Components(schema, priors, equal_shares, holes=holes)
 
     @property
     def cluster_centers_(self) -> FloatArray:
@@ -106,7 +106,3 @@ class SoftKMeans(Mixture):
     def stiffness_(self) -> float:
         """What a squared distance costs: 1 / (2σ²)."""
         return 0.5 / float(self.distributions_[0].variance[0, 0])  # type: ignore[attr-defined]
-
-
-def _equal(count: FloatArray) -> FloatArray:
-    return np.full(len(count), -np.log(len(count)))

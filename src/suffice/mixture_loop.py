@@ -1,0 +1,152 @@
+"""EM of a mixture whose columns are one block of Gaussians in memory: many iterations in one compiled call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from suffice import em
+from suffice._arrays import FloatArray
+from suffice.compiled import em_loop
+from suffice.covariance import Covariance, GivenSphere
+from suffice.engines import Engine, MemoryEngine
+from suffice.families import Gaussian
+from suffice.families.gaussian import GaussianDistributions
+from suffice.joint import JointModel
+from suffice.priors import NormalInverseWishart, PriorSpec
+from suffice.responsibilities import PartialLabels
+from suffice.statistics import DiagonalMoments, FullMoments, JointStatistics, Moments, TiedMoments
+
+if TYPE_CHECKING:
+    from suffice.components import Components
+
+#: products per iteration beyond which several threads gain more than the interpreter costs
+_MOST_PRODUCTS = 5_000_000
+
+
+def climbs(
+    components: Components, engine: Engine
+) -> Callable[[JointModel], em.Climb[JointModel, JointStatistics] | None] | None:
+    """Return what makes many iterations at a time over the rows of an engine; None where only Python can.
+
+    That takes one block of Gaussians, few enough rows in memory without missing values, components of which nothing is
+    known, and a prior that is fixed and has no mean.
+    """
+    from suffice.components import equal_shares, shares
+
+    if not isinstance(engine, MemoryEngine) or engine.progress is not None or components.class_of is not None:
+        return None
+    if len(components.schema.blocks) != 1 or components.log_shares not in (shares, equal_shares):
+        return None
+    (block,), (prior,), (rows,) = components.schema.blocks, components.priors, engine.rows.blocks
+    known, family = engine.rows.responsibilities, block.family
+    if type(family) is not Gaussian or not isinstance(known, PartialLabels) or not known.unknown:
+        return None
+    if not isinstance(rows, np.ndarray) or rows.dtype not in (np.float64, np.float32):
+        return None
+    (n, d), k = rows.shape, known.n_classes
+    if n == 0 or n * k * (d + 1) * (d + 2) > 2 * _MOST_PRODUCTS or not em_loop.available(_code(family.structure), d):
+        return None
+    if prior is not None and not _simple(prior):
+        return None
+    if not np.isfinite(rows).all():
+        return None
+    equal = components.log_shares is equal_shares
+    return _Climbs(components, rows, known.weight, k, prior, equal)
+
+
+def _code(structure: Covariance) -> str:
+    return em_loop.GIVEN_SPHERE if isinstance(structure, GivenSphere) else structure.code
+
+
+def _simple(prior: PriorSpec) -> bool:
+    """Whether the prior is so many rows of a covariance that is given, with the mode taken."""
+    return (
+        isinstance(prior, NormalInverseWishart)
+        and not isinstance(prior.scatter_count, str)
+        and (prior.scatter is not None or prior.scatter_count == 0.0)
+        and prior.mean_count == 0.0
+        and prior.freedom == 0.0
+    )
+
+
+@dataclass(frozen=True)
+class _Climbs:
+    """The rows and the prior of a mixture, from which any number of climbs begin."""
+
+    components: Components
+    rows: FloatArray
+    weight: FloatArray | None
+    k: int
+    prior: PriorSpec
+    equal_shares: bool
+
+    def __call__(self, start: JointModel) -> GaussianClimb | None:
+        (distributions,) = start.distributions
+        if type(distributions) is not GaussianDistributions or distributions.family is not self._family:
+            return None
+        structure, prior = self._family.structure, self.prior
+        strength = float(prior.scatter_count) if isinstance(prior, NormalInverseWishart) else 0.0
+        loop = em_loop.EMLoop(
+            self.rows,
+            _code(structure),
+            self.k,
+            weight=self.weight,
+            strength=strength,
+            believed=np.asarray(prior.scatter) if isinstance(prior, NormalInverseWishart) and strength > 0 else None,
+            variance=structure.variance if isinstance(structure, GivenSphere) else 0.0,
+            equal_shares=self.equal_shares,
+        )
+        loop.begin_at(start.log_prior, distributions.means, distributions.compact)
+        return GaussianClimb(self.components, loop, start)
+
+    @property
+    def _family(self) -> Gaussian:
+        family = self.components.schema.blocks[0].family
+        assert isinstance(family, Gaussian)
+        return family
+
+
+class GaussianClimb:
+    """Iterations of EM from one model; see `em.Climb`."""
+
+    def __init__(self, components: Components, loop: em_loop.EMLoop, start: JointModel) -> None:
+        self._components, self._loop, self._start = components, loop, start
+
+    @property
+    def converged(self) -> bool:
+        """Whether the bound stopped rising."""
+        return self._loop.status == em_loop.CONVERGED
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the next iteration has to be made in Python."""
+        return self._loop.status not in (em_loop.CONVERGED, em_loop.CONTINUES)
+
+    def advance(self, max_iter: int, tol: float) -> list[float]:
+        """Make the next iterations and return the bound of each."""
+        return self._loop.advance(max_iter, tol)
+
+    def reached(self) -> tuple[JointModel, JointStatistics | None]:
+        """Return the model, and the statistics that it was estimated from."""
+        loop, (block,) = self._loop, self._components.schema.blocks
+        if not loop.bounds:
+            return self._start, None
+        assert isinstance(block.family, Gaussian)
+        distributions = GaussianDistributions(block.family, loop.means, loop.covariance)
+        model = JointModel(self._components.schema, loop.log_shares, (distributions,))
+        statistics = JointStatistics(loop.count, (_moments(loop, block.family.structure.layout),))
+        if loop.status == em_loop.NO_ESTIMATE:  # Python says why
+            model = self._components.estimate(statistics, model)
+        return model, statistics
+
+
+def _moments(loop: em_loop.EMLoop, layout: type[Moments]) -> Moments:
+    count = loop.count[:, None]
+    if layout is DiagonalMoments:
+        return DiagonalMoments(np.broadcast_to(count, loop.first.shape), loop.center, loop.first, loop.second)
+    kind = TiedMoments if layout is TiedMoments else FullMoments
+    return kind(count, loop.center, loop.first, loop.second)
