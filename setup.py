@@ -5,7 +5,7 @@ from setuptools.command.build_ext import build_ext
 
 FOLDER = "src/suffice/compiled"
 SPAM = "src/suffice/spam"
-PARTS = ("all", "lanes", "real", "codes", "posterior", "holes", "mixture", "patterns", "linear", "small", "covariance", "em")
+PARTS = ("all", "lanes", "real", "codes", "posterior", "holes", "mixture", "patterns", "linear", "cluster", "small", "covariance", "em")
 
 
 class BuildKernels(build_ext):

@@ -105,12 +105,14 @@ class Outcome(Generic[Model, Sums]):
 
 def run(
     problem: Problem[Model, Sums],
-    start: Model,
+    start: Model | None,
     *,
     max_iter: int,
     tol: float,
     accelerate: bool = False,
     watch: Callable[[Round], None] | None = None,
+    climb: Climb[Model, Sums] | None = None,
+    before: Sequence[float] = (),
 ) -> Outcome[Model, Sums]:
     """Improve `start` until the bound rises by no more than `tol` of itself.
 
@@ -123,6 +125,8 @@ def run(
         end the loop.
     watch : callable, optional
         Is told of every round.
+    climb, before : Climb, list of float, optional
+        Iterations that are under way, in place of `start`, and their bounds so far, which count among `max_iter`.
 
     Raises
     ------
@@ -131,10 +135,11 @@ def run(
     """
     begun = time.perf_counter()
     outcome: Outcome[Model, Sums] | None = None
-    model, bounds = start, list[float]()
+    model, bounds = start, list(before)
     leaps = Squarem(problem.extrapolate) if accelerate else None
     leap: Model | None = None
-    climb = None if accelerate or problem.climb is None else problem.climb(start)
+    if climb is None and problem.climb is not None and not accelerate:
+        climb = problem.climb(start)
     converged = False
     try:
         while climb is not None and not (climb.converged or climb.stopped) and len(bounds) < max_iter:
@@ -144,8 +149,9 @@ def run(
                 if watch is not None:
                     watch(Round(len(bounds), bound, change, time.perf_counter() - begun))
         if climb is not None:
-            outcome = _reached(climb, bounds)
-            model, converged = (start, False) if outcome is None else (outcome.model, outcome.converged)
+            model, taken = climb.reached()
+            converged = climb.converged
+            outcome = None if taken is None else Outcome(model, taken, bounds, converged)
         for number in range(len(bounds) + 1, 1 + (len(bounds) if converged else max_iter)):
             tried = model if leap is None else leap
             expected = problem.expect(tried)

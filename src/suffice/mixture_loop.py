@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from suffice import em
-from suffice._arrays import FloatArray
+from suffice._arrays import FloatArray, to_float64
 from suffice.compiled import em_loop
 from suffice.covariance import Covariance, GivenSphere
-from suffice.engines import Engine, MemoryEngine
+from suffice.engines import Engine, MemoryEngine, Rows
 from suffice.families import Gaussian
 from suffice.families.gaussian import GaussianDistributions
 from suffice.joint import JointModel
 from suffice.priors import NormalInverseWishart, PriorSpec
-from suffice.responsibilities import PartialLabels
+from suffice.responsibilities import Labels, PartialLabels, Responsibilities, SoftLabels
 from suffice.statistics import DiagonalMoments, FullMoments, JointStatistics, Moments, TiedMoments
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def climbs(
     if not np.isfinite(rows).all():
         return None
     equal = components.log_shares is equal_shares
-    return _Climbs(components, rows, known.weight, k, prior, equal)
+    return Climbs(components, rows, known.weight, k, prior, equal)
 
 
 def _code(structure: Covariance) -> str:
@@ -74,7 +74,7 @@ def _simple(prior: PriorSpec) -> bool:
 
 
 @dataclass(frozen=True)
-class _Climbs:
+class Climbs:
     """The rows and the prior of a mixture, from which any number of climbs begin."""
 
     components: Components
@@ -85,12 +85,30 @@ class _Climbs:
     equal_shares: bool
 
     def __call__(self, start: JointModel) -> GaussianClimb | None:
+        """Return the iterations from a model; None where it is of another kind."""
         (distributions,) = start.distributions
         if type(distributions) is not GaussianDistributions or distributions.family is not self._family:
             return None
+        loop = self._loop()
+        loop.begin_at(start.log_prior, distributions.means, distributions.compact)
+        return GaussianClimb(self.components, loop, lambda: start)
+
+    def begin(self, members: Responsibilities) -> GaussianClimb | None:
+        """Return the iterations from the estimates of rows whose components are given."""
+        loop = self._loop()
+        if isinstance(members, Labels):
+            loop.begin_with_labels(members.codes)
+        elif isinstance(members, SoftLabels):
+            loop.begin_with_shares(to_float64(members.weights))
+        else:
+            return None
+        belong = MemoryEngine(Rows((self.rows,), members))
+        return GaussianClimb(self.components, loop, lambda: self.components.begin(belong))
+
+    def _loop(self) -> em_loop.EMLoop:
         structure, prior = self._family.structure, self.prior
         strength = float(prior.scatter_count) if isinstance(prior, NormalInverseWishart) else 0.0
-        loop = em_loop.EMLoop(
+        return em_loop.EMLoop(
             self.rows,
             _code(structure),
             self.k,
@@ -100,8 +118,6 @@ class _Climbs:
             variance=structure.variance if isinstance(structure, GivenSphere) else 0.0,
             equal_shares=self.equal_shares,
         )
-        loop.begin_at(start.log_prior, distributions.means, distributions.compact)
-        return GaussianClimb(self.components, loop, start)
 
     @property
     def _family(self) -> Gaussian:
@@ -113,7 +129,7 @@ class _Climbs:
 class GaussianClimb:
     """Iterations of EM from one model; see `em.Climb`."""
 
-    def __init__(self, components: Components, loop: em_loop.EMLoop, start: JointModel) -> None:
+    def __init__(self, components: Components, loop: em_loop.EMLoop, start: Callable[[], JointModel]) -> None:
         self._components, self._loop, self._start = components, loop, start
 
     @property
@@ -134,7 +150,7 @@ class GaussianClimb:
         """Return the model, and the statistics that it was estimated from."""
         loop, (block,) = self._loop, self._components.schema.blocks
         if not loop.bounds:
-            return self._start, None
+            return self._start(), None
         assert isinstance(block.family, Gaussian)
         distributions = GaussianDistributions(block.family, loop.means, loop.covariance)
         model = JointModel(self._components.schema, loop.log_shares, (distributions,))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,14 +12,23 @@ from suffice._arrays import FloatArray, IntArray, issparse
 from suffice.engines import Engine, Rows
 from suffice.families import Distributions
 from suffice.families.categorical import Codes
+from suffice.families.gaussian import GaussianDistributions
+from suffice.kmeans import k_means, scikit_learns_k_means
 from suffice.responsibilities import Labels, PartialLabels, Responsibilities, SoftLabels
 
-#: rows that starts are tried on, and rounds that each of them gets
-START_ROWS = 10_000
-START_ROUNDS = 20
-#: rounds of Lloyd's algorithm after k-means++ has chosen the centres, for one start after the other: many rounds come
-#: to few and good partitions, one round keeps them different
-LLOYD = (10, 1)
+#: rows that starts are tried on at most; fewer where they have many columns and components
+START_ROWS = 4_000
+#: products of an iteration over these rows, and rows per component and column that there should be at least
+_PRODUCTS, _LEAST_ROWS = 8_000_000, 5
+#: the units of k-means and the iterations of Lloyd's algorithm, for one start after the other: which units show the
+#: clusters depends on the data, many iterations come to few and good partitions, and one keeps them different
+UNITS = (("scaled", 10), ("own", 100), ("whitened", 10), ("scaled", 1), ("own", 100), ("whitened", 1))
+
+
+def start_rows(k: int, d: int) -> int:
+    """Return how many rows to try starts of k components of d columns on."""
+    affordable = min(START_ROWS, _PRODUCTS // (k * d * d))
+    return max(affordable, 50 * k, _LEAST_ROWS * k * d)
 
 
 def generator(seed: Any) -> np.random.Generator:
@@ -130,52 +138,64 @@ def random_responsibilities(n_rows: int, k: int, weight: FloatArray | None, rng:
     return SoftLabels(shares if weight is None else shares * weight[:, None])
 
 
-def nearest_of_k_means(
-    rows: Rows,
-    overall: Sequence[Distributions],
-    k: int,
-    weight: FloatArray | None,
-    rng: np.random.Generator,
-    rounds: int = LLOYD[0],
+def with_every_component(
+    codes: IntArray, k: int, weight: FloatArray | None, rng: np.random.Generator
 ) -> Responsibilities:
-    """Return the clusters of k-means; those that stay empty, for want of distinct rows, get a row at random."""
-    codes, n = clusters_of_k_means(rows, overall, k, weight, rng, rounds), len(rows)
-    empty = np.setdiff1d(np.arange(k), codes)
-    if len(empty):
-        shares = np.zeros((n, k))
-        shares[np.arange(n), codes] = 1.0
-        lucky = rng.choice(n, size=len(empty), replace=n < len(empty))
-        shares[lucky, empty] = 1.0
-        shares /= shares.sum(1, keepdims=True)
-        return SoftLabels(shares if weight is None else shares * weight[:, None])
-    return Labels(codes, weight, k)
+    """Return clusters as responsibilities; those that are empty, for want of distinct rows, get a row at random."""
+    n = len(codes)
+    empty = np.flatnonzero(np.bincount(codes, minlength=k) == 0)
+    if not len(empty):
+        return Labels(codes, weight, k)
+    shares = np.zeros((n, k))
+    shares[np.arange(n), codes] = 1.0
+    lucky = rng.choice(n, size=len(empty), replace=n < len(empty))
+    shares[lucky, empty] = 1.0
+    shares /= shares.sum(1, keepdims=True)
+    return SoftLabels(shares if weight is None else shares * weight[:, None])
 
 
-def clusters_of_k_means(
-    rows: Rows,
-    overall: Sequence[Distributions],
-    k: int,
-    weight: FloatArray | None,
-    rng: np.random.Generator,
-    rounds: int = LLOYD[0],
-) -> IntArray:
-    """Return the clusters of a few rounds of k-means from k-means++ centres, in units of the overall distributions.
+class Points:
+    """Rows as points among which k-means finds clusters.
 
-    Some of the k stay empty where there are fewer distinct rows.
+    Parameters
+    ----------
+    rows : Rows
+    overall : list of Distributions
+        The distribution of all rows, for each block.
+    weight : array of shape (n,) or None
     """
-    from sklearn.cluster import KMeans
-    from sklearn.exceptions import ConvergenceWarning
 
-    blocks = rows.chunk(0, len(rows)).blocks
-    points = _side_by_side([d.standardised(block) for d, block in zip(overall, blocks, strict=True)])
-    seed = int(rng.integers(2**31))
-    n = points.shape[0]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters
-        labels = (
-            KMeans(min(k, n), n_init=1, max_iter=rounds, random_state=seed).fit(points, sample_weight=weight).labels_
-        )
-    return labels.astype(np.intp)
+    def __init__(self, rows: Rows, overall: Sequence[Distributions], weight: FloatArray | None) -> None:
+        self._rows, self._overall, self.weight = rows, overall, weight
+        self._made: dict[str, Any] = {}
+
+    def clusters(self, k: int, start: int, rng: np.random.Generator, n_jobs: int | None = None) -> IntArray:
+        """Return the clusters of one of several starts, (n,), each in other units or by other iterations.
+
+        Some of the k stay empty where there are fewer distinct rows.
+        """
+        units, rounds = UNITS[start % len(UNITS)]
+        points = self._in(units)
+        k = min(k, points.shape[0])
+        if issparse(points):
+            return scikit_learns_k_means(points, k, rng, self.weight, rounds)
+        return k_means(points, k, rng, self.weight, rounds=rounds, n_jobs=n_jobs)
+
+    def _in(self, units: str) -> Any:
+        if units not in self._made:
+            self._made[units] = self._points(units)
+        return self._made[units]
+
+    def _points(self, units: str) -> Any:
+        """Return the rows in some units: their own and scaled ones are for numbers without missing values only."""
+        blocks, only = self._rows.blocks, self._overall[0]
+        if units == "whitened":
+            return _side_by_side([found.standardised(rows) for found, rows in zip(self._overall, blocks, strict=True)])
+        if len(blocks) == 1 and isinstance(only, GaussianDistributions) and isinstance(blocks[0], np.ndarray):
+            rows = blocks[0] - only.means[0]
+            if np.isfinite(np.add.reduce(rows, axis=None)):
+                return rows if units == "own" else rows / np.sqrt(only.variance[0])
+        return self._in("whitened")
 
 
 def _side_by_side(points: Sequence[Any]) -> Any:
@@ -183,4 +203,4 @@ def _side_by_side(points: Sequence[Any]) -> Any:
         from scipy import sparse
 
         return sparse.hstack(points, format="csr")
-    return np.hstack(points)
+    return np.ascontiguousarray(np.hstack(points))

@@ -22,6 +22,7 @@
 #if defined(__GNUC__)
 #define NAME(function) JOIN(function, double, LEVEL)
 #include "kernels_linear.h"
+#include "kernels_cluster.h"
 #undef NAME
 
 #define REAL double

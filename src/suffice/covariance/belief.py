@@ -13,6 +13,7 @@ from suffice.statistics import DiagonalMoments, Moments
 _LEAST_RIDGE = 1e-10
 #: share of its own variance that is added to each column of `overall_covariance`
 _OVERALL_RIDGE = 1e-6
+_TWO_EPSILON = 2.0 * float(np.finfo(np.float64).eps)
 #: below this, reciprocals overflow
 _SMALLEST_VARIANCE = 1e-290
 
@@ -42,13 +43,17 @@ def overall_covariance(moments: Moments) -> FloatArray:
     Each column gets a millionth of its variance more, so that collinear columns have a density; a constant one has
     the variance 1 and no covariances.
     """
-    variance = np.where(constant(moments), 1.0, moments.total_variance())
-    pooled = moments.pooled()
-    if pooled.ndim == 1:
-        return variance
-    covariance = neutral_where_constant(ratio(pooled, moments.count.sum()[None, None])[None], moments)[0]
+    scatter = moments.pooled()
+    covariance = ratio(scatter, moments.count[0])
+    variance = covariance.diagonal() if scatter.ndim == 2 else covariance
+    unvarying = _one_value(variance, moments.mean[0])
+    if scatter.ndim == 1:
+        return np.where(unvarying, 1.0, variance)
     diagonal = np.arange(len(variance))
-    covariance[diagonal, diagonal] = (1.0 + _OVERALL_RIDGE) * variance
+    covariance[diagonal, diagonal] *= 1.0 + _OVERALL_RIDGE
+    if unvarying.any():
+        covariance[unvarying, :] = covariance[:, unvarying] = 0.0
+        covariance[unvarying, unvarying] = 1.0
     return covariance
 
 
@@ -95,8 +100,12 @@ def prior_mean(moments: Moments, prior: NormalInverseWishart) -> FloatArray:
 
 def constant(moments: Moments) -> NDArray[np.bool_]:
     """Return which columns hold one value only, but for rounding, (d,)."""
-    rounding = 2.0 * np.finfo(np.float64).eps * np.abs(moments.total_mean())
-    return moments.total_variance() <= np.maximum(rounding**2, _SMALLEST_VARIANCE)
+    return _one_value(moments.total_variance(), moments.total_mean())
+
+
+def _one_value(variance: FloatArray, mean: FloatArray) -> NDArray[np.bool_]:
+    rounding = _TWO_EPSILON * np.abs(mean)
+    return variance <= np.maximum(rounding * rounding, _SMALLEST_VARIANCE)
 
 
 def neutral_where_constant(covariance: FloatArray, moments: Moments) -> FloatArray:

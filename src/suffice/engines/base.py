@@ -6,7 +6,7 @@ import os
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ContextDecorator
 from dataclasses import dataclass
@@ -297,6 +297,11 @@ def _pool(n_threads: int) -> ThreadPoolExecutor:
     if pool is None:
         pool = _POOLS.setdefault(n_threads, ThreadPoolExecutor(n_threads, thread_name_prefix="suffice"))
     return pool
+
+
+def run_slices(work: Callable[[slice], T], slices: Sequence[slice], n_threads: int) -> Iterator[T]:
+    """Yield what `work` returns for each slice, in order, with that many threads at work."""
+    return map(work, slices) if len(slices) == 1 or n_threads == 1 else _pool(n_threads).map(work, slices)
 
 
 class _OneBlasThread(ContextDecorator):

@@ -16,7 +16,7 @@ from suffice._arrays import FloatArray, IntArray
 from suffice.acceleration import accelerates
 from suffice.components import Components, has_holes, lifted, never_seen, shares, uncorrelated
 from suffice.conditioning import conditional_model, marginal_model
-from suffice.estimators.mixture_starts import Starts, compatible
+from suffice.estimators.mixture_starts import Start, Starts, compatible
 from suffice.estimators.partly_labelled import iterate
 from suffice.estimators.sampling import sample_table
 from suffice.families import Distributions, Gaussian
@@ -179,11 +179,11 @@ class Mixture(DensityMixin, BaseEstimator):
 
         engine = learning.passes(X, None, sample_weight, schema, known, n_jobs=self.n_jobs)
         if isinstance(self.init, Mixture):
-            model = compatible(self.init._joint, schema, k)
+            start: JointModel | Start = compatible(self.init._joint, schema, k)
         else:
-            starts = Starts(self.init, self.n_init, k, self.tol, self.n_jobs)
-            model = starts.begin(components, engine, overall.joint, n_rows, rng)
-        return components, iterate(self, components, engine, model), n_rows
+            starts = Starts(self.init, self.n_init, k, self.max_iter, self.tol, self.n_jobs)
+            start = starts.begin(components, engine, overall.joint, n_rows, rng)
+        return components, iterate(self, components, engine, start), n_rows
 
     def _components(self, schema: Schema, priors: Sequence[PriorSpec], holes: bool) -> Components:
         return Components(schema, priors, holes=holes)

@@ -1,9 +1,9 @@
-"""Where EM of a mixture begins: the best of a few starts, each tried for a few rounds on a sample of the rows."""
+"""Where EM of a mixture begins: the best of a few starts, each tried for a few iterations on a sample of the rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -15,31 +15,111 @@ from suffice.components import Components
 from suffice.engines import Engine, MemoryEngine, Rows
 from suffice.errors import EstimateError
 from suffice.joint import JointModel
+from suffice.mixture_loop import Climbs, GaussianClimb
 from suffice.responsibilities import Labels, PartialLabels, Responsibilities, SoftLabels
 from suffice.schema import Schema
-from suffice.starts import LLOYD, START_ROUNDS, START_ROWS, nearest_of_k_means, random_responsibilities, some_rows
+from suffice.starts import Points, random_responsibilities, some_rows, start_rows, with_every_component
 from suffice.statistics import JointStatistics
 
 Problem = em.Problem[JointModel, JointStatistics]
 
+#: iterations that all starts make before they are compared, and how many of them go on
+RACE = ((3, 2), (8, 1))
+#: iterations on a sample of the rows, at most, and how much larger the tolerance may be there
+_MOST_ON_SAMPLE, _LOOSER = 200, 10.0
 
-def best_of(starts: Iterable[Callable[[], tuple[Problem, JointModel]]], tol: float) -> JointModel:
-    """Return what a few rounds make of the best start; some may have no estimate, but not all."""
-    best: em.Outcome[JointModel, JointStatistics] | None = None
+
+class Start:
+    """A first model that EM improves a few iterations at a time.
+
+    Parameters
+    ----------
+    problem : Problem
+    first : JointModel, or a climb that begins there
+    """
+
+    def __init__(self, problem: Problem, first: JointModel | GaussianClimb) -> None:
+        self._problem, self.bounds = problem, list[float]()
+        self._outcome: em.Outcome[JointModel, JointStatistics] | None = None
+        self._climb: em.Climb[JointModel, JointStatistics] | None
+        if isinstance(first, JointModel):
+            self._model, self._climb = first, None if problem.climb is None else problem.climb(first)
+        else:
+            self._climb = first
+
+    @property
+    def model(self) -> JointModel:
+        """The model that the iterations so far have led to."""
+        return self._model if self._climb is None else self._climb.reached()[0]
+
+    @property
+    def converged(self) -> bool:
+        """Whether the bound has stopped rising."""
+        done = self._outcome if self._climb is None else self._climb
+        return done is not None and done.converged
+
+    def agrees(self, other: Start, tol: float) -> bool:
+        """Return whether another start has come to the same bound."""
+        own, theirs = self.bounds[-1], other.bounds[-1]
+        return other.converged and abs(own - theirs) <= tol * (1.0 + abs(own))
+
+    def advance(self, rounds: int, tol: float) -> None:
+        """Make so many iterations more, or fewer where the bound stops rising."""
+        goal = len(self.bounds) + rounds
+        while self._climb is not None and not self._climb.converged and len(self.bounds) < goal:
+            self.bounds += self._climb.advance(goal - len(self.bounds), tol)
+            if self._climb.stopped:  # the next iteration is for Python
+                self._model, self._climb = self._climb.reached()[0], None
+        if self._climb is None and len(self.bounds) < goal:
+            self.finish(goal, tol)
+
+    def finish(self, max_iter: int, tol: float, **options: Any) -> em.Outcome[JointModel, JointStatistics]:
+        """Go on until the bound stops rising; the options are those of `em.run`."""
+        done = self._outcome is not None and (self._outcome.converged or len(self.bounds) >= max_iter)
+        if not done:
+            climb = None if options.get("accelerate") else self._climb
+            first = self.model if climb is None else None
+            problem = replace(self._problem, climb=None)
+            self._outcome = em.run(
+                problem, first, max_iter=max_iter, tol=tol, climb=climb, before=self.bounds, **options
+            )
+            self._model, self.bounds, self._climb = self._outcome.model, self._outcome.bounds, None
+        assert self._outcome is not None
+        return self._outcome
+
+
+def best_of(starts: Iterable[Callable[[], Start]], tol: float, most: int = 500) -> Start:
+    """Return the best of some starts after a few iterations; some may have no estimate, but not all.
+
+    Parameters
+    ----------
+    starts : iterable of callables
+    tol : float
+    most : int
+        Iterations of a start at most.
+    """
     failed: EstimateError | None = None
-    for start in starts:
+    running: list[Start] = []
+    rounds, kept = RACE[0]
+    for begin in starts:
         try:
-            problem, first = start()
-            outcome = em.run(problem, first, max_iter=START_ROUNDS, tol=tol)
+            start = begin()
+            start.advance(min(rounds, most), tol)
         except EstimateError as error:
             failed = error
             continue
-        if best is None or outcome.bounds[-1] > best.bounds[-1]:
-            best = outcome
-    if best is None:
+        running.append(start)
+        if start.converged and any(start.agrees(other, tol) for other in running[:-1]):
+            return start
+    for more, fewer in RACE[1:]:
+        running, kept = sorted(running, key=lambda start: -start.bounds[-1])[:kept], fewer
+        if len(running) > 1:
+            for start in running:
+                start.advance(min(more, most - len(start.bounds)), tol)
+    if not running:
         assert failed is not None
         raise failed
-    return best.model
+    return max(running, key=lambda start: start.bounds[-1])
 
 
 @dataclass(frozen=True)
@@ -50,6 +130,7 @@ class Starts:
     n_init: int
     #: how many components there are
     size: int
+    max_iter: int
     tol: float
     n_jobs: int | None
 
@@ -60,30 +141,36 @@ class Starts:
         overall: JointStatistics,
         n_rows: int,
         rng: np.random.Generator,
-    ) -> JointModel:
-        """Return the model to begin with."""
-        rows = self._rows(engine, n_rows, rng)
+    ) -> JointModel | Start:
+        """Return the model to begin with, or the best start over all rows, which has made its first iterations."""
+        rows = self._rows(components, engine, n_rows, rng)
         guesses = self._guesses(rows, components, overall, rng)
-
-        def first(guess: Callable[[], Responsibilities]) -> JointModel:
-            return components.begin(MemoryEngine(Rows(rows.blocks, guess(), rows.start), self.n_jobs))
-
-        if len(guesses) == 1:
-            return first(guesses[0])
         problem = components.problem(MemoryEngine(rows, self.n_jobs))
-        return best_of((lambda guess=guess: (problem, first(guess)) for guess in guesses), self.tol)  # type: ignore[misc]
 
-    def _rows(self, engine: Engine, n_rows: int, rng: np.random.Generator) -> Rows:
+        def begin(guess: Callable[[], Responsibilities]) -> Start:
+            members = guess()
+            climb = problem.climb.begin(members) if isinstance(problem.climb, Climbs) else None
+            belong = MemoryEngine(Rows(rows.blocks, members, rows.start), self.n_jobs)
+            return Start(problem, components.begin(belong) if climb is None else climb)
+
+        on_all = len(rows) == n_rows and isinstance(engine, MemoryEngine)
+        best = best_of([partial(begin, guess) for guess in guesses], self.tol, self.max_iter if on_all else 500)
+        if on_all:
+            return best
+        best.advance(_MOST_ON_SAMPLE, _LOOSER * self.tol)
+        return best.model
+
+    def _rows(self, components: Components, engine: Engine, n_rows: int, rng: np.random.Generator) -> Rows:
         if isinstance(self.init, str):
-            return some_rows(engine, n_rows, max(START_ROWS, 50 * self.size), rng)
+            return some_rows(engine, n_rows, start_rows(self.size, components.schema.n_columns), rng)
         if not isinstance(engine, MemoryEngine):
             raise ValueError("labels or responsibilities to begin with need rows in memory; give a fitted Mixture")
         return engine.rows
 
     def _guesses(
         self, rows: Rows, components: Components, overall: JointStatistics, rng: np.random.Generator
-    ) -> list[Callable[[], Responsibilities]]:
-        """Return functions that say who belongs to which component, one a start."""
+    ) -> Sequence[Callable[[], Responsibilities]]:
+        """Return functions that say who belongs to which component, one per start."""
         known, k = rows.responsibilities, self.size
         assert isinstance(known, PartialLabels)
         weight, n_init = known.weight, self.n_init if k > 1 else 1
@@ -94,15 +181,18 @@ class Starts:
         if self.init == "random":
             return [partial(random_responsibilities, len(rows), k, weight, rng)] * n_init
         if self.init == "k-means++":
+            if k == 1:
+                return [lambda: Labels(np.zeros(len(rows), dtype=np.intp), weight, 1)]
             pairs = zip(components.schema.blocks, overall.blocks, strict=True)
-            all_rows = [block.family.estimate(sums, "auto") for block, sums in pairs]
-            return [
-                partial(nearest_of_k_means, rows, all_rows, k, weight, rng, LLOYD[start % len(LLOYD)])
-                for start in range(n_init)
-            ]
+            points = Points(rows, [block.family.of_all_rows(sums) for block, sums in pairs], weight)
+            return [partial(_clusters, points, k, start, rng, self.n_jobs) for start in range(n_init)]
         raise ValueError(
             f"init must be 'k-means++', 'random', labels, responsibilities or a fitted Mixture, not {self.init!r}"
         )
+
+
+def _clusters(points: Points, k: int, start: int, rng: np.random.Generator, n_jobs: int | None) -> Responsibilities:
+    return with_every_component(points.clusters(k, start, rng, n_jobs), k, points.weight, rng)
 
 
 def _members(given: NDArray[Any], known: PartialLabels, k: int) -> Responsibilities:

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from suffice import em, learning
 from suffice.acceleration import accelerates
 from suffice.components import Components, has_holes, lifted, never_seen, uncorrelated
+from suffice.estimators.mixture_starts import Start
 from suffice.estimators.watch import watching
 from suffice.interrupts import Interrupted
 from suffice.joint import JointModel
@@ -129,7 +130,7 @@ def find_classes(model: GenerativeClassifier, X: Any, sample_weight: Any, classe
 
 
 def iterate(
-    model: Any, components: Components, engine: Any, start: JointModel
+    model: Any, components: Components, engine: Any, start: JointModel | Start
 ) -> em.Outcome[JointModel, JointStatistics]:
     """Run EM with the settings of an estimator, and say so where it did not come to an end.
 
@@ -137,14 +138,9 @@ def iterate(
     """
     with watching(model.verbose, model.max_iter, model.tol) as watch:
         try:
-            outcome = em.run(
-                components.problem(engine),
-                start,
-                max_iter=model.max_iter,
-                tol=model.tol,
-                accelerate=accelerates(model.acceleration),
-                watch=watch,
-            )
+            begun = start if isinstance(start, Start) else Start(components.problem(engine), start)
+            accelerate = accelerates(model.acceleration)
+            outcome = begun.finish(model.max_iter, model.tol, accelerate=accelerate, watch=watch)
         except Interrupted as stop:
             outcome = stop.outcome
     if not outcome.converged and not outcome.interrupted and model.max_iter > 1:

@@ -17,7 +17,7 @@ from suffice.components import Components, has_holes, lifted, never_seen, uncorr
 from suffice.engines import Engine, MemoryEngine, Rows
 from suffice.engines.base import Chunk
 from suffice.errors import EstimateError
-from suffice.estimators.mixture_starts import Problem, best_of
+from suffice.estimators.mixture_starts import Start, best_of
 from suffice.estimators.partly_labelled import Learned, iterate, known_labels
 from suffice.families import Distributions
 from suffice.joint import JointModel, learn, most_probable, posterior
@@ -26,14 +26,7 @@ from suffice.model_statistics import ModelStatistics, sums_by_class
 from suffice.priors import PriorSpec
 from suffice.responsibilities import Labels, PartialLabels, SoftLabels
 from suffice.schema import Schema
-from suffice.starts import (
-    LLOYD,
-    START_ROWS,
-    clusters_of_k_means,
-    generator,
-    picked,
-    rows_of_each_class,
-)
+from suffice.starts import START_ROWS, Points, generator, picked, rows_of_each_class
 from suffice.statistics import JointStatistics
 
 if TYPE_CHECKING:
@@ -202,11 +195,11 @@ class _Clusters:
     def _best(self, starts: Sequence[JointModel], engine: Engine) -> JointModel:
         """Return what a few rounds make of the best start."""
 
-        def problem_of(start: JointModel) -> tuple[Problem, JointModel]:
+        def begin(start: JointModel) -> Start:
             assert start.class_of is not None
-            return self.components(start.class_of).problem(engine), start
+            return Start(self.components(start.class_of).problem(engine), start)
 
-        return best_of([partial(problem_of, start) for start in starts], self.model.tol)
+        return best_of([partial(begin, start) for start in starts], self.model.tol).model
 
     def _split(self, rows: Rows, shares: FloatArray) -> JointModel:
         """Return the model of clusters in each class; `shares`, n×k, says what each row weighs in each class."""
@@ -233,22 +226,23 @@ class _Clusters:
         if k == 1:
             return everything
         starts = []
+        points = Points(rows, self.units, weight)
         for start in range(STARTS):
-            codes = clusters_of_k_means(rows, self.units, k, weight, self.rng, LLOYD[start % len(LLOYD)])
+            codes = points.clusters(k, start, self.rng, self.model.n_jobs)
             numbers, codes = np.unique(codes, return_inverse=True)
             if len(numbers) == 1:
                 return everything
             starts.append(partial(self._first_of_clusters, rows, Labels(codes, weight, len(numbers)), c))
-        best = best_of(starts, self.model.tol)
+        best = best_of(starts, self.model.tol).model
         return MemoryEngine(rows, self.model.n_jobs).map(posterior, best)
 
-    def _first_of_clusters(self, rows: Rows, clusters: Labels, c: int) -> tuple[Problem, JointModel]:
-        """Return the problem of a class's components alone, and the model of clusters to begin with."""
+    def _first_of_clusters(self, rows: Rows, clusters: Labels, c: int) -> Start:
+        """Return the start of a class's components alone, with the model of its clusters."""
         size, n_jobs = clusters.n_classes, self.model.n_jobs
         components = Components(self.schema, self.priors, names=class_list(self.classes[[c]]) * size, holes=self.holes)
         alone = Rows(rows.blocks, PartialLabels(None, clusters.weight, size, len(rows)))
         first = components.begin(MemoryEngine(Rows(rows.blocks, clusters), n_jobs))
-        return components.problem(MemoryEngine(alone, n_jobs)), first
+        return Start(components.problem(MemoryEngine(alone, n_jobs)), first)
 
 
 def _without_empty(

@@ -112,6 +112,10 @@ class Family(ABC):
         """Return the prior of k components of a mixture, given the statistics of all rows as one class."""
         return prior
 
+    def of_all_rows(self, statistics: Any) -> Distributions:
+        """Return the distribution of all rows, given their statistics as one class: it has the units of the columns."""
+        return self.estimate(statistics, "auto")
+
     def prior_within_classes(self, statistics: Any, prior: PriorSpec, k: float) -> PriorSpec:
         """Return the prior of the components of classes that have k of them on average, given those of the classes."""
         return prior

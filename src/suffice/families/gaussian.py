@@ -194,11 +194,16 @@ class Gaussian(Family):
         belief = self._belief(prior)
         if belief is None:
             return None
+        if belief.scatter is None:
+            belief = replace(belief, scatter=overall_covariance(overall) / k ** (2.0 / overall.n_columns))
         rows = _ROWS_OF_COMPONENT if belief.scatter_count == "auto" else belief.scatter_count
-        fixed = replace(self.structure.resolve(overall, belief), scatter_count=rows, freedom=0.0)
-        if belief.scatter is not None:
-            return fixed
-        return replace(fixed, scatter=overall_covariance(overall) / k ** (2.0 / overall.n_columns))
+        return replace(belief, scatter_count=rows, mean=prior_mean(overall, belief), freedom=0.0)
+
+    def of_all_rows(self, statistics: Moments) -> GaussianDistributions:
+        """Return the distribution of all rows, for the units of their columns; constant ones have the variance 1."""
+        covariance = overall_covariance(statistics)
+        family = Gaussian("diagonal" if covariance.ndim == 1 else "full")
+        return GaussianDistributions(family, statistics.mean[:1], covariance[None])
 
     def prior_within_classes(self, statistics: Moments, prior: PriorSpec, k: float) -> PriorSpec:
         """Return the prior of the classes, with the volume of a class shared among k components; the mode is taken."""
