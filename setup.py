@@ -5,7 +5,9 @@ from setuptools.command.build_ext import build_ext
 
 FOLDER = "src/suffice/compiled"
 SPAM = "src/suffice/spam"
-PARTS = ("all", "lanes", "real", "codes", "posterior", "holes", "mixture", "patterns", "linear", "cluster", "small", "covariance", "em")
+PARTS = tuple(
+    "all lanes real codes posterior holes mixture patterns linear cluster small em covariance volumes axes".split()
+)
 
 
 class BuildKernels(build_ext):

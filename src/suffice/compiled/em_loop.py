@@ -15,7 +15,6 @@ from suffice._arrays import Array, FloatArray, IntArray
 
 #: the covariance structures that the loop knows, by the number that the kernel has for them
 STRUCTURES = ("EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV")
-_SIMPLE = ("EII", "VII", "EEI", "VVI", "EEE", "VVV")
 #: spheres of one given variance, as soft k-means has them
 GIVEN_SPHERE = "given"
 _SHARED = ("EII", "EEI", "EEE")
@@ -35,7 +34,7 @@ def available(structure: str, n_columns: int) -> bool:
     return (
         compiled.library is not None
         and compiled.library.has("em_loop", "double")
-        and structure in (*_SIMPLE, GIVEN_SPHERE)
+        and structure in (*STRUCTURES, GIVEN_SPHERE)
         and 0 < n_columns <= MOST_COLUMNS
     )
 

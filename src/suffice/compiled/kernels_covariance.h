@@ -1,4 +1,6 @@
 /* The maximisation step of `em_loop`: means and covariances of the moments, as `suffice.covariance` estimates them. */
+#define LEAST_RIDGE 1e-10
+#define LEAST_EIGENVALUE 1e-13 /* of the trace, below which variances are lost in an eigendecomposition */
 
 /* Σ r (x − mean)(x − mean)ᵀ in the layout of the second moments */
 static void NAME(scatters)(const NAME(em) *em, const NAME(sums) *s) {
@@ -29,7 +31,7 @@ static void NAME(averaged_matrix)(const NAME(em) *em, const double *scatter, dou
     for (int64_t j = 0; a > 0.0 && j < d; j++) covariance[j * (d + 1)] *= 1.0 + LEAST_RIDGE;
 }
 
-/* The covariances that are averages of scatters. */
+/* The covariances that are averages of scatters, or given. */
 static void NAME(averages)(const NAME(em) *em, const NAME(sums) *s, double *covariance) {
     const int64_t d = em->d, k = em->k;
     const double a = em->strength;
@@ -69,18 +71,103 @@ static void NAME(averages)(const NAME(em) *em, const NAME(sums) *s, double *cova
     }
 }
 
-/* Doubles that `improve` needs for itself. */
-static int64_t NAME(fit_memory)(const NAME(em) *em) {
-    (void)em;
-    return 0;
+/* Σ_c −½ n_c log|Σ_c| − ½ tr(Σ_c⁻¹ S_c) of em->rows and em->scatter, and −∞ where one is not positive definite */
+static double NAME(expected_log_likelihood)(const NAME(em) *em, const double *covariance) {
+    const int64_t d = em->d, cells = NAME(cells_of_covariance)(em);
+    double sum = 0.0;
+    for (int64_t c = 0; c < em->k; c++) {
+        const double *own = covariance + c * cells, *scatter = em->scatter + c * cells;
+        if (em->matrices) {
+            if (!(NAME(cholesky)(own, d, em->matrix[0]) > 0.0)) return -INFINITY;
+            sum += 2.0 * em->rows[c] * NAME(half_log_determinant)(em->matrix[0], d);
+            NAME(invert_lower)(em->matrix[0], d, em->matrix[1]);
+            sum += NAME(whitened_trace)(em->matrix[1], scatter, d);
+        } else {
+            for (int64_t j = 0; j < d; j++) {
+                if (!(own[j] > 0.0)) return -INFINITY;
+                sum += em->rows[c] * log(own[j]) + scatter[j] / own[j];
+            }
+        }
+    }
+    return -0.5 * sum;
+}
+
+/* Add the rows of the prior to em->scatter, and make em->ridged what is fitted to: where there is a prior, matrices have
+ * correlations a little below 1, and a little variance along every axis if they are to be rotated. */
+static void NAME(add_prior)(const NAME(em) *em, const NAME(sums) *s) {
+    const int64_t d = em->d, k = em->k, cells = NAME(cells_of_covariance)(em);
+    const double a = em->strength;
+    for (int64_t c = 0; c < k; c++) {
+        em->rows[c] = a + s->count[c] > SMALLEST_NUMBER ? a + s->count[c] : SMALLEST_NUMBER;
+        for (int64_t i = 0; a > 0.0 && i < cells; i++) em->scatter[c * cells + i] += a * em->belief[i];
+    }
+    memcpy(em->ridged, em->scatter, k * cells * sizeof(double));
+    for (int64_t c = 0; a > 0.0 && em->matrices && c < k; c++) {
+        double trace = 0.0;
+        const int rotated = em->structure != NAME(VEE) && em->structure != NAME(EVV);
+        for (int64_t j = 0; j < d; j++) trace += em->scatter[c * cells + j * (d + 1)];
+        for (int64_t j = 0; j < d; j++) {
+            double *variance = em->ridged + c * cells + j * (d + 1);
+            *variance = *variance * (1.0 + LEAST_RIDGE) + (rotated ? LEAST_EIGENVALUE * trace : 0.0);
+        }
+    }
+}
+
+/* EEV and VEV: each component has the axes of its scatter, from the shortest to the longest. */
+static int NAME(own_axes)(const NAME(em) *em, const NAME(model) *before, double *covariance) {
+    const int64_t d = em->d, k = em->k, cells = d * d;
+    double rows = 0.0;
+    for (int64_t c = 0; c < k; c++) {
+        memcpy(em->matrix[0], em->ridged + c * cells, cells * sizeof(double));
+        NAME(eigen)(em->matrix[0], d, em->along + c * d, em->white + c * cells);
+        for (int64_t j = 0; j < d; j++) em->along[c * d + j] = em->along[c * d + j] > 0.0 ? em->along[c * d + j] : 0.0;
+        rows += em->rows[c];
+    }
+    if (em->structure == NAME(VEV)) {
+        if (!NAME(shared_shape)(em, before, em->variance)) return 0;
+    } else {
+        for (int64_t j = 0; j < d; j++) {
+            double sum = 0.0;
+            for (int64_t c = 0; c < k; c++) sum += em->along[c * d + j];
+            for (int64_t c = 0; c < k; c++) em->variance[c * d + j] = sum / rows;
+        }
+    }
+    for (int64_t c = 0; c < k; c++)
+        NAME(along)(em->white + c * cells, em->variance + c * d, d, covariance + c * cells);
+    return 1;
+}
+
+/* The covariances of largest likelihood, of which some of volume, shape and orientation are shared; 0 where there are
+ * none. Those that are found by iteration go on from `before`, and stay as they are where that is better. */
+static int NAME(constrained)(NAME(em) *em, const NAME(sums) *s, const NAME(model) *before, NAME(model) *after) {
+    const int64_t cells = NAME(cells_of_covariance)(em);
+    int found = 0, iterative = 1;
+    NAME(add_prior)(em, s);
+    if (!em->matrices) memcpy(em->along, em->ridged, em->k * cells * sizeof(double));
+    switch (em->structure) {
+        case NAME(VEI): found = NAME(shared_shape)(em, before, after->covariance); break;
+        case NAME(EVI): found = NAME(equal_volume)(em, after->covariance), iterative = 0; break;
+        case NAME(VEE): found = NAME(shared_matrix)(em, em->ridged, before, after->covariance); break;
+        case NAME(EVV): found = NAME(equal_determinant)(em, em->ridged, after->covariance), iterative = 0; break;
+        case NAME(EEV): found = NAME(own_axes)(em, before, after->covariance), iterative = 0; break;
+        case NAME(VEV): found = NAME(own_axes)(em, before, after->covariance); break;
+        default: found = NAME(common_axes)(em, em->ridged, before, after);
+    }
+    if (!before || !iterative) return found;
+    const double was = NAME(expected_log_likelihood)(em, before->covariance);
+    if (found && !(was > NAME(expected_log_likelihood)(em, after->covariance))) return 1;
+    memcpy(after->covariance, before->covariance, em->k * cells * sizeof(double));
+    after->has_axes = before->has_axes;
+    if (before->has_axes) memcpy(after->axes, before->axes, em->d * em->d * sizeof(double));
+    return 1;
 }
 
 /* The model that the moments give; what has no closed form goes on from `before`, if there is one. 0 where there is none,
- * or where `factorise` would find out. */
-static int NAME(improve)(const NAME(em) *em, const NAME(sums) *s, const NAME(model) *before, NAME(model) *after) {
+ * unless only `factorise` can tell. */
+static int NAME(improve)(NAME(em) *em, const NAME(sums) *s, const NAME(model) *before, NAME(model) *after) {
     const int64_t d = em->d, k = em->k;
     double total = 0.0;
-    (void)before;
+    if (!NAME(finite_values)(s->count, k) || !NAME(finite_values)(s->second, NAME(n_second)(em))) return 0;
     for (int64_t c = 0; c < k; c++) {
         if (em->strength == 0.0 && !(s->count[c] > 0.0)) return 0;
         total += s->count[c];
@@ -92,6 +179,13 @@ static int NAME(improve)(const NAME(em) *em, const NAME(sums) *s, const NAME(mod
             after->mean[c * d + j] = s->center[c * d + j] + (count > 0.0 ? s->first[c * d + j] / count : 0.0);
     }
     NAME(scatters)(em, s);
-    NAME(averages)(em, s, after->covariance);
-    return 1;
+    switch (em->structure) {
+        case NAME(EII): case NAME(VII): case NAME(EEI): case NAME(VVI): case NAME(EEE): case NAME(VVV):
+        case NAME(GIVEN_SPHERE):
+            NAME(averages)(em, s, after->covariance);
+            return 1;
+        default: return NAME(constrained)(em, s, before, after);
+    }
 }
+#undef LEAST_RIDGE
+#undef LEAST_EIGENVALUE

@@ -10,7 +10,6 @@
 #define SMALLEST_PIVOT 1e-7   /* of a correlation matrix that is not taken to be singular, as in quadratic.py */
 #define LOST_DIGITS 1e-7      /* of the squares left in a scatter that has lost half its digits, as in statistics.py */
 #define NEAR 256.0            /* standard deviations (times √½) up to which a mean may be scaled before it is subtracted */
-#define LEAST_RIDGE 1e-10     /* as in belief.py */
 #define SMALLEST_NUMBER 2.2250738585072014e-308
 
 enum { NAME(EM_CONTINUES), NAME(EM_CONVERGED), NAME(EM_NO_ESTIMATE), NAME(EM_NOT_FINITE), NAME(EM_CONSTANT) };
@@ -35,6 +34,12 @@ typedef struct {
     double *count, *center, *first, *second;
 } NAME(sums);
 
+/* Axes that all components share (d×d), and how good they are: the criterion, with its derivatives in the angles of all
+ * pairs of axes, the largest of these, and how far rounding may have put them off. */
+typedef struct {
+    double *axes, *gradient, *curvature, value, rows, steepest, rounding;
+} NAME(point);
+
 typedef struct {
     const double *x, *weight, *belief;
     int64_t stride, n, d, k, structure;
@@ -44,8 +49,13 @@ typedef struct {
     /* the tables of `mixture_pass` and its scratch */
     int64_t form, products, *left, *right;
     double *origin, *linear, *quadratic, *constant, *scratch, *wide, *tiles, *tiles_of_all, *moments, *half;
-    /* of the maximisation */
-    double *scatter, *rows, *matrix[4], *vector[4], *memory;
+    /* of the maximisation: scatters without and with the ridge that keeps them regular, the rows of each component,
+     * scatters and variances along axes (k×d), matrices of each component (k×d×d) */
+    double *scatter, *ridged, *rows, *along, *variance, *white, *whitened, *shares_of_columns;
+    double *newton[5], *hessian[2], *regular; /* (k,) and k×k */
+    NAME(point) points[2];
+    double *steps, *changes, *angles;  /* of the last steps in the angles, and two more of all angles */
+    double *matrix[4], *vector[2];     /* d×d and (d,) */
     double *share;     /* k×n */
     NAME(sums) others; /* moments that nobody asks for */
 } NAME(em);
@@ -57,6 +67,14 @@ static int64_t NAME(n_second)(const NAME(em) *em) {
     return !em->matrices ? em->k * d : em->structure == NAME(EEE) ? d * d : em->k * d * d;
 }
 
+static int NAME(finite_values)(const double *values, int64_t n) {
+    double sum = 0.0;
+    for (int64_t i = 0; i < n; i++) sum += 0.0 * values[i];
+    return sum == 0.0;
+}
+
+#include "kernels_volumes.h"
+#include "kernels_axes.h"
 #include "kernels_covariance.h"
 
 /* -- the log-densities of a model ---------------------------------------------------------------------------------- */
@@ -183,12 +201,6 @@ static int64_t NAME(column_tables)(const NAME(em) *em, const NAME(model) *m) {
 }
 
 /* -- the expectation step ------------------------------------------------------------------------------------------ */
-
-static int NAME(finite_values)(const double *values, int64_t n) {
-    double sum = 0.0;
-    for (int64_t i = 0; i < n; i++) sum += 0.0 * values[i];
-    return sum == 0.0;
-}
 
 /* Put the sums of `mixture_pass` where they belong, about the origin. */
 static void NAME(unpack)(const NAME(em) *em, NAME(sums) *s) {
@@ -343,7 +355,7 @@ static void NAME(part_model)(const NAME(em) *em, double *workspace, int64_t *use
 
 /* Divide the workspace; returns how many doubles it has to have. */
 static int64_t NAME(parts)(NAME(em) *em, double *workspace, NAME(model) *models, int n_models) {
-    const int64_t d = em->d, k = em->k, most = k > d ? k : d;
+    const int64_t d = em->d, k = em->k, angles = d * (d - 1) / 2;
     int64_t used = 0;
     em->matrices = em->structure >= NAME(EEE) && em->structure != NAME(GIVEN_SPHERE);
     em->shared = em->structure == NAME(EII) || em->structure == NAME(EEI) || em->structure == NAME(EEE) ||
@@ -364,10 +376,26 @@ static int64_t NAME(parts)(NAME(em) *em, double *workspace, NAME(model) *models,
     em->moments = NAME(part)(workspace, &used, k * em->products);
     em->half = NAME(part)(workspace, &used, d * d);
     em->scatter = NAME(part)(workspace, &used, NAME(n_second)(em));
+    for (int i = 0; i < 4; i++) em->matrix[i] = NAME(part)(workspace, &used, d * d);
+    for (int i = 0; i < 2; i++) em->vector[i] = NAME(part)(workspace, &used, d);
+    em->ridged = NAME(part)(workspace, &used, k * NAME(cells_of_covariance)(em));
     em->rows = NAME(part)(workspace, &used, k);
-    for (int i = 0; i < 4; i++) em->matrix[i] = NAME(part)(workspace, &used, most * most);
-    for (int i = 0; i < 4; i++) em->vector[i] = NAME(part)(workspace, &used, most);
-    em->memory = NAME(part)(workspace, &used, NAME(fit_memory)(em));
+    em->along = NAME(part)(workspace, &used, k * d);
+    em->variance = NAME(part)(workspace, &used, k * d);
+    em->shares_of_columns = NAME(part)(workspace, &used, k * d);
+    em->white = NAME(part)(workspace, &used, k * NAME(cells_of_covariance)(em));
+    em->whitened = NAME(part)(workspace, &used, k * NAME(cells_of_covariance)(em));
+    for (int i = 0; i < 5; i++) em->newton[i] = NAME(part)(workspace, &used, k);
+    for (int i = 0; i < 2; i++) em->hessian[i] = NAME(part)(workspace, &used, k * k);
+    em->regular = NAME(part)(workspace, &used, k * k);
+    for (int i = 0; i < 2; i++) {
+        em->points[i].axes = NAME(part)(workspace, &used, d * d);
+        em->points[i].gradient = NAME(part)(workspace, &used, angles);
+        em->points[i].curvature = NAME(part)(workspace, &used, angles);
+    }
+    em->steps = NAME(part)(workspace, &used, MEMORY * angles);
+    em->changes = NAME(part)(workspace, &used, MEMORY * angles);
+    em->angles = NAME(part)(workspace, &used, 2 * angles);
     em->share = NAME(part)(workspace, &used, k * em->n);
     em->others.count = NAME(part)(workspace, &used, k);
     em->others.center = NAME(part)(workspace, &used, k * d);
@@ -483,5 +511,5 @@ EXPORT int64_t NAME(em_loop)(const double *x, int64_t stride, int64_t n, int64_t
 #undef SMALLEST_PIVOT
 #undef LOST_DIGITS
 #undef NEAR
-#undef LEAST_RIDGE
 #undef SMALLEST_NUMBER
+#undef MEMORY

@@ -44,7 +44,7 @@ def minimise(expand: Callable[[FloatArray], Expansion], x: FloatArray, weight: f
         while True:
             tried = x + share * step
             result = expand(tried)
-            if result[0] <= value - 1e-4 * share * promised + 1e-14 * abs(value):
+            if result[0] <= value - 1e-4 * share * promised + 1e-14 * (abs(value) + weight):
                 break
             share *= 0.5
             if share < 1e-9:

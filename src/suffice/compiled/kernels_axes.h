@@ -1,0 +1,270 @@
+/* Axes that all components share, as in `suffice.covariance.orientation`: orthogonal D for which the matrices Dᵀ W_c D are
+ * as diagonal as can be, found by L-BFGS in the angles of all pairs of axes. */
+#define MEMORY 12             /* steps that the quasi-Newton method remembers */
+#define LARGEST_ANGLE 0.5     /* in one step */
+#define LEAST_CURVATURE 1e-3  /* of the preconditioner, as a share of the rows */
+#define SMALLEST_GRADIENT 1e-11
+#define LEAST_SHARE 1e-30     /* keeps reciprocals finite where a scatter is singular */
+
+/* scatters (k×d×d), the rows of each component, and whether all volumes are equal */
+typedef struct {
+    const double *scatter, *count;
+    int equal;
+} NAME(criterion);
+
+/* The criterion and its derivatives in the angles of the pairs i < j, at em->points[].axes. */
+static void NAME(expand_axes)(const NAME(em) *em, const NAME(criterion) *of, NAME(point) *at) {
+    const int64_t k = em->k, d = em->d, cells = d * d;
+    double *q = em->along, *v = em->newton[0], *half = em->matrix[0], *ratios = em->matrix[1];
+    double most = -INFINITY, sum = 0.0, rows = 0.0;
+    at->value = 0.0;
+    for (int64_t c = 0; c < k; c++) {
+        double *rotated = em->whitened + c * cells, largest = 0.0;
+        NAME(product)(of->scatter + c * cells, at->axes, d, 0, half);
+        for (int64_t i = 0; i < d; i++)
+            for (int64_t j = 0; j < d; j++) {
+                double cell = 0.0;
+                for (int64_t t = 0; t < d; t++) cell += at->axes[t * d + i] * half[t * d + j];
+                rotated[i * d + j] = cell;
+            }
+        for (int64_t j = 0; j < d; j++) largest = rotated[j * (d + 1)] > largest ? rotated[j * (d + 1)] : largest;
+        v[c] = 0.0; /* Σ_j log q_cj, until the derivative takes its place */
+        for (int64_t j = 0; j < d; j++) {
+            const double least = LEAST_SHARE * largest + 1e-280, own = rotated[j * (d + 1)];
+            q[c * d + j] = own > least ? own : least;
+            v[c] += log(q[c * d + j]);
+        }
+        rows += of->count[c];
+        at->value += of->count[c] * v[c];
+        most = v[c] / d > most ? v[c] / d : most;
+    }
+    if (of->equal) {
+        for (int64_t c = 0; c < k; c++) sum += v[c] = exp(v[c] / d - most);
+        at->value = rows * d * (most + log(sum));
+    }
+    for (int64_t c = 0; c < k; c++) v[c] = of->equal ? rows * v[c] / sum : of->count[c];
+    memset(half, 0, cells * sizeof(double));
+    memset(ratios, 0, cells * sizeof(double));
+    at->rows = rows, at->rounding = 0.0, at->steepest = 0.0;
+    for (int64_t c = 0; c < k; c++) {
+        const double *rotated = em->whitened + c * cells, *own = q + c * d, largest = NAME(largest_of)(own, d);
+        for (int64_t j = 0; j < d; j++) {
+            const double inverse = v[c] / own[j];
+            at->rounding += 4.0 * EPSILON * largest * inverse;
+            for (int64_t i = 0; i < d; i++) {
+                half[i * d + j] += rotated[i * d + j] * inverse;
+                ratios[i * d + j] += own[i] * inverse;
+            }
+        }
+    }
+    for (int64_t i = 0, p = 0; i < d; i++)
+        for (int64_t j = i + 1; j < d; j++, p++) {
+            const double curvature = 2.0 * (ratios[i * d + j] + ratios[j * d + i] - 2.0 * rows);
+            at->gradient[p] = 2.0 * (half[i * d + j] - half[j * d + i]);
+            at->curvature[p] = curvature > LEAST_CURVATURE * rows ? curvature : LEAST_CURVATURE * rows;
+            at->steepest = fabs(at->gradient[p]) > at->steepest ? fabs(at->gradient[p]) : at->steepest;
+        }
+}
+
+static double NAME(dot)(const double *a, const double *b, int64_t n) {
+    double sum = 0.0;
+    for (int64_t i = 0; i < n; i++) sum += a[i] * b[i];
+    return sum;
+}
+
+/* direction = −H⁻¹g by the two loops of L-BFGS, over the last `kept` of `taken` steps */
+static void NAME(quasi_newton)(const NAME(em) *em, const NAME(point) *at, int64_t taken, int64_t kept, double *direction) {
+    const int64_t p = em->d * (em->d - 1) / 2;
+    double shares[MEMORY];
+    for (int64_t i = 0; i < p; i++) direction[i] = -at->gradient[i];
+    for (int64_t s = taken - 1; s >= taken - kept; s--) {
+        const double *step = em->steps + s % MEMORY * p, *change = em->changes + s % MEMORY * p;
+        const double share = NAME(dot)(step, direction, p) / NAME(dot)(step, change, p);
+        shares[s % MEMORY] = share;
+        for (int64_t i = 0; i < p; i++) direction[i] -= share * change[i];
+    }
+    for (int64_t i = 0; i < p; i++) direction[i] /= at->curvature[i];
+    for (int64_t s = taken - kept; s < taken; s++) {
+        const double *step = em->steps + s % MEMORY * p, *change = em->changes + s % MEMORY * p;
+        const double share = NAME(dot)(change, direction, p) / NAME(dot)(step, change, p);
+        for (int64_t i = 0; i < p; i++) direction[i] += (shares[s % MEMORY] - share) * step[i];
+    }
+}
+
+/* after.axes = axes·(I − A/2)⁻¹ (I + A/2), with A the skew matrix of share·angles (Cayley's rotation) */
+static int NAME(turn)(const NAME(em) *em, const NAME(point) *at, const double *angles, double share, NAME(point) *after) {
+    const int64_t d = em->d;
+    double *left = em->matrix[0], *right = em->matrix[1];
+    for (int64_t i = 0, p = 0; i < d; i++) {
+        left[i * (d + 1)] = right[i * (d + 1)] = 1.0;
+        for (int64_t j = i + 1; j < d; j++, p++) {
+            const double half = 0.5 * share * angles[p];
+            left[i * d + j] = right[j * d + i] = -half;
+            left[j * d + i] = right[i * d + j] = half;
+        }
+    }
+    if (!NAME(solve)(left, d, right, d)) return 0;
+    NAME(product)(at->axes, right, d, 0, after->axes);
+    return 1;
+}
+
+/* The share of the step that leads to `after`, or 0 where rounding is all that is left. */
+static double NAME(search_line)(const NAME(em) *em, const NAME(criterion) *of, const NAME(point) *at, const double *step,
+                                NAME(point) *after) {
+    const double slope = NAME(dot)(step, at->gradient, em->d * (em->d - 1) / 2);
+    const double rounding = at->rounding + 4.0 * EPSILON * fabs(at->value);
+    double share = 1.0;
+    for (int tries = 0; tries < 30; tries++, share *= 0.5) {
+        if (!NAME(turn)(em, at, step, share, after)) return 0.0;
+        NAME(expand_axes)(em, of, after);
+        if (after->value <= at->value + 1e-4 * share * slope) return share;
+        if (-share * slope <= rounding) /* the value can tell no more, but the gradient can */
+            return after->value <= at->value + rounding && after->steepest < 0.8 * at->steepest ? share : 0.0;
+    }
+    return 0.0;
+}
+
+/* Turn the axes of em->points[0], which were expanded, into a local minimum of the criterion. */
+static void NAME(descend)(NAME(em) *em, const NAME(criterion) *of, int iterations) {
+    const int64_t p = em->d * (em->d - 1) / 2;
+    double *step = em->angles;
+    int64_t taken = 0, kept = 0;
+    for (int iteration = 0; p > 0 && iteration < iterations; iteration++) {
+        NAME(point) *const at = em->points, *const after = em->points + 1;
+        const double least = SMALLEST_GRADIENT * at->rows;
+        double longest = 0.0;
+        if (!(at->steepest > (at->rounding > least ? at->rounding : least))) return;
+        NAME(quasi_newton)(em, at, taken, kept, step);
+        if (NAME(dot)(step, at->gradient, p) >= 0.0) {
+            kept = 0;
+            NAME(quasi_newton)(em, at, taken, kept, step);
+        }
+        for (int64_t i = 0; i < p; i++) longest = fabs(step[i]) > longest ? fabs(step[i]) : longest;
+        for (int64_t i = 0; longest > LARGEST_ANGLE && i < p; i++) step[i] *= LARGEST_ANGLE / longest;
+        const double share = NAME(search_line)(em, of, at, step, after);
+        if (share == 0.0) return;
+        double *const newest = em->steps + taken % MEMORY * p, *const change = em->changes + taken % MEMORY * p;
+        double *const spare = em->angles + p;
+        for (int64_t i = 0; i < p; i++) spare[i] = after->gradient[i] - at->gradient[i];
+        if (NAME(dot)(spare, step, p) > 0.0) {
+            for (int64_t i = 0; i < p; i++) newest[i] = share * step[i], change[i] = spare[i];
+            taken++;
+            kept = kept < MEMORY ? kept + 1 : MEMORY;
+        }
+        const NAME(point) swapped = *at;
+        *at = *after, *after = swapped;
+    }
+}
+
+/* Make the columns of d×d axes orthonormal again. */
+static void NAME(orthonormalise)(double *axes, int64_t d) {
+    for (int64_t j = 0; j < d; j++) {
+        double square = 0.0;
+        for (int64_t t = 0; t < j; t++) {
+            double sum = 0.0;
+            for (int64_t i = 0; i < d; i++) sum += axes[i * d + t] * axes[i * d + j];
+            for (int64_t i = 0; i < d; i++) axes[i * d + j] -= sum * axes[i * d + t];
+        }
+        for (int64_t i = 0; i < d; i++) square += axes[i * d + j] * axes[i * d + j];
+        for (int64_t i = 0; i < d; i++) axes[i * d + j] /= sqrt(square);
+    }
+}
+
+/* Expand the criterion at the eigenvectors of a symmetric matrix, which is overwritten, and keep them in em->points[0] if
+ * they are the first or better than those there. */
+static void NAME(try_axes)(NAME(em) *em, const NAME(criterion) *of, double *matrix, int is_first) {
+    NAME(point) *at = em->points + (is_first ? 0 : 1);
+    NAME(eigen)(matrix, em->d, em->vector[0], at->axes);
+    NAME(expand_axes)(em, of, at);
+    if (is_first || !(at->value < em->points[0].value)) return;
+    const NAME(point) swapped = em->points[0];
+    em->points[0] = *at, *at = swapped;
+}
+
+/* The axes that covariances share, to em->points[0]: eigenvectors of a sum with uneven weights, made exact on the
+ * covariances themselves. */
+static void NAME(axes_of)(NAME(em) *em, const double *covariance) {
+    const int64_t k = em->k, d = em->d, cells = d * d;
+    double *weighted = em->matrix[2], *scaled = em->white, *ones = em->newton[1];
+    memset(weighted, 0, cells * sizeof(double));
+    for (int64_t c = 0; c < k; c++) {
+        const double part = (c + 1) * 0.6180339887498949, weight = 1.0 + (part - floor(part));
+        double trace = 0.0;
+        for (int64_t j = 0; j < d; j++) trace += covariance[c * cells + j * (d + 1)];
+        for (int64_t i = 0; i < cells; i++) {
+            scaled[c * cells + i] = covariance[c * cells + i] / trace;
+            weighted[i] += weight * scaled[c * cells + i];
+        }
+        ones[c] = 1.0;
+    }
+    const NAME(criterion) of = {scaled, ones, 0};
+    NAME(try_axes)(em, &of, weighted, 1);
+    NAME(descend)(em, &of, 200);
+}
+
+/* The axes to begin with where there are none: the best of those of all components together and of the largest ones. */
+static void NAME(first_axes)(NAME(em) *em, const NAME(criterion) *of, double *covariance) {
+    const int64_t k = em->k, cells = em->d * em->d;
+    double *matrix = em->matrix[2];
+    memset(matrix, 0, cells * sizeof(double));
+    for (int64_t c = 0; c < k; c++)
+        for (int64_t i = 0; i < cells; i++) matrix[i] += of->scatter[c * cells + i];
+    NAME(try_axes)(em, of, matrix, 1);
+    if (NAME(shared_matrix)(em, of->scatter, 0, covariance)) {
+        memcpy(matrix, covariance, cells * sizeof(double));
+        NAME(try_axes)(em, of, matrix, 0);
+    }
+    int64_t last = -1;
+    for (int rank = 0; rank < 3 && rank < k; rank++) { /* in the order of their rows */
+        int64_t next = -1;
+        for (int64_t c = 0; c < k; c++) {
+            const int after = last < 0 || em->rows[c] < em->rows[last] || (em->rows[c] == em->rows[last] && c > last);
+            if (after && (next < 0 || em->rows[c] > em->rows[next])) next = c;
+        }
+        memcpy(matrix, of->scatter + next * cells, cells * sizeof(double));
+        NAME(try_axes)(em, of, matrix, 0);
+        last = next;
+    }
+}
+
+/* The covariances (k×d×d) of largest likelihood that have the same axes; 0 where there are none. `after` gets the axes. */
+static int NAME(common_axes)(NAME(em) *em, const double *scatter, const NAME(model) *before, NAME(model) *after) {
+    const int64_t k = em->k, d = em->d, cells = d * d;
+    const NAME(criterion) of = {scatter, em->rows, em->structure == NAME(EVE)};
+    if (!before) {
+        NAME(first_axes)(em, &of, after->covariance);
+        NAME(descend)(em, &of, 200);
+    } else {
+        if (before->has_axes) {
+            memcpy(em->points[0].axes, before->axes, cells * sizeof(double));
+            NAME(orthonormalise)(em->points[0].axes, d);
+        } else {
+            NAME(axes_of)(em, before->covariance);
+        }
+        NAME(expand_axes)(em, &of, em->points);
+        NAME(descend)(em, &of, 50); /* what is left the next estimate does */
+    }
+    const double *axes = em->points[0].axes;
+    memcpy(after->axes, axes, cells * sizeof(double));
+    after->has_axes = 1;
+    for (int64_t c = 0; c < k; c++) {
+        NAME(product)(scatter + c * cells, axes, d, 0, em->matrix[0]);
+        for (int64_t j = 0; j < d; j++) {
+            double sum = 0.0;
+            for (int64_t i = 0; i < d; i++) sum += axes[i * d + j] * em->matrix[0][i * d + j];
+            em->along[c * d + j] = sum > 0.0 ? sum : 0.0;
+        }
+    }
+    if (of.equal) {
+        if (!NAME(equal_volume)(em, em->variance)) return 0;
+    } else {
+        for (int64_t c = 0; c < k; c++)
+            for (int64_t j = 0; j < d; j++) em->variance[c * d + j] = em->along[c * d + j] / em->rows[c];
+    }
+    for (int64_t c = 0; c < k; c++) NAME(along)(axes, em->variance + c * d, d, after->covariance + c * cells);
+    return 1;
+}
+#undef LARGEST_ANGLE
+#undef LEAST_CURVATURE
+#undef SMALLEST_GRADIENT
+#undef LEAST_SHARE
