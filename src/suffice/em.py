@@ -45,8 +45,12 @@ class Climb(Protocol[Found, Taken]):
     def stopped(self) -> bool:
         """Whether the next iteration cannot be made this way."""
 
-    def advance(self, max_iter: int, tol: float) -> list[float]:
-        """Make the next iterations, for a few hundredths of a second, and return the bound of each."""
+    @property
+    def bounds(self) -> list[float]:
+        """The bound of each iteration so far."""
+
+    def advance(self, max_iter: int, tol: float) -> None:
+        """Make the next iterations, for a few hundredths of a second; an interrupt keeps those that were made."""
 
     def reached(self) -> tuple[Found, Taken | None]:
         """Return the model, and the statistics that it was estimated from; None for these before any iteration.
@@ -125,8 +129,10 @@ def run(
         end the loop.
     watch : callable, optional
         Is told of every round.
-    climb, before : Climb, list of float, optional
-        Iterations that are under way, in place of `start`, and their bounds so far, which count among `max_iter`.
+    climb : Climb, optional
+        Iterations that are under way, in place of `start`; those made so far count among `max_iter`.
+    before : list of float
+        The bounds of iterations that have led to `start`, which count too.
 
     Raises
     ------
@@ -135,22 +141,24 @@ def run(
     """
     begun = time.perf_counter()
     outcome: Outcome[Model, Sums] | None = None
-    model, bounds = start, list(before)
+    model: Model = start  # type: ignore[assignment]  # a climb has a model of its own
+    bounds = list(before)
     leaps = Squarem(problem.extrapolate) if accelerate else None
     leap: Model | None = None
     if climb is None and problem.climb is not None and not accelerate:
-        climb = problem.climb(start)
+        climb = problem.climb(model)
     converged = False
     try:
-        while climb is not None and not (climb.converged or climb.stopped) and len(bounds) < max_iter:
-            for bound in climb.advance(max_iter - len(bounds), tol):
-                change = bound - bounds[-1] if bounds else float("inf")
-                bounds.append(bound)
-                if watch is not None:
-                    watch(Round(len(bounds), bound, change, time.perf_counter() - begun))
+        while climb is not None and not (climb.converged or climb.stopped) and len(climb.bounds) < max_iter:
+            done = len(climb.bounds)
+            climb.advance(max_iter - done, tol)
+            if watch is not None:
+                for number in range(done, len(climb.bounds)):
+                    change = climb.bounds[number] - climb.bounds[number - 1] if number else float("inf")
+                    watch(Round(number + 1, climb.bounds[number], change, time.perf_counter() - begun))
         if climb is not None:
             model, taken = climb.reached()
-            converged = climb.converged
+            bounds, converged = climb.bounds, climb.converged
             outcome = None if taken is None else Outcome(model, taken, bounds, converged)
         for number in range(len(bounds) + 1, 1 + (len(bounds) if converged else max_iter)):
             tried = model if leap is None else leap
@@ -173,7 +181,7 @@ def run(
             if converged:
                 break
     except KeyboardInterrupt:
-        outcome = outcome if climb is None or outcome is not None else _reached(climb, bounds)
+        outcome = outcome if climb is None or outcome is not None else _reached(climb)
         if outcome is None:
             raise
         outcome.interrupted, outcome.converged = True, False
@@ -182,7 +190,7 @@ def run(
     return outcome
 
 
-def _reached(climb: Climb[Model, Sums], bounds: list[float]) -> Outcome[Model, Sums] | None:
+def _reached(climb: Climb[Model, Sums]) -> Outcome[Model, Sums] | None:
     """Return what the iterations of a climb came to; None where there was none."""
     model, statistics = climb.reached()
-    return None if statistics is None else Outcome(model, statistics, bounds, climb.converged)
+    return None if statistics is None else Outcome(model, statistics, list(climb.bounds), climb.converged)

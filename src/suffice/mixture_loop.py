@@ -142,9 +142,14 @@ class GaussianClimb:
         """Whether the next iteration has to be made in Python."""
         return self._loop.status not in (em_loop.CONVERGED, em_loop.CONTINUES)
 
-    def advance(self, max_iter: int, tol: float) -> list[float]:
-        """Make the next iterations and return the bound of each."""
-        return self._loop.advance(max_iter, tol)
+    @property
+    def bounds(self) -> list[float]:
+        """The bound of each iteration so far."""
+        return self._loop.bounds
+
+    def advance(self, max_iter: int, tol: float) -> None:
+        """Make the next iterations, for a few hundredths of a second."""
+        self._loop.advance(max_iter, tol)
 
     def reached(self) -> tuple[JointModel, JointStatistics | None]:
         """Return the model, and the statistics that it was estimated from."""

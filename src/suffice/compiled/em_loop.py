@@ -137,32 +137,33 @@ class EMLoop:
         self._settings[3] = -math.inf
         self.bounds, self.status, self.log_likelihood = [], CONTINUES, math.nan
 
-    def advance(self, max_iter: int, tol: float, *, rate: bool = False) -> list[float]:
-        """Make some of the next `max_iter` iterations, for a few hundredths of a second, and return their bounds.
+    def advance(self, max_iter: int, tol: float, *, rate: bool = False) -> None:
+        """Make some of the next `max_iter` iterations, for a few hundredths of a second; an interrupt keeps them.
 
-        Where `rate` is true and these are the last, the log-likelihood of the final parameters is taken too.
+        Where `rate` is true, the log-likelihood of the parameters at the end is taken too.
         """
         assert compiled.library is not None
         rounds = min(max_iter, self._per_call)
         bounds = np.empty(rounds + 1)
-        self._settings[0] = tol
+        self._settings[0], self._done[0] = tol, 0
         began = time.perf_counter()
-        self.status = compiled.library(
-            "em_loop", "double", self._x, self._stride, *self._x.shape, self._k, self._weight, self._structure,
-            self._settings, self._believed, *self._start, rounds, rate, self.log_shares, self.means, self.covariance,
-            self.count, self.center, self.first, self.second, bounds, self._done, self._workspace,
-        )  # fmt: skip
-        done = int(self._done[0])
-        if self.status == CONTINUES and done == self._per_call:
-            seconds = max(time.perf_counter() - began, 1e-6)
-            self._per_call = max(1, int(self._per_call * min(_SECONDS_PER_CALL / seconds, 16.0)))
-        new: list[float] = bounds[:done].tolist()
-        self.bounds += new
-        if done:
-            self._start, self._settings[3] = (0, None, None), new[-1]
+        try:
+            self.status = compiled.library(
+                "em_loop", "double", self._x, self._stride, *self._x.shape, self._k, self._weight, self._structure,
+                self._settings, self._believed, *self._start, rounds, rate, self.log_shares, self.means,
+                self.covariance, self.count, self.center, self.first, self.second, bounds, self._done,
+                self._workspace,
+            )  # fmt: skip
+        finally:  # Ctrl-C is raised when the call has come back
+            done = int(self._done[0])
+            self.bounds += bounds[:done].tolist()
+            if done:
+                self._start, self._settings[3] = (0, None, None), bounds[done - 1]
         if rate and self.status in (CONTINUES, CONVERGED):
             self.log_likelihood = float(bounds[done])
-        return new
+        if done == self._per_call:
+            seconds = max(time.perf_counter() - began, 1e-6)
+            self._per_call = max(1, int(self._per_call * min(_SECONDS_PER_CALL / seconds, 16.0)))
 
 
 def _as_kept(believed: FloatArray | None, d: int, diagonal: bool) -> FloatArray:

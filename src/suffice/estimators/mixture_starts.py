@@ -39,7 +39,7 @@ class Start:
     """
 
     def __init__(self, problem: Problem, first: JointModel | GaussianClimb) -> None:
-        self._problem, self.bounds = problem, list[float]()
+        self._problem = problem
         self._outcome: em.Outcome[JointModel, JointStatistics] | None = None
         self._climb: em.Climb[JointModel, JointStatistics] | None
         if isinstance(first, JointModel):
@@ -48,15 +48,21 @@ class Start:
             self._climb = first
 
     @property
-    def model(self) -> JointModel:
-        """The model that the iterations so far have led to."""
-        return self._model if self._climb is None else self._climb.reached()[0]
+    def bounds(self) -> list[float]:
+        """The bound of each iteration so far."""
+        done = self._outcome if self._climb is None else self._climb
+        return [] if done is None else done.bounds
 
     @property
     def converged(self) -> bool:
         """Whether the bound has stopped rising."""
         done = self._outcome if self._climb is None else self._climb
         return done is not None and done.converged
+
+    @property
+    def model(self) -> JointModel:
+        """The model that the iterations so far have led to."""
+        return self._model if self._climb is None else self._climb.reached()[0]
 
     def agrees(self, other: Start, tol: float) -> bool:
         """Return whether another start has come to the same bound."""
@@ -66,26 +72,30 @@ class Start:
     def advance(self, rounds: int, tol: float) -> None:
         """Make so many iterations more, or fewer where the bound stops rising."""
         goal = len(self.bounds) + rounds
-        while self._climb is not None and not self._climb.converged and len(self.bounds) < goal:
-            self.bounds += self._climb.advance(goal - len(self.bounds), tol)
+        while self._climb is not None and not self.converged and len(self.bounds) < goal:
             if self._climb.stopped:  # the next iteration is for Python
-                self._model, self._climb = self._climb.reached()[0], None
-        if self._climb is None and len(self.bounds) < goal:
-            self.finish(goal, tol)
+                self._run(goal, tol)
+            else:
+                self._climb.advance(goal - len(self.bounds), tol)
+        if self._climb is None and not self.converged and len(self.bounds) < goal:
+            self._run(goal, tol)
 
     def finish(self, max_iter: int, tol: float, **options: Any) -> em.Outcome[JointModel, JointStatistics]:
         """Go on until the bound stops rising; the options are those of `em.run`."""
-        done = self._outcome is not None and (self._outcome.converged or len(self.bounds) >= max_iter)
-        if not done:
-            climb = None if options.get("accelerate") else self._climb
-            first = self.model if climb is None else None
-            problem = replace(self._problem, climb=None)
-            self._outcome = em.run(
-                problem, first, max_iter=max_iter, tol=tol, climb=climb, before=self.bounds, **options
-            )
-            self._model, self.bounds, self._climb = self._outcome.model, self._outcome.bounds, None
+        if self._outcome is None or not (self.converged or len(self.bounds) >= max_iter):
+            self._run(max_iter, tol, **options)
         assert self._outcome is not None
         return self._outcome
+
+    def _run(self, max_iter: int, tol: float, **options: Any) -> None:
+        problem, climb = replace(self._problem, climb=None), self._climb
+        if options.get("accelerate") and climb is not None:
+            climb, self._model = None, self.model
+        first = None if climb is not None else self._model
+        self._outcome = em.run(
+            problem, first, max_iter=max_iter, tol=tol, climb=climb, before=self.bounds, **options
+        )
+        self._model, self._climb = self._outcome.model, None
 
 
 def best_of(starts: Iterable[Callable[[], Start]], tol: float, most: int = 500) -> Start:
