@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 from suffice.spam.tokens import tokens  # at once: the module would take the place of its function later
 
 if TYPE_CHECKING:  # what is read here is loaded by `__getattr__` when it is first asked for
+    from suffice.spam.connected import StoreError
     from suffice.spam.evaluation import Bin, Errors, Evaluation, Point
     from suffice.spam.filter import NotTrainedError, SpamFilter
     from suffice.spam.mailboxes import MailboxError, lines, messages, stream
     from suffice.spam.message import Message, Part, digest, read
     from suffice.spam.scoring import Score, Scoring, score
-    from suffice.spam.store import StoreError
     from suffice.spam.tuning import Tuning
     from suffice.spam.unlabeled import Unlabeled
     from suffice.spam.verdict import Size, Thresholds, Training, Verdict
@@ -22,7 +22,7 @@ _NAMES = {
     "mailboxes": ("MailboxError", "lines", "messages", "stream"),
     "message": ("Message", "Part", "digest", "read"),
     "scoring": ("Score", "Scoring", "score"),
-    "store": ("StoreError",),
+    "connected": ("StoreError",),
     "tuning": ("Tuning",),
     "unlabeled": ("Unlabeled",),
     "verdict": ("Size", "Thresholds", "Training", "Verdict"),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 from suffice.spam.basis import Basis
 from suffice.spam.bulk import KnownWeights, Lesson, lesson, lines_of_chunk
+from suffice.spam.connected import StoreError
 from suffice.spam.evaluation import Evaluation
 from suffice.spam.forgetting import DAY, Forgetting
 from suffice.spam.labels import checked_label, labelled
@@ -20,7 +21,7 @@ from suffice.spam.leave_one_out import sample_of
 from suffice.spam.message import digest
 from suffice.spam.reading import Reading, names_of, readings
 from suffice.spam.shares import Known, Label
-from suffice.spam.store import PATIENCE, Store, StoreError
+from suffice.spam.store import PATIENCE, Store
 from suffice.spam.tuning import Tuning, checked_cost, tuned
 from suffice.spam.unlabeled import Unlabeled, learn_unlabeled
 from suffice.spam.verdict import Size, Thresholds, Training, Verdict

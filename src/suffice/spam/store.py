@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from suffice.spam.connected import Connected, StoreError
 from suffice.spam.counting import Counts, counted
 from suffice.spam.forgetting import Forgetting
 from suffice.spam.reading import Reading, unpack
@@ -50,15 +51,11 @@ _ADD_PACKED = (
 _MANY = 2_000
 
 
-class StoreError(ValueError):
-    """A file is no store, is damaged, or is of a later version; says what was found and what to do."""
-
-
 class DamagedStoreError(StoreError):
     """A file cannot be read as a store any more; a backup can be put in its place."""
 
 
-class Store:
+class Store(Connected):
     """Counts of tokens over the messages learned.
 
     Readers see the store as the last transaction left it, also while another process writes. A process that is killed
@@ -81,14 +78,13 @@ class Store:
         # for other processes, and whatever the current folder becomes; a file may be called ":memory:"
         self.path = ":memory:" if path is None else os.path.abspath(self.name)
         self.patience = patience
-        self._process = os.getpid()
         self._rollbacks = 0
         self._schema_version = -1
         self._interruption = threading.Event()
         if path is not None:
             _prepare_file(self.name)
         with self._explained():
-            self._connection = sqlite3.connect(self.path, timeout=patience, isolation_level=None)
+            self._connect(self.path, patience)
             try:
                 self._open()
             except BaseException:
@@ -166,10 +162,6 @@ class Store:
 
     @contextmanager
     def _begun(self, begin: str) -> Iterator[None]:
-        if os.getpid() != self._process:
-            raise StoreError(
-                f"the store {self.name!r} was opened in another process, which must not be shared; open it here anew"
-            )
         if self._connection.in_transaction:  # within another one, whose end decides
             yield
             return
@@ -459,11 +451,6 @@ class Store:
 
         with self._explained():
             other.backup(self._connection, pages=-1, progress=wait, sleep=0.05)
-
-    def close(self) -> None:
-        """Close the file; what was committed is in it."""
-        if os.getpid() == self._process:
-            self._connection.close()
 
 
 def _prepare_file(path: str) -> None:

@@ -17,7 +17,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from suffice.spam.store import StoreError
+from suffice.spam.connected import Connected, StoreError
 
 APPLICATION = 0x53_75_50_6C  # "SuPl"
 SCHEMA_VERSION = 1
@@ -79,7 +79,7 @@ def place_path(store: str | os.PathLike[str], account: str) -> Path:
     return path.with_name(f"{path.name}.imap-{hashlib.sha256(account.encode()).hexdigest()[:8]}")
 
 
-class Place:
+class Place(Connected):
     """What is remembered of one account; one watch at a time may have it open.
 
     Parameters
@@ -94,7 +94,7 @@ class Place:
         self.name = os.fspath(path)
         with self._explained():
             if throw_away:
-                self._connection = sqlite3.connect(":memory:", isolation_level=None)
+                self._connect(":memory:", WAIT)
                 if os.path.exists(path):
                     uri = f"{Path(path).absolute().as_uri()}?mode=rw"
                     with closing(sqlite3.connect(uri, uri=True, timeout=WAIT)) as file:
@@ -102,7 +102,7 @@ class Place:
             else:
                 if not os.path.exists(path):
                     os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
-                self._connection = sqlite3.connect(self.name, timeout=WAIT, isolation_level=None)
+                self._connect(self.name, WAIT)
             try:
                 self._prepare()
             except BaseException:
@@ -187,10 +187,6 @@ class Place:
         """Return the moves that were begun and may not have ended."""
         select = "SELECT digest, state, folder, uid, source FROM messages WHERE state = 'moving' ORDER BY source"
         return [(row[0], Known(*row[1:])) for row in self._connection.execute(select)]
-
-    def close(self) -> None:
-        """Close the file, and let others open it."""
-        self._connection.close()
 
 
 def _today() -> int:

@@ -10,10 +10,10 @@ import time
 from collections import OrderedDict
 from pathlib import Path
 
+from suffice.spam.connected import StoreError
 from suffice.spam.filter import SpamFilter
 from suffice.spam.milter.jobs import Job, Jobs
 from suffice.spam.milter.stores import Stores
-from suffice.spam.store import StoreError
 from suffice.spam.verdict import Verdict
 
 #: how many stores a thread keeps open; each may cache 32 MB of its file

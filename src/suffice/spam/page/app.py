@@ -17,6 +17,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
+from suffice.spam.connected import StoreError
 from suffice.spam.filter import NotTrainedError, SpamFilter
 from suffice.spam.page.charts import evidence_of
 from suffice.spam.page.desk import Desk
@@ -26,7 +27,6 @@ from suffice.spam.page.laboratory import Laboratory
 from suffice.spam.page.text import Letter, file_size
 from suffice.spam.page.tuning import TuningViews
 from suffice.spam.plain import one_line
-from suffice.spam.store import StoreError
 from suffice.spam.verdict import Thresholds
 
 _ORDER_NAMES = {"newest": "Newest first", "oldest": "Oldest first", "spam": "Spam first", "ham": "Ham first"}

@@ -12,11 +12,11 @@ from itertools import islice
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
+from suffice.spam.connected import StoreError
 from suffice.spam.filter import SpamFilter
 from suffice.spam.mailboxes import messages
 from suffice.spam.page.index import Entry, Index, Label, Mailbox, Stamp
 from suffice.spam.plain import one_line
-from suffice.spam.store import StoreError
 from suffice.spam.verdict import Verdict
 
 #: about how many messages, and bytes of them, are scored in one go, while a page may have to wait

@@ -10,12 +10,12 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from suffice.spam.connected import StoreError
 from suffice.spam.filter import SpamFilter
 from suffice.spam.page.charts import ODDS, PLOT, calibration_of, trade_off_of
 from suffice.spam.page.desk import Desk
 from suffice.spam.page.laboratory import Laboratory
 from suffice.spam.plain import one_line
-from suffice.spam.store import StoreError
 from suffice.spam.verdict import Thresholds
 
 #: what a letter that is called spam costs, in spams that are not caught
