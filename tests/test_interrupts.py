@@ -102,11 +102,12 @@ def same(a, b):
 @pytest.mark.parametrize("name", FITS)
 def test_ctrl_c_raises_and_the_best_so_far_is_kept(name, interrupted_at):
     model, data = FITS[name]()
-    interrupted_at(2)
+    number = 15 if name == "no labels" else 2  # several starts have made their first iterations before
+    interrupted_at(number)
     with pytest.raises(KeyboardInterrupt, match=r"interrupted; the (mixture|model|coefficients)"):
         model.fit(*data)
     assert not model.converged_
-    assert model.n_iter_ == 2
+    assert model.n_iter_ == number
     shorter, data = FITS[name]()
     interrupted_at(None)
     if not isinstance(model, (GLM, LogisticRegression)):

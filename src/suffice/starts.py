@@ -22,7 +22,7 @@ START_ROWS = 4_000
 _PRODUCTS, _LEAST_ROWS = 8_000_000, 5
 #: the units of k-means and the iterations of Lloyd's algorithm, for one start after the other: which units show the
 #: clusters depends on the data, many iterations come to few and good partitions, and one keeps them different
-UNITS = (("scaled", 10), ("own", 100), ("whitened", 10), ("scaled", 1), ("own", 100), ("whitened", 1))
+UNITS = (("scaled", 10), ("scaled", 1), ("own", 100), ("whitened", 10), ("own", 100), ("whitened", 1))
 
 
 def start_rows(k: int, d: int) -> int:
@@ -188,7 +188,7 @@ class Points:
 
     def _points(self, units: str) -> Any:
         """Return the rows in some units: their own and scaled ones are for numbers without missing values only."""
-        blocks, only = self._rows.blocks, self._overall[0]
+        blocks, only = self._rows.chunk(0, len(self._rows)).blocks, self._overall[0]
         if units == "whitened":
             return _side_by_side([found.standardised(rows) for found, rows in zip(self._overall, blocks, strict=True)])
         if len(blocks) == 1 and isinstance(only, GaussianDistributions) and isinstance(blocks[0], np.ndarray):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -89,25 +89,25 @@ class Start:
 
     def _run(self, max_iter: int, tol: float, **options: Any) -> None:
         problem, climb = replace(self._problem, climb=None), self._climb
-        if options.get("accelerate") and climb is not None:
-            climb, self._model = None, self.model
+        if options.get("accelerate") and climb is not None and len(self.bounds) < max_iter and not self.converged:
+            climb, self._model = None, self.model  # a climb knows no leaps
         first = None if climb is not None else self._model
-        self._outcome = em.run(
-            problem, first, max_iter=max_iter, tol=tol, climb=climb, before=self.bounds, **options
-        )
+        self._outcome = em.run(problem, first, max_iter=max_iter, tol=tol, climb=climb, before=self.bounds, **options)
         self._model, self._climb = self._outcome.model, None
 
 
-def best_of(starts: Iterable[Callable[[], Start]], tol: float, most: int = 500) -> Start:
+def best_of(starts: Sequence[Callable[[], Start]], tol: float, most: int = 500) -> Start:
     """Return the best of some starts after a few iterations; some may have no estimate, but not all.
 
     Parameters
     ----------
-    starts : iterable of callables
+    starts : sequence of callables
     tol : float
     most : int
         Iterations of a start at most.
     """
+    if len(starts) == 1:
+        return starts[0]()
     failed: EstimateError | None = None
     running: list[Start] = []
     rounds, kept = RACE[0]
