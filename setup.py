@@ -6,7 +6,7 @@ from setuptools.command.build_ext import build_ext
 FOLDER = "src/suffice/compiled"
 SPAM = "src/suffice/spam"
 PARTS = tuple(
-    "all lanes real codes posterior holes mixture patterns linear cluster small em covariance volumes axes".split()
+    "all lanes real codes posterior holes mixture patterns linear cluster small em covariance volumes axes merge".split()
 )
 
 

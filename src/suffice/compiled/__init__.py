@@ -114,6 +114,9 @@ from suffice.compiled.holes import (  # noqa: E402
     knows_patterns,
     patterns_pass,
 )
+from suffice.compiled.merge import (  # noqa: E402
+    merge_clusters,
+)
 from suffice.compiled.mixture import (  # noqa: E402
     diagonal_pass,
     full_pass,
@@ -144,6 +147,7 @@ __all__ = [
     "knows_patterns",
     "library",
     "linear_scores",
+    "merge_clusters",
     "most_probable",
     "observed_moments",
     "patterns_pass",

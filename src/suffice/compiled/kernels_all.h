@@ -5,6 +5,7 @@
 #define NAME(function) JOIN(function, double, LEVEL)
 #include "kernels_posterior.h"
 #include "kernels_holes.h"
+#include "kernels_merge.h"
 #undef NAME
 
 #define REAL double
@@ -97,3 +98,4 @@
 #undef TILE
 #undef IN_REGISTER
 #undef SLOTS
+#undef GROUP
