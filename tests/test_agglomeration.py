@@ -79,30 +79,32 @@ def test_the_clusters_of_iris_are_those_of_mclust():
 
 
 @pytest.mark.parametrize("structure", STRUCTURES)
-def test_weights_are_rows_and_units_do_not_matter(structure):
-    X, rng = rows(40), np.random.default_rng(3)
-    weight = rng.integers(1, 4, 40).astype(float)
-    weighted = merge_tree(X, structure, weight=weight)
-    repeated = merge_tree(np.repeat(X, weight.astype(int), 0), structure)
+def test_units_and_constant_columns_do_not_matter(structure):
+    X, weight = rows(40), np.random.default_rng(3).integers(1, 4, 40).astype(float)
+    expected = merge_tree(X, structure, weight=weight)
     moved = merge_tree(X * [1e-3, 1.0, 1e5] + 1e4, structure, weight=weight)
     constant = merge_tree(np.column_stack([X, np.full(40, 0.1)]), structure, weight=weight)
     for k in (2, 5, 11):
-        expected = weighted.labels(k)
-        np.testing.assert_array_equal(np.repeat(expected, weight.astype(int)), repeated.labels(k))
-        np.testing.assert_array_equal(expected, moved.labels(k))
-        np.testing.assert_array_equal(expected, constant.labels(k))
+        np.testing.assert_array_equal(expected.labels(k), moved.labels(k))
+        np.testing.assert_array_equal(expected.labels(k), constant.labels(k))
+
+
+def test_weights_count_in_the_cost():
+    X = np.array([[0.0], [1.0], [2.1]])
+    assert merge_tree(X, "EII").labels(2).tolist() == [0, 0, 1]
+    assert merge_tree(X, "EII", weight=[9.0, 1.0, 1.0]).labels(2).tolist() == [0, 1, 1]
 
 
 @pytest.mark.parametrize("structure", STRUCTURES)
-def test_no_more_clusters_than_distinct_rows(structure):
+def test_equal_rows_are_merged_and_every_number_of_clusters_is_possible(structure):
     X = np.repeat([[0.0, 1.0], [2.0, 3.0], [9.0, -1.0]], 4, axis=0)
     tree = merge_tree(X, structure)
-    assert tree.n_distinct == 3
     assert tree.labels(3).tolist() == np.repeat([0, 1, 2], 4).tolist()
-    with pytest.raises(ValueError, match="between 1 and 3 clusters, as many as distinct rows, not 4"):
-        tree.labels(4)
-    alone = merge_tree(np.ones((5, 2)), structure)
-    assert alone.labels(1).tolist() == [0] * 5
+    assert [len(np.unique(tree.labels(k))) for k in range(1, 13)] == list(range(1, 13))
+    with pytest.raises(ValueError, match="12 rows make between 1 and 12 clusters, not 13"):
+        tree.labels(13)
+    for alone in (np.ones((5, 2)), np.ones((1, 2)), np.ones((3, 0))):
+        assert merge_tree(alone, structure).labels(1).tolist() == [0] * len(alone)
 
 
 def test_bad_rows_are_one_clear_error():

@@ -29,40 +29,32 @@ _RANK = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class MergeTree:
-    """Clusters of every size: the mergers that lead from distinct rows to one cluster.
+    """Clusters of every number: the mergers that lead from n rows to one cluster.
 
     Attributes
     ----------
-    leaf : array of shape (n,)
-        The distinct row that each row equals.
-    merged : array of shape (m − 1, 2)
-        The clusters of each merger, named by a distinct row of theirs; the union has the name of the first.
+    merged : array of shape (n − 1, 2)
+        The clusters of each merger, named by a row of theirs; the union has the name of the first.
     """
 
-    leaf: IntArray
     merged: IntArray
-
-    @property
-    def n_distinct(self) -> int:
-        """How many distinct rows there are, which is the largest number of clusters."""
-        return len(self.merged) + 1
 
     def labels(self, k: int) -> IntArray:
         """Return the clusters 0, …, k − 1 of all rows, (n,), in the order in which they first appear."""
-        m = self.n_distinct
-        if not 1 <= k <= m:
-            raise ValueError(f"there are between 1 and {m} clusters, as many as distinct rows, not {k}")
-        into = np.arange(m)
-        for first, second in self.merged[: m - k].tolist():
+        n = len(self.merged) + 1
+        if not 1 <= k <= n:
+            raise ValueError(f"{n} rows make between 1 and {n} clusters, not {k}")
+        into = np.arange(n)
+        for first, second in self.merged[: n - k].tolist():
             into[second] = first
         while not np.array_equal(into, into[into]):  # mergers of mergers
             into = into[into]
-        _, first, codes = np.unique(into[self.leaf], return_index=True, return_inverse=True)
+        _, first, codes = np.unique(into, return_index=True, return_inverse=True)
         return np.argsort(np.argsort(first))[codes]
 
 
 def merge_tree(X: Any, structure: str = "VVV", *, weight: FloatArray | None = None) -> MergeTree:
-    """Merge rows into clusters of Gaussian shape, from all distinct rows to one cluster.
+    """Merge rows into clusters of Gaussian shape, until one cluster is left.
 
     Columns are standardised and rotated to their principal axes, each divided by the square root of its singular value,
     so that neither units nor correlations of all rows decide; constant columns say nothing. The cost is
@@ -75,7 +67,7 @@ def merge_tree(X: Any, structure: str = "VVV", *, weight: FloatArray | None = No
     structure : "VVV", "VII" or "EII"
         What clusters look like: ellipsoids, spheres, or spheres of one size, which is Ward's method.
     weight : array of shape (n,), optional
-        Positive weights. A row of weight 2 is the same as two rows.
+        Positive weights: how many rows a row stands for.
 
     Returns
     -------
@@ -96,25 +88,13 @@ def merge_tree(X: Any, structure: str = "VVV", *, weight: FloatArray | None = No
     counts = np.ones(len(rows)) if weight is None else np.asarray(weight, dtype=np.float64)
     if counts.shape != rows.shape[:1] or not (np.isfinite(counts) & (counts > 0)).all():
         raise ValueError(f"weight must be {len(rows)} positive numbers")
-    distinct, count, leaf = _distinct(rows, counts)
-    points = _principal(distinct, count)
-    alpha = max(float(count @ (points**2).sum(1)) / (count.sum() * max(points.shape[1], 1)), np.finfo(np.float64).eps)
-    merged = compiled.merge_clusters(count, points, _CRITERIA[structure], alpha)
+    points = _principal(rows, counts)
+    alpha = float(counts @ (points**2).sum(1)) / (counts.sum() * max(points.shape[1], 1))
+    alpha = max(alpha, float(np.finfo(np.float64).eps))
+    merged = compiled.merge_clusters(counts, points, _CRITERIA[structure], alpha)
     if merged is None:
-        merged = _merge_clusters(count, points, _CRITERIA[structure], alpha)
-    return MergeTree(leaf, merged)
-
-
-def _distinct(rows: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Return the distinct rows in order of appearance, their weights, and which of them each row is."""
-    order = np.lexsort(rows.T[::-1])
-    new = np.append(True, (rows[order[1:]] != rows[order[:-1]]).any(1))
-    group = np.empty(len(rows), dtype=np.intp)
-    group[order] = np.cumsum(new) - 1
-    first = np.minimum.reduceat(order, np.flatnonzero(new))
-    rank = np.argsort(np.argsort(first))
-    leaf = rank[group]
-    return rows[np.sort(first)], np.asarray(np.bincount(leaf, weight), dtype=np.float64), leaf
+        merged = _merge_clusters(counts, points, _CRITERIA[structure], alpha)
+    return MergeTree(merged)
 
 
 def _principal(rows: FloatArray, weight: FloatArray) -> FloatArray:
@@ -122,7 +102,7 @@ def _principal(rows: FloatArray, weight: FloatArray) -> FloatArray:
     total = weight.sum()
     centred = rows - weight @ rows / total
     centred -= weight @ centred / total  # what rounding left of an offset
-    deviation = np.sqrt(weight @ centred**2 / total)
+    deviation = np.sqrt(weight @ centred**2 / max(total - 1.0, 0.5 * total))
     varies = deviation > 1e-13 * np.abs(rows).max(0, initial=0.0)
     scaled = centred[:, varies] / deviation[varies]
     _, singular, axes = np.linalg.svd(np.sqrt(weight)[:, None] * scaled, full_matrices=False)
