@@ -99,3 +99,4 @@
 #undef IN_REGISTER
 #undef SLOTS
 #undef GROUP
+#undef NEGLIGIBLE

@@ -4,6 +4,7 @@
 
 enum { NAME(SAME_SPHERES), NAME(OWN_SPHERES), NAME(OWN_ELLIPSOIDS) };
 #define GROUP 8 /* clusters that are computed side by side */
+#define NEGLIGIBLE 1e-10
 
 /* The clusters at hand, one per column of the arrays, which have `room` columns. */
 typedef struct {
@@ -37,6 +38,7 @@ static void NAME(determinants)(double *matrix, int64_t d, double *determinant) {
 static void NAME(costs_of_unions)(const NAME(clusters) *all, int64_t i, int64_t begin, int64_t size, double *out) {
     const int64_t d = all->d, room = all->room;
     double count[GROUP], factor[GROUP], trace[GROUP], determinant[GROUP], *restrict delta = all->delta, most = 0.0;
+    double widest = 0.0, least = INFINITY;
     int64_t other[GROUP];
     for (int64_t g = 0; g < GROUP; g++) {
         other[g] = g < size ? begin + g : begin;
@@ -54,8 +56,14 @@ static void NAME(costs_of_unions)(const NAME(clusters) *all, int64_t i, int64_t 
         for (int64_t g = 0; g < size; g++) out[g] = trace[g];
         return;
     }
-    for (int64_t g = 0; g < GROUP; g++) determinant[g] = count[g] > (double)d ? 1.0 : 0.0;
-    if (all->criterion == NAME(OWN_ELLIPSOIDS) && most > (double)d) {
+    for (int64_t g = 0; g < GROUP; g++) {
+        determinant[g] = count[g] > (double)d ? 1.0 : 0.0;
+        widest = trace[g] / count[g] > widest ? trace[g] / count[g] : widest;
+        least = (trace[g] + all->alpha) / count[g] < least ? (trace[g] + all->alpha) / count[g] : least;
+    }
+    /* |W/n| ≤ (tr W/(n d))^d, which among many columns is nothing beside the trace */
+    const int matters = (double)d * log(widest / (double)d) > log(NEGLIGIBLE * least);
+    if (all->criterion == NAME(OWN_ELLIPSOIDS) && most > (double)d && matters) {
         double *restrict cell = all->matrix;
         const double *scatter = all->scatter;
         for (int64_t a = 0; a < d; a++)
