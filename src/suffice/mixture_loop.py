@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from suffice.components import Components
 
 #: products per iteration beyond which several threads gain more than the interpreter costs
-_MOST_PRODUCTS = 5_000_000
+MOST_PRODUCTS = 5_000_000
 
 
 def climbs(
@@ -48,7 +48,7 @@ def climbs(
     if not isinstance(rows, np.ndarray) or rows.dtype not in (np.float64, np.float32):
         return None
     (n, d), k = rows.shape, known.n_classes
-    if n == 0 or n * k * (d + 1) * (d + 2) > 2 * _MOST_PRODUCTS or not em_loop.available(_code(family.structure), d):
+    if n == 0 or n * k * (d + 1) * (d + 2) > 2 * MOST_PRODUCTS or not em_loop.available(_code(family.structure), d):
         return None
     if prior is not None and not _simple(prior):
         return None

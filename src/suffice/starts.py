@@ -17,9 +17,9 @@ from suffice.kmeans import k_means, scikit_learns_k_means
 from suffice.responsibilities import Labels, PartialLabels, Responsibilities, SoftLabels
 
 #: rows that starts are tried on at most; fewer where they have many columns and components
-START_ROWS = 4_000
+START_ROWS = 2_000
 #: products of an iteration over these rows, and rows per component and column that there should be at least
-_PRODUCTS, _LEAST_ROWS = 8_000_000, 5
+_PRODUCTS, _LEAST_ROWS = 4_000_000, 5
 #: the units of k-means and the iterations of Lloyd's algorithm, for one start after the other: which units show the
 #: clusters depends on the data, many iterations come to few and good partitions, and one keeps them different
 UNITS = (("scaled", 10), ("scaled", 1), ("own", 100), ("whitened", 10), ("own", 100), ("whitened", 1))

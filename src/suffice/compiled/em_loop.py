@@ -63,6 +63,12 @@ class EMLoop:
         Of each column, where `structure` is GIVEN_SPHERE.
     equal_shares : bool
         Whether all components have the same share.
+    ridge : float
+        What is added to every variance; only for "EEE", "VVV", "VVI" and "VII" without a prior.
+    absolute : bool
+        Whether the loop ends when the bound changes by less than `tol`, and not by no more than `tol` of itself.
+    least : float
+        The rows that a component must have more of where there is no prior; with fewer there is no estimate.
 
     Attributes
     ----------
@@ -87,6 +93,9 @@ class EMLoop:
         believed: FloatArray | None = None,
         variance: float = 0.0,
         equal_shares: bool = False,
+        ridge: float = 0.0,
+        absolute: bool = False,
+        least: float = 0.0,
     ) -> None:
         found = compiled._rows(np.asarray(x, dtype=np.float64))
         assert found is not None, "the kernels are there"
@@ -96,7 +105,8 @@ class EMLoop:
         self._weight = None if weight is None else np.ascontiguousarray(weight, dtype=np.float64)
         self._structure = (*STRUCTURES, GIVEN_SPHERE).index(structure)
         diagonal, shared = structure in (*_DIAGONAL, GIVEN_SPHERE), structure in (*_SHARED, GIVEN_SPHERE)
-        self._settings = np.array([0.0, strength, variance, -math.inf, equal_shares], dtype=np.float64)
+        settings = (0.0, strength, variance, -math.inf, equal_shares, ridge, absolute, least)
+        self._settings = np.array(settings, dtype=np.float64)
         self._believed = _as_kept(believed, d, diagonal) if strength > 0.0 else np.zeros(1)
         self.log_shares, self.means = np.empty(k), np.empty((k, d))
         self.covariance = np.empty((1 if shared else k, *((d,) if diagonal else (d, d))))

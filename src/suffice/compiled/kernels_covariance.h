@@ -169,7 +169,7 @@ static int NAME(improve)(NAME(em) *em, const NAME(sums) *s, const NAME(model) *b
     double total = 0.0;
     if (!NAME(finite_values)(s->count, k) || !NAME(finite_values)(s->second, NAME(n_second)(em))) return 0;
     for (int64_t c = 0; c < k; c++) {
-        if (em->strength == 0.0 && !(s->count[c] > 0.0)) return 0;
+        if (em->strength == 0.0 && !(s->count[c] > em->least)) return 0;
         total += s->count[c];
     }
     for (int64_t c = 0; c < k; c++) {
@@ -183,6 +183,9 @@ static int NAME(improve)(NAME(em) *em, const NAME(sums) *s, const NAME(model) *b
         case NAME(EII): case NAME(VII): case NAME(EEI): case NAME(VVI): case NAME(EEE): case NAME(VVV):
         case NAME(GIVEN_SPHERE):
             NAME(averages)(em, s, after->covariance);
+            for (int64_t c = 0; c < NAME(n_covariances)(em); c++)
+                for (int64_t j = 0; j < d; j++)
+                    after->covariance[c * NAME(cells_of_covariance)(em) + j * (em->matrices ? d + 1 : 1)] += em->ridge;
             return 1;
         default: return NAME(constrained)(em, s, before, after);
     }

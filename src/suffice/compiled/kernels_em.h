@@ -14,7 +14,10 @@
 
 enum { NAME(EM_CONTINUES), NAME(EM_CONVERGED), NAME(EM_NO_ESTIMATE), NAME(EM_NOT_FINITE), NAME(EM_CONSTANT) };
 /* the settings of a loop, by their place in an array */
-enum { NAME(TOL), NAME(STRENGTH), NAME(GIVEN_VARIANCE), NAME(BOUND_BEFORE), NAME(EQUAL_SHARES) };
+enum {
+    NAME(TOL), NAME(STRENGTH), NAME(GIVEN_VARIANCE), NAME(BOUND_BEFORE), NAME(EQUAL_SHARES), NAME(RIDGE), NAME(ABSOLUTE),
+    NAME(LEAST)
+};
 enum {
     NAME(EII), NAME(VII), NAME(EEI), NAME(VEI), NAME(EVI), NAME(VVI), NAME(EEE), NAME(VEE), NAME(EVE), NAME(VVE),
     NAME(EEV), NAME(VEV), NAME(EVV), NAME(VVV), NAME(GIVEN_SPHERE)
@@ -46,6 +49,7 @@ typedef struct {
     int64_t matrices, shared; /* whether covariances are matrices, and whether there is one for all components */
     double strength, given;   /* the rows that the prior is worth, of covariance `belief`; the variance of GIVEN_SPHERE */
     int equal;                /* whether all components have the same share */
+    double ridge, least;      /* what is added to every variance; the rows that a component must have more of */
     /* the tables of `mixture_pass` and its scratch */
     int64_t form, products, *left, *right;
     double *origin, *linear, *quadratic, *constant, *scratch, *wide, *tiles, *tiles_of_all, *moments, *half;
@@ -470,6 +474,8 @@ EXPORT int64_t NAME(em_loop)(const double *x, int64_t stride, int64_t n, int64_t
     em.strength = settings[NAME(STRENGTH)];
     em.given = settings[NAME(GIVEN_VARIANCE)];
     em.equal = settings[NAME(EQUAL_SHARES)] != 0.0;
+    em.ridge = settings[NAME(RIDGE)];
+    em.least = settings[NAME(LEAST)];
     NAME(parts)(&em, workspace, models, 2);
     NAME(pair_columns)(&em);
     *done = 0;
@@ -499,7 +505,9 @@ EXPORT int64_t NAME(em_loop)(const double *x, int64_t stride, int64_t n, int64_t
         }
         NAME(model) *const swapped = now;
         now = next, next = swapped;
-        if (change <= settings[NAME(TOL)] * (1.0 + fabs(bound))) ended = NAME(EM_CONVERGED);
+        const int stays = settings[NAME(ABSOLUTE)] != 0.0 ? fabs(change) < settings[NAME(TOL)]
+                                                          : change <= settings[NAME(TOL)] * (1.0 + fabs(bound));
+        if (stays) ended = NAME(EM_CONVERGED);
     }
     NAME(copy_model)(&em, now, log_share, mean, covariance);
     if (rate && !NAME(expect)(&em, now, &em.others, bounds + *done)) bounds[*done] = NAN;

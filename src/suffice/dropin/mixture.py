@@ -23,6 +23,7 @@ from sklearn.utils._array_api import get_namespace
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from suffice._arrays import Array, FloatArray, IntArray, as_like, to_float64, to_numpy
+from suffice.compiled.em_loop import CONTINUES, CONVERGED, NO_ESTIMATE, EMLoop, available
 from suffice.dropin._analysis import Whitened
 from suffice.dropin._common import in_kind, in_their_words, log_shares
 from suffice.dropin._within import numbers_of, validated_rows
@@ -31,7 +32,9 @@ from suffice.errors import InvalidCellError
 from suffice.families import Gaussian
 from suffice.families.quadratic import DenseForm, DiagonalForm, QuadraticForm, SharedForm
 from suffice.joint import Expectation, JointModel, expect, learn, log_evidence, most_probable, posterior
+from suffice.kmeans import k_means
 from suffice.labels import check_weight
+from suffice.mixture_loop import MOST_PRODUCTS
 from suffice.responsibilities import Labels, PartialLabels, Responsibilities, SoftLabels
 from suffice.schema import Block, Schema
 from suffice.statistics import JointStatistics, Moments, TiedMoments
@@ -45,6 +48,12 @@ _FAR = 1e10
 #: the kinds whose covariances are matrices
 _MATRICES = ("full", "tied")
 _STRUCTURES = {"full": "full", "tied": "tied", "diag": "diagonal", "spherical": "diagonal"}
+#: a component with fewer rows feels the trace
+_FEW_ROWS = 1e-3
+_CODES = {"full": "VVV", "tied": "EEE", "diag": "VVI", "spherical": "VII"}
+_FEWER_CLUSTERS = (
+    "Number of distinct clusters ({}) found smaller than n_clusters ({}). Possibly due to duplicate points in X."
+)
 _ILL_DEFINED = (
     "Fitting the mixture model failed because some components have ill-defined empirical covariance (for instance "
     "caused by singleton or collapsed samples). Try to decrease the number of components, increase reg_covar, or scale "
@@ -231,8 +240,7 @@ class Training:
     def begin(self, how: str, rng: Any) -> JointStatistics:
         """Return the statistics of scikit-learn's first guess of who belongs where, drawn as it draws."""
         if how == "kmeans":
-            found = KMeans(n_clusters=self.k, n_init=1, random_state=rng).fit(self.X, sample_weight=self.weight)
-            return self._learn(self.X, Labels(found.labels_.astype(np.intp), self.weight, self.k))
+            return self._learn(self.X, Labels(self._clusters(rng), self.weight, self.k))
         if how == "k-means++":
             return self._one_each(kmeans_plusplus(self.X, self.k, sample_weight=self.weight, random_state=rng)[1])
         if how == "random_from_data":
@@ -243,6 +251,29 @@ class Training:
         for start in starts[1:]:
             total = total + self._at_random(slice(start, start + _DRAWN), rng)
         return total
+
+    def _clusters(self, rng: Any) -> IntArray:
+        """Return the clusters that scikit-learn's k-means finds, (n,)."""
+        if self.X.dtype != np.float64:  # which rounds differently
+            found = KMeans(n_clusters=self.k, n_init=1, random_state=rng).fit(self.X, sample_weight=self.weight)
+            return found.labels_.astype(np.intp)
+        labels = k_means(self.X, self.k, rng, self.weight)
+        distinct = np.count_nonzero(np.bincount(labels, minlength=self.k))
+        if distinct < self.k:
+            warnings.warn(_FEWER_CLUSTERS.format(distinct, self.k), ConvergenceWarning, stacklevel=7)
+        return labels
+
+    def loop(self, step: Maximisation, start: Parameters) -> EMLoop | None:
+        """Return the compiled loop of EM where it applies: to few rows, whose iterations the interpreter would slow."""
+        (n, d), structure = self.X.shape, _CODES[step.kind]
+        if n * self.k * (d + 1) * (d + 2) > 2 * MOST_PRODUCTS or step.single or not available(structure, d):
+            return None
+        loop = EMLoop(
+            self.X, structure, self.k, weight=self.weight, ridge=step.reg_covar, absolute=True, least=_FEW_ROWS
+        )
+        compact = start.covariances if step.kind != "spherical" else start.covariances[:, None]
+        loop.begin_at(log_shares(start.weights), start.means, compact)
+        return loop
 
     def _one_each(self, chosen: IntArray) -> JointStatistics:
         """Return the statistics of one row a component."""
@@ -411,7 +442,11 @@ class GaussianMixture(theirs.GaussianMixture):  # type: ignore[misc]
     def _trial(self, training: Training, step: Maximisation, start: Parameters, bound: float) -> Trial:
         """Improve parameters until the mean log-likelihood changes by less than `tol`."""
         trial = Trial(start, [], False)
-        for number in range(1, self.max_iter + 1):
+        loop = None if bound > -np.inf else training.loop(step, start)
+        if loop is not None:
+            self._climb(training, step, loop, trial)
+            bound = trial.lower_bound
+        for number in range(len(trial.lower_bounds) + 1, (0 if trial.converged else self.max_iter) + 1):
             expected = training.expect(trial.parameters)
             trial.parameters = step.estimate(expected.statistics)
             change = expected.log_likelihood / training.total - bound
@@ -424,6 +459,27 @@ class GaussianMixture(theirs.GaussianMixture):  # type: ignore[misc]
         if self.max_iter > 0:
             self._print_verbose_msg_init_end(bound, trial.converged)
         return trial
+
+    def _climb(self, training: Training, step: Maximisation, loop: EMLoop, trial: Trial) -> None:
+        """Make the iterations that the compiled loop can make."""
+        while loop.status == CONTINUES and len(loop.bounds) < self.max_iter:
+            done = len(loop.bounds)
+            loop.advance(self.max_iter - done, self.tol * training.total)
+            for bound in loop.bounds[done:]:
+                change = bound / training.total - trial.lower_bound
+                trial.lower_bounds.append(bound / training.total)
+                self._print_verbose_msg_iter_end(len(trial.lower_bounds), change)
+        if loop.status == NO_ESTIMATE:  # that iteration has to be made again
+            trial.lower_bounds.pop()
+        if trial.lower_bounds:
+            covariances = loop.covariance
+            if step.kind == "tied":
+                covariances = covariances[0]
+            elif step.kind == "spherical":
+                covariances = covariances[:, 0].copy()
+            factors, weights = step.factors(covariances), np.exp(loop.log_shares)
+            trial.parameters = Parameters(step.kind, weights, loop.means, covariances, factors)
+            trial.converged = loop.status == CONVERGED
 
     def _adopt(self, found: Parameters, X: Array) -> None:
         """Set scikit-learn's attributes, in the library and float type of the rows."""

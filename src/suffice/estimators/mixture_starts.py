@@ -25,6 +25,8 @@ Problem = em.Problem[JointModel, JointStatistics]
 
 #: iterations that all starts make before they are compared, and how many of them go on
 RACE = ((3, 2), (8, 1))
+#: starts whose bounds differ by less than this share are taken to lead to the same end
+_SETTLED = 1e-4
 #: iterations on a sample of the rows, at most, and how much larger the tolerance may be there
 _MOST_ON_SAMPLE, _LOOSER = 200, 10.0
 
@@ -64,10 +66,9 @@ class Start:
         """The model that the iterations so far have led to."""
         return self._model if self._climb is None else self._climb.reached()[0]
 
-    def agrees(self, other: Start, tol: float) -> bool:
-        """Return whether another start has come to the same bound."""
-        own, theirs = self.bounds[-1], other.bounds[-1]
-        return other.converged and abs(own - theirs) <= tol * (1.0 + abs(own))
+    def settled(self) -> bool:
+        """Return whether the last iteration gained almost nothing."""
+        return self.converged or (len(self.bounds) > 1 and _nearly_equal(self.bounds[-1], self.bounds[-2]))
 
     def advance(self, rounds: int, tol: float) -> None:
         """Make so many iterations more, or fewer where the bound stops rising."""
@@ -96,6 +97,10 @@ class Start:
         self._model, self._climb = self._outcome.model, None
 
 
+def _nearly_equal(bound: float, other: float) -> bool:
+    return abs(bound - other) <= _SETTLED * (1.0 + abs(bound))
+
+
 def best_of(starts: Sequence[Callable[[], Start]], tol: float, most: int = 500) -> Start:
     """Return the best of some starts after a few iterations; some may have no estimate, but not all.
 
@@ -118,9 +123,11 @@ def best_of(starts: Sequence[Callable[[], Start]], tol: float, most: int = 500) 
         except EstimateError as error:
             failed = error
             continue
-        running.append(start)
-        if start.converged and any(start.agrees(other, tol) for other in running[:-1]):
+        if start.settled() and any(
+            other.settled() and _nearly_equal(start.bounds[-1], other.bounds[-1]) for other in running
+        ):
             return start
+        running.append(start)
     for more, fewer in RACE[1:]:
         running, kept = sorted(running, key=lambda start: -start.bounds[-1])[:kept], fewer
         if len(running) > 1:
