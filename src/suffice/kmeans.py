@@ -31,8 +31,8 @@ def k_means(
     """Return the clusters of the rows, (n,), by k-means++ and Lloyd's algorithm.
 
     With a RandomState it draws as scikit-learn's `KMeans(k, n_init=1)` does, stops when that stops and so finds the
-    same clusters, but for rows that are equally near to two centers. Some of the k stay empty where there are fewer
-    distinct rows.
+    same clusters, but for ties: rows that are equally near to two centers, and seeds that are equally good. Some of the
+    k stay empty where there are fewer distinct rows.
 
     Parameters
     ----------
