@@ -11,18 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from suffice import GaussianDiscriminant, Mixture, NaiveBayes, compiled
 from suffice.families.holes import Holes, expected_moments
 
-LEVELS = ("base", "avx2", "avx512")
 pytestmark = pytest.mark.skipif(compiled.library is None, reason="the kernels were not built (no C compiler)")
-
-
-@pytest.fixture(params=LEVELS)
-def level(request, monkeypatch):
-    best = compiled.library.level
-    if LEVELS.index(request.param) > LEVELS.index(best):
-        pytest.skip(f"this processor has {best} only")
-    monkeypatch.setattr(compiled.library, "level", request.param)
-    monkeypatch.setattr(compiled.library, "_functions", {})
-    return request.param
 
 
 def tables(n, d, k, seed):
@@ -170,19 +159,3 @@ def test_rows_with_holes_and_their_twins_agree(level):
             moments = expected_moments(found, weights[:, c], means[c])
             np.testing.assert_allclose(first[c], moments.first[0], rtol=1e-8, atol=1e-8)
             np.testing.assert_allclose(second[c], moments.second[0], rtol=1e-8, atol=1e-8)
-
-
-def test_kernels_can_be_switched_off():
-    import os
-    import subprocess
-    import sys
-
-    code = "import suffice.compiled; print(suffice.compiled.library)"
-    result = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "SUFFICE_COMPILED": "0"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert result.stdout.strip() == "None"

@@ -5,22 +5,8 @@ import pytest
 
 from suffice import compiled
 
-LEVELS = ("base", "avx2", "avx512")
 FORMS = ("full", "diagonal", "diagonal-far", "spherical", "tied")
-pytestmark = pytest.mark.skipif(
-    compiled.library is None or not compiled.library.has("mixture_pass", "double"),
-    reason="the kernels were not built (no C compiler, or one without vectors)",
-)
-
-
-@pytest.fixture(params=LEVELS)
-def level(request, monkeypatch):
-    best = compiled.library.level
-    if LEVELS.index(request.param) > LEVELS.index(best):
-        pytest.skip(f"this processor has {best} only")
-    monkeypatch.setattr(compiled.library, "level", request.param)
-    monkeypatch.setattr(compiled.library, "_functions", {})
-    return request.param
+pytestmark = pytest.mark.skipif(compiled.library is None, reason="the kernels were not built (no C compiler)")
 
 
 def weighted_sums(z, scores, weight):
@@ -168,8 +154,6 @@ def test_what_is_not_rows_of_numpy_has_no_answer(monkeypatch):
     origin, values = parameters(3, 4, 0, "full")
     assert run("full", np.zeros((5, 3), dtype=np.int64), None, origin, values) is None
     assert run("full", [[0.0, 0.0, 0.0]], None, origin, values) is None
-    monkeypatch.setattr(compiled.Library, "has", lambda *_: False)
-    assert run("full", np.zeros((5, 3)), None, origin, values) is None
     monkeypatch.setattr(compiled, "library", None)
     assert run("full", np.zeros((5, 3)), None, origin, values) is None
 

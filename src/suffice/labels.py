@@ -231,13 +231,13 @@ def sorted_order(values: Sequence[Any]) -> list[int]:
 
 
 def check_weight(sample_weight: Any, n_rows: int, start: int = 0) -> FloatArray | None:
-    """Return the weights as floats, or say which one cannot be."""
+    """Return the weights as contiguous floats, or raise ValueError naming the first that cannot be one."""
     if sample_weight is None:
         return None
     series = _as_series(sample_weight)
     values = series.to_numpy() if series is not None else sample_weight
     try:
-        weight = np.asarray(values, dtype=np.float64)
+        weight = np.require(np.asarray(values, dtype=np.float64), requirements=["C", "A"])
     except (TypeError, ValueError) as error:
         found = f"it is {sample_weight!r}" if isinstance(sample_weight, str) else f"holds something else ({error})"
         raise ValueError(f"sample_weight needs one number a row, but {found}; pass an array of numbers") from error

@@ -1,91 +1,68 @@
-"""The compiled kernels, where they were built; every one has a NumPy twin that its caller falls back to.
+"""The compiled kernels, where they were built; every one has a NumPy fallback, which its caller uses otherwise.
 
 Each function here returns None when it cannot do the job (not built, another array library, another type), and the
-caller goes on with NumPy. Set the environment variable ``SUFFICE_COMPILED=0`` to always use the twins.
+caller goes on with NumPy. `signatures` declares what each kernel takes, and says how to add one; `boundary` checks
+every call.
+
+The environment variable ``SUFFICE_COMPILED`` chooses the instruction set: ``0`` none (the fallbacks do all), ``base``,
+``avx2``, ``avx512`` or ``neon`` that one, ``1`` the best that the processor has, as by default.
 """
 
 from __future__ import annotations
 
-import ctypes
-import os
-from importlib.machinery import EXTENSION_SUFFIXES
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice._arrays import Array
+from suffice._arrays import Array, FloatArray, IntArray
+from suffice.compiled.boundary import KernelError, Library, OutOfRangeError
+from suffice.compiled.loading import load
+from suffice.compiled.signatures import CONSTANTS
 
 #: what `inspect` finds in the cells of a sparse chunk
-NOT_FINITE, NEGATIVE, NOT_BINARY = 1, 2, 4
-_LEVELS = ("base", "avx2", "avx512")
+NOT_FINITE, NEGATIVE, NOT_BINARY = (CONSTANTS[name] for name in ("NOT_FINITE", "NEGATIVE", "NOT_BINARY"))
 _NEAR = 256.0  # standard deviations (times √½) from which a mean costs digits when it is scaled before it is subtracted
-_LINE = 64  # bytes of a cache line
-_LANES = 8  # doubles in the widest register that any level uses
+_LANES = CONSTANTS["MOST_LANES"]
 
-
-class Library:
-    """The shared library, with the functions for the processor at hand."""
-
-    def __init__(self, path: Path) -> None:
-        self._library = ctypes.CDLL(str(path))
-        self.level = _LEVELS[self._library.level()]
-        self._functions: dict[tuple[str, str], Any] = {}
-
-    def has(self, name: str, kind: str) -> bool:
-        """Say whether the compiler at hand could build the kernel of that name."""
-        return hasattr(self._library, f"{name}_{kind}_{self.level}")
-
-    def __call__(self, name: str, kind: str, *arguments: Any) -> int:
-        """Call the kernel of that name for that type of cell; arrays are passed by address, integers as int64."""
-        function = self._functions.get((name, kind))
-        if function is None:
-            function = self._functions[name, kind] = getattr(self._library, f"{name}_{kind}_{self.level}")
-        return int(function(*(_argument(argument) for argument in arguments)))
-
-
-def _argument(value: Any) -> Any:
-    if value is None:
-        return None
-    if isinstance(value, np.ndarray):
-        return ctypes.c_void_p(value.ctypes.data)
-    return ctypes.c_int64(value)
-
-
-def _load() -> Library | None:
-    if os.environ.get("SUFFICE_COMPILED", "1") == "0":
-        return None
-    for suffix in EXTENSION_SUFFIXES:
-        path = Path(__file__).with_name(f"kernels{suffix}")
-        if path.exists():
-            try:
-                return Library(path)
-            except (OSError, AttributeError):  # built for another machine: the twins do the work
-                return None
-    return None
-
-
-library: Library | None = _load()
+library: Library | None = load()
 
 _REALS = {np.dtype(np.float64): "double", np.dtype(np.float32): "float"}
 _CODES = {np.dtype(np.int64): "int64", np.dtype(np.int32): "int32"}
 
 
-def _rows(x: Array) -> tuple[NDArray[Any], str, int] | None:
-    """Return rows whose cells lie side by side, the name of their type, and the step from row to row in cells."""
+def _rows(x: Array) -> tuple[NDArray[Any], str] | None:
+    """Return rows whose cells lie side by side, and the name of their type."""
     if library is None or not isinstance(x, np.ndarray) or x.dtype not in _REALS:
         return None
     if (x.strides[1] != x.itemsize and x.shape[1] > 1) or x.strides[0] % x.itemsize or not x.flags.aligned:
-        x = np.ascontiguousarray(x)
-    return x, _REALS[x.dtype], x.strides[0] // x.itemsize
+        x = _contiguous(x)
+    return x, _REALS[x.dtype]
 
 
-def _aligned(rows: int, columns: int, dtype: Any) -> NDArray[Any]:
-    """Return an empty array that begins with a cache line."""
-    memory = np.empty(rows * columns * np.dtype(dtype).itemsize + _LINE, dtype=np.uint8)
-    begin = -memory.ctypes.data % _LINE
-    return memory[begin : len(memory) - _LINE + begin].view(dtype).reshape(rows, columns)
+def _contiguous(values: Any, dtype: Any = None) -> NDArray[Any]:
+    """Return values as a contiguous, aligned array of native byte order; the same one where it is that already."""
+    array = np.ascontiguousarray(values, dtype=dtype)
+    return array if array.flags.aligned else array.copy()
+
+
+def _reals(values: Any) -> FloatArray:
+    """Return values as kernels read them: contiguous, aligned, float64."""
+    return _contiguous(values, np.float64)
+
+
+def _reals_or_none(values: Any) -> FloatArray | None:
+    return None if values is None else _reals(values)
+
+
+def _integers(values: Any) -> IntArray:
+    """Return indices as kernels read them: contiguous, aligned, int64."""
+    return _contiguous(values, np.int64)
+
+
+def _whole(size: int, step: int = _LANES) -> int:
+    """Return the size filled up to whole steps."""
+    return -(-size // step) * step
 
 
 # the kernels by subject; they ask this module for the library when they are called
@@ -111,7 +88,6 @@ from suffice.compiled.holes import (  # noqa: E402
     PatternSums,
     holes_moments,
     holes_scores,
-    knows_patterns,
     patterns_pass,
 )
 from suffice.compiled.merge import (  # noqa: E402
@@ -132,7 +108,9 @@ __all__ = [
     "NEGATIVE",
     "NOT_BINARY",
     "NOT_FINITE",
+    "KernelError",
     "Library",
+    "OutOfRangeError",
     "PatternSums",
     "complete_rows",
     "count_codes",
@@ -144,7 +122,6 @@ __all__ = [
     "holes_moments",
     "holes_scores",
     "inspect",
-    "knows_patterns",
     "library",
     "linear_scores",
     "merge_clusters",

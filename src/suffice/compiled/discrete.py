@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from suffice import compiled
 from suffice._arrays import Array, FloatArray, IntArray
+from suffice.compiled.boundary import OutOfRangeError, aligned
 
 
 def count_codes(
@@ -18,20 +19,24 @@ def count_codes(
     if compiled.library is None or not isinstance(codes, np.ndarray) or codes.dtype not in compiled._CODES:
         return None
     n, d = codes.shape
+    sizes, labels, weight = compiled._integers(sizes), compiled._integers(labels), compiled._reals_or_none(weight)
     width = int(sizes.sum())
     total = np.zeros((k, width))
-    steps = (step // codes.itemsize for step in codes.strides)
-    sizes = np.ascontiguousarray(sizes, dtype=np.int64)
-    compiled.library(
-        "count_codes", compiled._CODES[codes.dtype], codes, *steps, n, d, sizes, labels, weight, width, total
-    )
+    kind = compiled._CODES[codes.dtype]
+    compiled.library("count_codes", kind, _cells(codes), n, d, k, sizes, labels, weight, width, total)
     return total
+
+
+def _cells(codes: NDArray[Any]) -> NDArray[Any]:
+    """Return codes that can be read cell by cell, in any order of memory."""
+    whole = codes.flags.aligned and not any(step % codes.itemsize for step in codes.strides)
+    return codes if whole else compiled._contiguous(codes)
 
 
 def whole_registers(table: FloatArray) -> FloatArray:
     """Return a copy whose rows are filled up with zeros to whole registers, each row on cache lines of its own."""
     rows, k = table.shape
-    filled = compiled._aligned(rows, -(-k // compiled._LANES) * compiled._LANES, np.float64)
+    filled = aligned((rows, compiled._whole(k)), np.float64)
     filled[:, :k] = table
     filled[:, k:] = 0.0
     return filled
@@ -45,51 +50,47 @@ def score_codes(codes: Array, sizes: IntArray, tables: FloatArray, k: int) -> Fl
     """
     if compiled.library is None or not isinstance(codes, np.ndarray) or codes.dtype not in compiled._CODES:
         return None
-    n, d = codes.shape
-    width = tables.shape[1]
-    out, sums = np.empty((n, k)), np.empty(width)
-    steps = (step // codes.itemsize for step in codes.strides)
-    sizes = np.ascontiguousarray(sizes, dtype=np.int64)
-    compiled.library(
-        "score_codes", compiled._CODES[codes.dtype], codes, *steps, n, d, k, width, sizes, tables, sums, out
-    )
+    (n, d), (height, width) = codes.shape, tables.shape
+    out = np.empty((n, k))
+    kind, sizes = compiled._CODES[codes.dtype], compiled._integers(sizes)
+    compiled.library("score_codes", kind, _cells(codes), n, d, k, width, height, sizes, tables, out)
     return out
 
 
-def _sparse(x: Array) -> tuple[IntArray, IntArray, NDArray[Any], str] | None:
+def _sparse(name: str, x: Array, k: int, *values: Any) -> bool:
+    """Call a kernel over the rows of a CSR chunk; say whether there is one."""
     if compiled.library is None or x.format != "csr" or x.dtype not in compiled._REALS or x.nnz >= 2**31:
-        return None
+        return False
+    (n, d), size = x.shape, min(len(x.indices), len(x.data))
     # SciPy uses 32 bits wherever they suffice
-    indptr, indices = (np.ascontiguousarray(part, dtype=np.int32) for part in (x.indptr, x.indices))
-    return indptr, indices, x.data, compiled._REALS[x.dtype]  # type: ignore[return-value]
+    indptr, indices = (compiled._contiguous(part, np.int32) for part in (x.indptr, x.indices))
+    parts = indptr, indices[:size], compiled._contiguous(x.data)[:size]
+    try:
+        compiled.library(name, compiled._REALS[x.dtype], *parts, size, n, d, k, *values)
+    except OutOfRangeError as error:
+        raise ValueError(
+            f"a CSR matrix of {d} columns must have column indices from 0 to {d - 1}, and indptr must rise from 0 to "
+            f"at most {size}, its number of stored cells, but one does not; check it by X.check_format()"
+        ) from error
+    return True
 
 
 def inspect(data: NDArray[Any]) -> int | None:
     """Return what is wrong with the cells of a sparse chunk: a sum of NOT_FINITE, NEGATIVE and NOT_BINARY."""
     if compiled.library is None or data.dtype not in compiled._REALS:
         return None
-    return compiled.library("inspect", compiled._REALS[data.dtype], np.ascontiguousarray(data), len(data))
+    return compiled.library("inspect", compiled._REALS[data.dtype], compiled._contiguous(data), len(data))
 
 
 def sparse_sums(x: Array, codes: IntArray, weight: FloatArray | None, k: int) -> FloatArray | None:
     """Return Rᵀ x of a CSR chunk with hard labels, k×d."""
-    found = _sparse(x)
-    if found is None or compiled.library is None:
-        return None
-    indptr, indices, data, kind = found
     total = np.zeros((k, x.shape[1]))
-    compiled.library("sparse_sums", kind, indptr, indices, data, x.shape[0], x.shape[1], codes, weight, total)
-    return total
+    done = _sparse("sparse_sums", x, k, compiled._integers(codes), compiled._reals_or_none(weight), total)
+    return total if done else None
 
 
 def sparse_scores(x: Array, table: FloatArray, k: int, constant: FloatArray | None = None) -> FloatArray | None:
     """Return x · table + constant of a CSR chunk, n×k; the table is d×k in whole registers."""
-    found = _sparse(x)
-    if found is None or compiled.library is None:
-        return None
-    indptr, indices, data, kind = found
-    n, width = x.shape[0], table.shape[1]
-    out, sums = np.empty((n, k)), np.empty(width)
-    constant = np.zeros(k) if constant is None else np.ascontiguousarray(constant)
-    compiled.library("sparse_scores", kind, indptr, indices, data, n, k, width, table, constant, sums, out)
-    return out
+    out = np.empty((x.shape[0], k))
+    constant = np.zeros(k) if constant is None else compiled._reals(constant)
+    return out if _sparse("sparse_scores", x, k, table.shape[1], table, constant, out) else None

@@ -12,15 +12,18 @@ import numpy as np
 
 from suffice import compiled
 from suffice._arrays import Array, FloatArray, IntArray
+from suffice.compiled.boundary import aligned
+from suffice.compiled.signatures import CONSTANTS, STRUCTURES
 
-#: the covariance structures that the loop knows, by the number that the kernel has for them
-STRUCTURES = ("EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV")
 #: spheres of one given variance, as soft k-means has them
-GIVEN_SPHERE = "given"
+GIVEN_SPHERE = STRUCTURES[-1]
 _SHARED = ("EII", "EEI", "EEE")
 _DIAGONAL = STRUCTURES[:6]
 #: how a call of the kernel ended
-CONTINUES, CONVERGED, NO_ESTIMATE, NOT_FINITE, CONSTANT_COLUMN = range(5)
+CONTINUES, CONVERGED, NO_ESTIMATE, NOT_FINITE, CONSTANT_COLUMN = (
+    CONSTANTS[f"EM_{name}"] for name in ("CONTINUES", "CONVERGED", "NO_ESTIMATE", "NOT_FINITE", "CONSTANT")
+)
+_AT_MODEL, _WITH_LABELS, _WITH_SHARES = (CONSTANTS[f"BEGIN_{name}"] for name in ("AT_MODEL", "WITH_LABELS", "WITH_SHARES"))
 #: matrices of more columns are faster in LAPACK
 MOST_COLUMNS = 32
 #: seconds after which a call should come back, so that Ctrl-C and progress work
@@ -31,12 +34,7 @@ _SLOW = 3e8
 
 def available(structure: str, n_columns: int) -> bool:
     """Return whether the loop is compiled, and knows the structure and that many columns."""
-    return (
-        compiled.library is not None
-        and compiled.library.has("em_loop", "double")
-        and structure in (*STRUCTURES, GIVEN_SPHERE)
-        and 0 < n_columns <= MOST_COLUMNS
-    )
+    return compiled.library is not None and structure in STRUCTURES and 0 < n_columns <= MOST_COLUMNS
 
 
 @lru_cache(maxsize=256)
@@ -99,24 +97,23 @@ class EMLoop:
     ) -> None:
         found = compiled._rows(np.asarray(x, dtype=np.float64))
         assert found is not None, "the kernels are there"
-        self._x, _, self._stride = found
+        self._x = found[0]
         n, d = self._x.shape
         self._k = k
-        self._weight = None if weight is None else np.ascontiguousarray(weight, dtype=np.float64)
-        self._structure = (*STRUCTURES, GIVEN_SPHERE).index(structure)
+        self._weight = compiled._reals_or_none(weight)
+        self._structure = CONSTANTS[structure]
         diagonal, shared = structure in (*_DIAGONAL, GIVEN_SPHERE), structure in (*_SHARED, GIVEN_SPHERE)
         settings = (0.0, strength, variance, -math.inf, equal_shares, ridge, absolute, least)
         self._settings = np.array(settings, dtype=np.float64)
-        self._believed = _as_kept(believed, d, diagonal) if strength > 0.0 else np.zeros(1)
+        self._believed = _as_kept(believed, d, diagonal) if strength > 0.0 else None
         self.log_shares, self.means = np.empty(k), np.empty((k, d))
         self.covariance = np.empty((1 if shared else k, *((d,) if diagonal else (d, d))))
         self.count, self.center, self.first = np.empty(k), np.empty((k, d)), np.empty((k, d))
         self.second = np.empty((d, d) if structure == "EEE" else (k, d) if diagonal else (k, d, d))
         assert compiled.library is not None
-        room = _room(compiled.library.level, n, d, k, self._structure)
-        self._workspace = compiled._aligned(1, room, np.float64)
+        self._workspace = aligned((_room(compiled.library.level, n, d, k, self._structure),), np.float64)
         self._done = np.zeros(1, dtype=np.int64)
-        self._start: tuple[int, IntArray | None, FloatArray | None] = (0, None, None)
+        self._start: tuple[int, IntArray | None, FloatArray | None] = (_AT_MODEL, None, None)
         self._per_call = max(1, int(_SLOW * _SECONDS_PER_CALL / (k * (n * (20 + d * d) + 200 * d**3))))
         self.bounds: list[float] = []
         self.status = CONTINUES
@@ -126,21 +123,21 @@ class EMLoop:
     def begin_at(self, log_shares: FloatArray, means: FloatArray, covariance: FloatArray) -> None:
         """Begin with these parameters."""
         self.log_shares[:], self.means[:], self.covariance[:] = log_shares, means, covariance
-        self._begin(0)
+        self._begin(_AT_MODEL)
 
     def begin_with_labels(self, labels: IntArray) -> None:
         """Begin with the estimates of rows whose component is given by its number, (n,)."""
-        labels = np.ascontiguousarray(labels, dtype=np.int64)
+        labels = compiled._integers(labels)
         if labels.shape != (len(self._x),):
             raise ValueError(f"labels must be of shape ({len(self._x)},), not {labels.shape}")
-        self._begin(1, labels)
+        self._begin(_WITH_LABELS, labels)
 
     def begin_with_shares(self, shares: FloatArray) -> None:
         """Begin with the estimates of rows whose parts belong to components, n×k; the weights are in them."""
-        shares = np.ascontiguousarray(shares, dtype=np.float64)
+        shares = compiled._reals(shares)
         if shares.shape != (len(self._x), self._k):
             raise ValueError(f"shares must be of shape {(len(self._x), self._k)}, not {shares.shape}")
-        self._begin(2, None, shares)
+        self._begin(_WITH_SHARES, None, shares)
 
     def _begin(self, how: int, labels: IntArray | None = None, shares: FloatArray | None = None) -> None:
         self._start = how, labels, shares
@@ -159,16 +156,16 @@ class EMLoop:
         began = time.perf_counter()
         try:
             self.status = compiled.library(
-                "em_loop", "double", self._x, self._stride, *self._x.shape, self._k, self._weight, self._structure,
+                "em_loop", "double", self._x, *self._x.shape, self._k, self._weight, self._structure,
                 self._settings, self._believed, *self._start, rounds, rate, self.log_shares, self.means,
                 self.covariance, self.count, self.center, self.first, self.second, bounds, self._done,
-                self._workspace,
+                len(self._workspace), self._workspace,
             )  # fmt: skip
         finally:  # Ctrl-C is raised when the call has come back
             done = int(self._done[0])
             self.bounds += bounds[:done].tolist()
             if done:
-                self._start, self._settings[3] = (0, None, None), bounds[done - 1]
+                self._start, self._settings[3] = (_AT_MODEL, None, None), bounds[done - 1]
         if rate and self.status in (CONTINUES, CONVERGED):
             self.log_likelihood = float(bounds[done])
         if done == self._per_call:
@@ -182,8 +179,8 @@ def _as_kept(believed: FloatArray | None, d: int, diagonal: bool) -> FloatArray:
     if given.shape not in ((d,), (d, d)):
         raise ValueError(f"believed must be of shape ({d},) or ({d}, {d}), not {given.shape}")
     if diagonal:
-        return np.ascontiguousarray(np.diagonal(given) if given.ndim == 2 else given)
-    return np.ascontiguousarray(np.diag(given) if given.ndim == 1 else given)
+        return compiled._reals(np.diagonal(given) if given.ndim == 2 else given)
+    return compiled._reals(np.diag(given) if given.ndim == 1 else given)
 
 
 @dataclass(slots=True)

@@ -8,9 +8,10 @@ import numpy as np
 
 from suffice import compiled
 from suffice._arrays import Array, FloatArray, IntArray
+from suffice.compiled.signatures import CONSTANTS
 
 _BLOCK_BYTES = 150_000  # rows that are centred and multiplied while they are in a core's own cache
-_FEW = 5  # columns whose products with all others `quadratic_scores` sums at once
+_FEW = CONSTANTS["FEW"]  # columns whose products with all others `quadratic_scores` sums at once
 
 
 def diagonal_moments(
@@ -20,10 +21,11 @@ def diagonal_moments(
     found = compiled._rows(x)
     if found is None or compiled.library is None:
         return None
-    rows, kind, stride = found
+    rows, kind = found
     n, d = rows.shape
     count, center, first, second = np.zeros(k), np.zeros((k, d)), np.zeros((k, d)), np.zeros((k, d))
-    compiled.library("diagonal_moments", kind, rows, stride, n, d, codes, weight, count, center, first, second)
+    codes, weight = compiled._integers(codes), compiled._reals_or_none(weight)
+    compiled.library("diagonal_moments", kind, rows, n, d, k, codes, weight, count, center, first, second)
     return count, center, first, second
 
 
@@ -32,11 +34,11 @@ def complete_rows(x: Array) -> IntArray | None:
     found = compiled._rows(x)
     if found is None or compiled.library is None:
         return None
-    rows, kind, stride = found
+    rows, kind = found
     n, d = rows.shape
     complete = np.empty(n + 1, dtype=np.int64)
-    size = compiled.library("complete_rows", kind, rows, stride, n, d, complete)
-    return None if size < 0 else complete[:size]
+    size = compiled.library("complete_rows", kind, rows, n, d, complete)
+    return None if size == CONSTANTS["INFINITE"] else complete[:size]
 
 
 def observed_moments(
@@ -46,10 +48,11 @@ def observed_moments(
     found = compiled._rows(x)
     if found is None or compiled.library is None:
         return None
-    rows, kind, stride = found
+    rows, kind = found
     n, d = rows.shape
     count, center, first, second = np.zeros((k, d)), np.full((k, d), np.nan), np.zeros((k, d)), np.zeros((k, d))
-    compiled.library("observed_moments", kind, rows, stride, n, d, codes, weight, count, center, first, second)
+    codes, weight = compiled._integers(codes), compiled._reals_or_none(weight)
+    compiled.library("observed_moments", kind, rows, n, d, k, codes, weight, count, center, first, second)
     return count, np.where(count > 0, center, 0.0), first, second
 
 
@@ -74,18 +77,16 @@ def _dense_moments(
     found = compiled._rows(x)
     if found is None or compiled.library is None:
         return None
-    rows, kind, stride = found
+    rows, kind = found
     n, d = rows.shape
-    cells = 64 // rows.itemsize  # in the widest register
-    width = -(-d // cells) * cells
+    width = compiled._whole(d, CONSTANTS["LINE_BYTES"] // rows.itemsize)
     count, center, first = np.zeros(k), np.zeros((k, d)), np.zeros((k, d))
     second = np.zeros((k if grouped else 1, width, width))
     block = _BLOCK_BYTES * (min(k, 6) if grouped else 1)
     size = min(max(block // (rows.itemsize * width), 64), max(n, 1))
-    z = compiled._aligned(size, width, rows.dtype)
-    place = np.empty(k + 1, dtype=np.int64) if grouped else None
+    codes, weight = compiled._integers(codes), compiled._reals_or_none(weight)
     sums = (count, center, first, second)
-    compiled.library("dense_moments", kind, rows, stride, n, d, codes, weight, k, place, width, size, z, *sums)
+    compiled.library("dense_moments", kind, rows, n, d, k, grouped, codes, weight, width, size, *sums)
     second = np.ascontiguousarray(second[:, :d, :d])
     return count, center, first, second if grouped else second[0]
 
@@ -95,19 +96,18 @@ def diagonal_scores(x: Array, means: FloatArray, variance: FloatArray, constant:
     found = compiled._rows(x)
     if found is None or compiled.library is None:
         return None
-    rows, kind, stride = found
+    rows, kind = found
     n, d = rows.shape
     k = len(means)
-    origin = np.ascontiguousarray(0.5 * (means.min(axis=0) + means.max(axis=0)))
-    factor = np.ascontiguousarray(np.broadcast_to(np.sqrt(0.5 / variance), means.shape))
+    origin = 0.5 * (means.min(axis=0) + means.max(axis=0))
+    factor = np.broadcast_to(np.sqrt(0.5 / variance), means.shape)
     centred = (means - origin) * factor
     scaled = bool((np.abs(centred) < compiled._NEAR).all())
     if not scaled:
-        origin, centred, factor = np.zeros(d), np.ascontiguousarray(means), -(factor**2)
-    out, block = np.empty((k, n)), np.empty(2 * compiled._LANES * d)
-    compiled.library(
-        "diagonal_scores", kind, rows, stride, n, d, k, scaled, origin, centred, factor, constant, block, out
-    )
+        origin, centred, factor = np.zeros(d), means, -(factor**2)
+    out = np.empty((k, n))
+    parameters = (compiled._reals(part) for part in (origin, centred, factor, constant))
+    compiled.library("diagonal_scores", kind, rows, n, d, k, scaled, *parameters, out)
     return out.T
 
 
@@ -116,11 +116,11 @@ def linear_scores(x: Array, origin: FloatArray, linear: FloatArray, constant: Fl
     found = compiled._rows(x)
     if found is None or compiled.library is None:
         return None
-    rows, kind, stride = found
+    rows, kind = found
     (n, d), k = rows.shape, len(linear)
-    out, block = np.empty((k, n)), np.empty(2 * compiled._LANES * d)
-    linear, origin, constant = (np.ascontiguousarray(part) for part in (linear.T, origin, constant))
-    compiled.library("linear_scores", kind, rows, stride, n, d, k, origin, linear, constant, block, out)
+    out = np.empty((k, n))
+    parameters = (compiled._reals(part) for part in (origin, linear.T, constant))
+    compiled.library("linear_scores", kind, rows, n, d, k, *parameters, out)
     return out.T
 
 
@@ -131,13 +131,12 @@ def quadratic_scores(
     found = compiled._rows(x)
     if found is None or compiled.library is None:
         return None
-    rows, kind, stride = found
+    rows, kind = found
     (n, d), k = rows.shape, len(linear)
-    packed = np.ascontiguousarray(np.hstack([linear, pairs, np.zeros((k, 1))])[:, _packing(d)])
-    out, block = np.empty((k, n)), np.zeros(8 * compiled._LANES * d)
-    origin, constant = np.ascontiguousarray(origin), np.ascontiguousarray(constant)
-    size = packed.shape[1]
-    compiled.library("quadratic_scores", kind, rows, stride, n, d, k, origin, packed, size, constant, block, out)
+    packed = compiled._reals(np.hstack([linear, pairs, np.zeros((k, 1))])[:, _packing(d)])
+    out = np.empty((k, n))
+    origin, constant = compiled._reals(origin), compiled._reals(constant)
+    compiled.library("quadratic_scores", kind, rows, n, d, k, origin, packed, packed.shape[1], constant, out)
     return out.T
 
 

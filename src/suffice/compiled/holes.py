@@ -9,7 +9,6 @@ import numpy as np
 from suffice import compiled
 from suffice._arrays import Array, FloatArray, IntArray
 from suffice.compiled.discrete import whole_registers
-from suffice.compiled.mixture import STEP_BYTES, room
 
 
 def _padded_precision(precision: FloatArray) -> FloatArray:
@@ -24,11 +23,11 @@ def holes_scores(
     """Return −½ (log |Σ_oo| + z_oᵀ Σ_oo⁻¹ z_o) of rows with holes (NaN), over the cells that are there, n×k."""
     if compiled.library is None:
         return None
-    rows, padded = np.ascontiguousarray(x, dtype=np.float64), _padded_precision(precision)
+    rows, padded = compiled._reals(x), _padded_precision(precision)
     (n, d), k, width = rows.shape, len(means), padded.shape[2]
-    out, work, missing = np.empty((n, k)), np.empty(2 * width + d * d + d), np.empty(d + 1, dtype=np.int64)
-    means, log_determinant = np.ascontiguousarray(means), np.ascontiguousarray(log_determinant)
-    compiled.library("holes_scores", "double", rows, n, d, k, width, means, padded, log_determinant, work, missing, out)
+    out = np.empty((n, k))
+    means, log_determinant = compiled._reals(means), compiled._reals(log_determinant)
+    compiled.library("holes_scores", "double", rows, n, d, k, width, means, padded, log_determinant, out)
     return out
 
 
@@ -38,19 +37,12 @@ def holes_moments(
     """Return the expected first and second moments about the means of rows with holes (NaN), k×d and k×d×d."""
     if compiled.library is None:
         return None
-    rows, padded = np.ascontiguousarray(x, dtype=np.float64), _padded_precision(precision)
+    rows, padded = compiled._reals(x), _padded_precision(precision)
     (n, d), k, width = rows.shape, len(means), padded.shape[2]
-    work, missing = np.empty(2 * width + 2 * d * d + d), np.empty(d + 1, dtype=np.int64)
     first, second = np.zeros((k, width)), np.zeros((k, d, width))
-    means, weights = np.ascontiguousarray(means), np.ascontiguousarray(weights)
-    sums = (first, second)
-    compiled.library("holes_moments", "double", rows, n, d, k, width, means, padded, weights, work, missing, *sums)
+    means, weights = compiled._reals(means), compiled._reals(weights)
+    compiled.library("holes_moments", "double", rows, n, d, k, width, means, padded, weights, first, second)
     return first[:, :d], second[:, :, :d]
-
-
-def knows_patterns() -> bool:
-    """Say whether there is a kernel for runs of rows with the same holes."""
-    return compiled.library is not None and compiled.library.has("patterns_pass", "double")
 
 
 @dataclass(frozen=True)
@@ -88,23 +80,17 @@ def patterns_pass(
     are taken, and those of other rows are left as they are. None where anything is not finite.
     """
     found = compiled._rows(x)
-    if found is None or compiled.library is None or not knows_patterns():
+    if found is None or compiled.library is None:
         return None
-    rows, kind, stride = found
+    rows, _ = found
     (n, d), k, forms = rows.shape, len(means), len(precision)
-    products, pairs = (d + 1) * (d + 2) // 2, d * (d + 1) // 2
-    weight, given = (None if part is None else np.ascontiguousarray(part, dtype=np.float64) for part in (weight, given))
-    parameters = [np.ascontiguousarray(part, dtype=np.float64) for part in (origin, means, precision, constant)]
-    scratch, wide = compiled._aligned(2 * d + k + 1, STEP_BYTES // 8, np.float64), np.empty(2 * compiled._LANES * d)
-    sums, sums_of_all, moments = np.empty(room(k, products)), np.empty(room(d, d)), np.empty(k * products)
-    work = np.empty((3 * forms + 3) * d * d + (k + 2) * d + forms + k + k * pairs)
-    places, rest = np.empty(2 * d + 2 * products + 16, dtype=np.int64), np.empty(n, dtype=np.int64)
-    out, total = np.empty((k, n)) if scores else None, np.zeros(1)
-    count, first, second = np.zeros(k), np.zeros((k, d)), np.zeros((forms, d, d))
+    weight, given = compiled._reals_or_none(weight), compiled._reals_or_none(given)
+    parameters = [compiled._reals(part) for part in (origin, means, precision, constant)]
+    out, total, rest = np.empty((k, n)) if scores else None, np.zeros(1), np.empty(n, dtype=np.int64)
+    sums = count, first, second = np.zeros(k), np.zeros((k, d)), np.zeros((forms, d, d))
     n_rest = compiled.library(
-        "patterns_pass", "double", rows, kind == "float", stride, n, d, k, forms, least, weight, given, *parameters,
-        scratch, wide, sums, sums_of_all, moments, work, places, out, count, first, second, total, rest,
-    )  # fmt: skip
+        "patterns_pass", "double", rows, n, d, k, forms, least, weight, given, *parameters, out, *sums, total, rest
+    )
     if not (np.isfinite(total[0]) and np.isfinite(first).all() and np.isfinite(second).all()):
         return None
     shared = second[0] if forms < k else second

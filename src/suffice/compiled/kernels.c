@@ -1,76 +1,78 @@
-/* The inner loops where NumPy's temporaries or the interpreter were what a profile showed.
- *
- * Plain C: no Python or NumPy headers, so that any compiler builds it, and called through ctypes, which lets other
- * threads run meanwhile. Every function has a NumPy twin that gives the same answer, used where this is not built.
- * Sums are kept in double whatever the rows are. Rows are row-major; `stride` counts elements from row to row.
- */
-#include <math.h>
-#include <stdint.h>
-#include <string.h>
+/* The library's own account: which instruction sets it was built for and the processor has, and what it was built from. */
+#include "kernels_common.h"
 
-#if defined(_WIN32)
-#define EXPORT __declspec(dllexport)
-#else
-#define EXPORT __attribute__((visibility("default")))
-#endif
+#if defined(__x86_64__)
+#include <cpuid.h>
 
-#if defined(__GNUC__)
-#define INLINE static inline __attribute__((always_inline))
-#define prefetch(address) __builtin_prefetch(address)
-#else
-#define INLINE static inline
-#define prefetch(address) ((void)0)
-#endif
-#define AHEAD 8 /* cells of a sparse row whose parameters are asked for in time */
-
-enum { NOT_FINITE = 1, NEGATIVE = 2, NOT_BINARY = 4, OUT_OF_RANGE = 8 };
-enum { LOGISTIC = 0, LOG_LINEAR = 1, PREDICTOR = 2, GIVEN = 3 }; /* what a pass of a linear model is for */
-
-/* Extension modules must have this; the library is loaded as a plain one, and it is never called. */
-EXPORT void *PyInit_kernels(void) { return 0; }
-
-#define JOIN_(function, type, level) function##_##type##_##level
-#define JOIN(function, type, level) JOIN_(function, type, level)
-
-/* Every loop is compiled for several processors, where the compiler can; `level` says which this one has. */
-#define LEVEL base
-#define LANES 2
-#define MOST 5 /* classes that are summed together */
-#include "kernels_all.h"
-#undef LEVEL
-#undef LANES
-#undef MOST
-
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__)
-#pragma GCC push_options
-#pragma GCC target("arch=haswell")
-#define LEVEL avx2
-#define LANES 4
-#define MOST 5 /* classes that are summed together */
-#include "kernels_all.h"
-#undef LEVEL
-#undef LANES
-#undef MOST
-#pragma GCC pop_options
-
-#pragma GCC push_options
-#pragma GCC target("arch=skylake-avx512,prefer-vector-width=512")
-#define LEVEL avx512
-#define LANES 8
-#define MOST 10 /* classes that are summed together */
-#include "kernels_all.h"
-#undef LEVEL
-#undef LANES
-#undef MOST
-#pragma GCC pop_options
-
-EXPORT int level(void) {
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512cd"))
-        return 2;
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2") ? 1 : 0;
+/* Whether the operating system keeps all of these registers (bits of XCR0) when it switches threads */
+static int registers_kept(unsigned mask) {
+    unsigned low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (low & mask) == mask;
 }
+
+/* The instructions that the compiler may use for haswell (avx2) and skylake-avx512, as bits of CPUID's answers */
+static int processor_level(void) {
+    unsigned a, b, c, d, extended;
+    const unsigned first = bit_FMA | bit_CMPXCHG16B | bit_SSE4_1 | bit_SSE4_2 | bit_MOVBE | bit_POPCNT | bit_OSXSAVE |
+                           bit_AVX | bit_F16C | bit_RDRND;
+    const unsigned wide = bit_AVX512F | bit_AVX512DQ | bit_AVX512CD | bit_AVX512BW | bit_AVX512VL;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || (c & first) != first || !registers_kept(0x06)) return 0;
+    if (!__get_cpuid(0x80000001, &a, &b, &extended, &d) || !(extended & (1u << 5))) return 0; /* LZCNT */
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return 0;
+    if ((b & (bit_AVX2 | bit_BMI | bit_BMI2)) != (bit_AVX2 | bit_BMI | bit_BMI2)) return 0;
+    return (b & wide) == wide && registers_kept(0xE6) ? 2 : 1;
+}
+EXPORT const char *built_levels(void) { return "base avx2 avx512"; }
+EXPORT const char *levels(void) {
+    static const char *const found[] = {"base", "base avx2", "base avx2 avx512"};
+    return found[processor_level()];
+}
+#elif defined(__aarch64__)
+EXPORT const char *built_levels(void) { return "neon"; }
+EXPORT const char *levels(void) { return "neon"; }
 #else
-EXPORT int level(void) { return 0; }
+EXPORT const char *built_levels(void) { return "base"; }
+EXPORT const char *levels(void) { return "base"; }
 #endif
+
+EXPORT const char *compiler(void) {
+#if defined(__clang__)
+    return __VERSION__;
+#else
+    return "GCC " __VERSION__;
+#endif
+}
+
+/* Which declarations (signatures.py) this was built with */
+EXPORT int64_t fingerprint(void) { return FINGERPRINT; }
+
+#define CONSTANT(name) {#name, name}
+static const struct {
+    const char *name;
+    int64_t value;
+} constants[] = {
+    CONSTANT(NOT_FINITE), CONSTANT(NEGATIVE), CONSTANT(NOT_BINARY), CONSTANT(INFINITE), CONSTANT(OUT_OF_RANGE),
+    CONSTANT(LOGISTIC), CONSTANT(LOG_LINEAR), CONSTANT(PREDICTOR), CONSTANT(GIVEN),
+    CONSTANT(FULL), CONSTANT(TIED), CONSTANT(SCALED), CONSTANT(DIAGONAL), CONSTANT(SPHERE),
+    CONSTANT(EII), CONSTANT(VII), CONSTANT(EEI), CONSTANT(VEI), CONSTANT(EVI), CONSTANT(VVI), CONSTANT(EEE), CONSTANT(VEE),
+    CONSTANT(EVE), CONSTANT(VVE), CONSTANT(EEV), CONSTANT(VEV), CONSTANT(EVV), CONSTANT(VVV), CONSTANT(GIVEN_SPHERE),
+    CONSTANT(BEGIN_AT_MODEL), CONSTANT(BEGIN_WITH_LABELS), CONSTANT(BEGIN_WITH_SHARES), CONSTANT(N_SETTINGS),
+    CONSTANT(EM_CONTINUES), CONSTANT(EM_CONVERGED), CONSTANT(EM_NO_ESTIMATE), CONSTANT(EM_NOT_FINITE),
+    CONSTANT(EM_CONSTANT),
+    CONSTANT(SAME_SPHERES), CONSTANT(OWN_SPHERES), CONSTANT(OWN_ELLIPSOIDS), CONSTANT(GROUP), CONSTANT(MOST_TRIALS),
+    CONSTANT(LINE_BYTES), CONSTANT(MOST_LANES), CONSTANT(FEW), CONSTANT(SPARE), CONSTANT(STEP_BYTES),
+};
+EXPORT const char *constant_name(int64_t i) {
+    return i < (int64_t)(sizeof constants / sizeof *constants) ? constants[i].name : 0;
+}
+EXPORT int64_t constant_value(int64_t i) { return constants[i].value; }
+
+EXPORT int64_t size_room(int64_t k, int64_t products) { return ROOM(k, products); }
+EXPORT int64_t size_patterns_work(int64_t d, int64_t k, int64_t forms) { return PATTERNS_WORK(d, k, forms); }
+EXPORT int64_t size_patterns_places(int64_t d) { return PATTERNS_PLACES(d); }
+EXPORT int64_t size_k_means_work(int64_t n, int64_t d, int64_t k, int64_t trials) {
+    return K_MEANS_WORK(n, d, k, trials);
+}
+EXPORT int64_t size_merge_work(int64_t n, int64_t d) { return MERGE_WORK(n, d); }
+EXPORT int64_t size_holes_work(int64_t d, int64_t D) { return HOLES_WORK(d, D); }

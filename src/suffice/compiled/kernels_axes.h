@@ -230,7 +230,7 @@ static void NAME(first_axes)(NAME(em) *em, const NAME(criterion) *of, double *co
 /* The covariances (k×d×d) of largest likelihood that have the same axes; 0 where there are none. `after` gets the axes. */
 static int NAME(common_axes)(NAME(em) *em, const double *scatter, const NAME(model) *before, NAME(model) *after) {
     const int64_t k = em->k, d = em->d, cells = d * d;
-    const NAME(criterion) of = {scatter, em->rows, em->structure == NAME(EVE)};
+    const NAME(criterion) of = {scatter, em->rows, em->structure == EVE};
     if (!before) {
         NAME(first_axes)(em, &of, after->covariance);
         NAME(descend)(em, &of, 200);

@@ -1,7 +1,5 @@
 /* k-means over rows of doubles: seeds by k-means++, and Lloyd's algorithm. Rows and centers are taken about `origin`. */
 
-#define MOST_TRIALS 16 /* candidates for one seed */
-
 /* |z − center|² of 2·LANES transposed rows */
 INLINE void NAME(squared_distances)(const double *block, int64_t d, const double *center, double *out) {
     lanes low = all(0.0), high = all(0.0);
@@ -22,6 +20,7 @@ EXPORT int64_t NAME(seed_potentials)(const double *x, int64_t stride, int64_t n,
                                   const double *candidates, int64_t trials, const double *weight, const double *closest,
                                   double *block, double *potentials) {
     double sums[MOST_TRIALS][2 * LANES] = {{0}}, distance[2 * LANES], nearest[2 * LANES], w[2 * LANES];
+    if (trials > MOST_TRIALS) return OUT_OF_RANGE;
     for (int64_t i = 0; i < n; i += 2 * LANES) {
         const int64_t rows = n - i < 2 * LANES ? n - i : 2 * LANES;
         JOIN(load_block, double, LEVEL)(x + i * stride, stride, rows, d, origin, 2 * LANES, block);
@@ -179,6 +178,7 @@ static double NAME(average_centers)(const double *sums, const double *count, int
 EXPORT int64_t NAME(lloyd_centers)(const double *x, int64_t stride, int64_t n, int64_t d, int64_t k, const double *origin,
                                 const double *weight, const int64_t *labels, double *distance, double *sums,
                                 double *count, double *centers, double *shift) {
+    if (!codes_within(labels, n, k)) return OUT_OF_RANGE;
     NAME(fill_empty)(x, stride, n, d, k, origin, weight, centers, labels, distance, sums, count);
     *shift = NAME(average_centers)(sums, count, k, d, centers);
     return 0;
@@ -186,7 +186,7 @@ EXPORT int64_t NAME(lloyd_centers)(const double *x, int64_t stride, int64_t n, i
 
 /* All of k-means for rows that are few: seeds beginning with the row `first` and then the best of `trials` that
  * `uniforms` ((k − 1)×trials, between 0 and 1) draw, and up to `rounds` of Lloyd's algorithm, until no label changes or
- * the centers move by no more than √tol. `work` has room for 2·LANES·d + n + (trials + 2k)·d + 2k. */
+ * the centers move by no more than √tol. `work` has room for K_MEANS_WORK. */
 EXPORT int64_t NAME(k_means)(const double *x, int64_t stride, int64_t n, int64_t d, int64_t k, const double *origin,
                              const double *weight, int64_t first, const double *uniforms, int64_t trials,
                              int64_t rounds, const double *tol, double *work, int64_t *labels, double *centers) {
@@ -194,6 +194,7 @@ EXPORT int64_t NAME(k_means)(const double *x, int64_t stride, int64_t n, int64_t
     double *sums = linear + k * d, *half = sums + k * d, *count = half + k;
     double values[MOST_TRIALS], potentials[MOST_TRIALS], total;
     int64_t places[MOST_TRIALS], round = 0, changed = 1;
+    if (!within(first, n) || trials < 1 || trials > MOST_TRIALS) return OUT_OF_RANGE;
     for (int64_t i = 0; i < n; i++) closest[i] = INFINITY, labels[i] = -1;
     for (int64_t j = 0; j < d; j++) centers[j] = x[first * stride + j] - origin[j];
     NAME(seed_take)(x, stride, n, d, origin, centers, block, closest);
@@ -224,4 +225,3 @@ EXPORT int64_t NAME(k_means)(const double *x, int64_t stride, int64_t n, int64_t
     }
     return round;
 }
-#undef MOST_TRIALS

@@ -1,13 +1,20 @@
 /* Kernels over rows of category codes of type CODE; a negative code is a missing (-1) or an unseen (-2) value. */
 
-/* total[c][offset_j + code] += weight; total is k×width; returns OUT_OF_RANGE if a code is not below its size */
-EXPORT int NAME(count_codes)(const CODE *x, int64_t row_stride, int64_t column_stride, int64_t n, int64_t d,
-                             const int64_t *sizes, const int64_t *codes, const double *weight, int64_t width,
-                             double *total) {
+/* total[c][offset_j + code] += weight; total is k×width */
+EXPORT int64_t NAME(count_codes)(const CODE *x, int64_t row_stride, int64_t column_stride, int64_t n, int64_t d,
+                                 int64_t k, const int64_t *sizes, const int64_t *codes, const double *weight,
+                                 int64_t width, double *total) {
     const int64_t tile = 256; /* rows that stay in the cache while one column after the other is counted */
+    int64_t values = 0;
+    for (int64_t j = 0; j < d; j++) {
+        if (sizes[j] < 0) return OUT_OF_RANGE;
+        values += sizes[j];
+    }
+    if (values != width) return OUT_OF_RANGE;
     for (int64_t begin = 0; begin < n; begin += tile) {
         const int64_t end = begin + tile < n ? begin + tile : n;
         int64_t offset = 0;
+        if (!codes_within(codes + begin, end - begin, k)) return OUT_OF_RANGE;
         for (int64_t j = 0; j < d; j++) {
             const CODE *restrict column = x + j * column_stride;
             for (int64_t i = begin; i < end; i++) {
@@ -30,7 +37,7 @@ INLINE void NAME(codes_row)(const CODE *x, int64_t column_stride, int64_t d, con
     for (int64_t j = 0; j < d; j++) {
         const int64_t size = sizes[j];
         int64_t v = x[j * column_stride];
-        v = v >= size ? size : (v < 0 ? size + 2 + v : v);
+        v = v >= size || v < -2 ? size : (v < 0 ? size + 2 + v : v);
         for (int g = 0; g < G; g++) sums[g] = add(sums[g], load(table + v * K + g * LANES));
         table += (size + 2) * K;
     }
@@ -38,9 +45,16 @@ INLINE void NAME(codes_row)(const CODE *x, int64_t column_stride, int64_t d, con
 }
 
 /* out[i] = Σ_j table_j[code], n×k; each column's table has its values, then UNSEEN (-2) and MISSING (-1), and K columns:
- * k filled up to whole registers; `sums` is scratch of K */
-EXPORT void NAME(score_codes)(const CODE *x, int64_t row_stride, int64_t column_stride, int64_t n, int64_t d, int64_t k,
-                              int64_t K, const int64_t *sizes, const double *tables, double *sums, double *out) {
+ * k filled up to whole registers; they have `height` rows together. `sums` is scratch of K. */
+EXPORT int64_t NAME(score_codes)(const CODE *x, int64_t row_stride, int64_t column_stride, int64_t n, int64_t d,
+                                 int64_t k, int64_t K, int64_t height, const int64_t *sizes, const double *tables,
+                                 double *sums, double *out) {
+    int64_t rows = 0;
+    for (int64_t j = 0; j < d; j++) {
+        if (sizes[j] < 0) return OUT_OF_RANGE;
+        rows += sizes[j] + 2;
+    }
+    if (rows != height || K % LANES || k > K) return OUT_OF_RANGE;
     for (int64_t i = 0; i < n; i++) {
         const CODE *row = x + i * row_stride;
         for (int64_t c = 0; c < K; c += 4 * LANES) {
@@ -53,4 +67,5 @@ EXPORT void NAME(score_codes)(const CODE *x, int64_t row_stride, int64_t column_
         }
         for (int64_t c = 0; c < k; c++) out[i * k + c] = sums[c];
     }
+    return 0;
 }

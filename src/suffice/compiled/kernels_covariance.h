@@ -8,7 +8,7 @@ static void NAME(scatters)(const NAME(em) *em, const NAME(sums) *s) {
     memcpy(em->scatter, s->second, NAME(n_second)(em) * sizeof(double));
     for (int64_t c = 0; c < k; c++) {
         const double *first = s->first + c * d;
-        double *scatter = em->scatter + (!em->matrices ? c * d : em->structure == NAME(EEE) ? 0 : c * d * d);
+        double *scatter = em->scatter + (!em->matrices ? c * d : em->structure == EEE ? 0 : c * d * d);
         if (!(s->count[c] > 0.0)) continue;
         for (int64_t i = 0; i < d; i++) {
             const double mean = first[i] / s->count[c];
@@ -39,22 +39,22 @@ static void NAME(averages)(const NAME(em) *em, const NAME(sums) *s, double *cova
     for (int64_t c = 0; c < k; c++) total += s->count[c];
     for (int64_t j = 0; a > 0.0 && !em->matrices && j < d; j++) believed += em->belief[j];
     switch (em->structure) {
-        case NAME(GIVEN_SPHERE):
+        case GIVEN_SPHERE:
             for (int64_t j = 0; j < d; j++) covariance[j] = em->given;
             return;
-        case NAME(EEE): NAME(averaged_matrix)(em, em->scatter, total, covariance); return;
-        case NAME(VVV):
+        case EEE: NAME(averaged_matrix)(em, em->scatter, total, covariance); return;
+        case VVV:
             for (int64_t c = 0; c < k; c++)
                 NAME(averaged_matrix)(em, em->scatter + c * d * d, s->count[c], covariance + c * d * d);
             return;
-        case NAME(EEI):
+        case EEI:
             for (int64_t j = 0; j < d; j++) {
                 double sum = a > 0.0 ? a * em->belief[j] : 0.0;
                 for (int64_t c = 0; c < k; c++) sum += em->scatter[c * d + j];
                 covariance[j] = sum / (a + total);
             }
             return;
-        case NAME(EII):
+        case EII:
             for (int64_t i = 0; i < k * d; i++) sum_of_all += em->scatter[i];
             for (int64_t j = 0; j < d; j++) covariance[j] = (a * believed + sum_of_all) / (d * (a + total));
             return;
@@ -65,7 +65,7 @@ static void NAME(averages)(const NAME(em) *em, const NAME(sums) *s, double *cova
                 for (int64_t j = 0; j < d; j++) sum += scatter[j];
                 for (int64_t j = 0; j < d; j++) {
                     const double own = (a > 0.0 ? a * em->belief[j] : 0.0) + scatter[j];
-                    covariance[c * d + j] = em->structure == NAME(VII) ? sum / (d * rows) : own / rows;
+                    covariance[c * d + j] = em->structure == VII ? sum / (d * rows) : own / rows;
                 }
             }
     }
@@ -104,7 +104,7 @@ static void NAME(add_prior)(const NAME(em) *em, const NAME(sums) *s) {
     memcpy(em->ridged, em->scatter, k * cells * sizeof(double));
     for (int64_t c = 0; a > 0.0 && em->matrices && c < k; c++) {
         double trace = 0.0;
-        const int rotated = em->structure != NAME(VEE) && em->structure != NAME(EVV);
+        const int rotated = em->structure != VEE && em->structure != EVV;
         for (int64_t j = 0; j < d; j++) trace += em->scatter[c * cells + j * (d + 1)];
         for (int64_t j = 0; j < d; j++) {
             double *variance = em->ridged + c * cells + j * (d + 1);
@@ -123,7 +123,7 @@ static int NAME(own_axes)(const NAME(em) *em, const NAME(model) *before, double 
         for (int64_t j = 0; j < d; j++) em->along[c * d + j] = em->along[c * d + j] > 0.0 ? em->along[c * d + j] : 0.0;
         rows += em->rows[c];
     }
-    if (em->structure == NAME(VEV)) {
+    if (em->structure == VEV) {
         if (!NAME(shared_shape)(em, before, em->variance)) return 0;
     } else {
         for (int64_t j = 0; j < d; j++) {
@@ -145,12 +145,12 @@ static int NAME(constrained)(NAME(em) *em, const NAME(sums) *s, const NAME(model
     NAME(add_prior)(em, s);
     if (!em->matrices) memcpy(em->along, em->ridged, em->k * cells * sizeof(double));
     switch (em->structure) {
-        case NAME(VEI): found = NAME(shared_shape)(em, before, after->covariance); break;
-        case NAME(EVI): found = NAME(equal_volume)(em, after->covariance), iterative = 0; break;
-        case NAME(VEE): found = NAME(shared_matrix)(em, em->ridged, before, after->covariance); break;
-        case NAME(EVV): found = NAME(equal_determinant)(em, em->ridged, after->covariance), iterative = 0; break;
-        case NAME(EEV): found = NAME(own_axes)(em, before, after->covariance), iterative = 0; break;
-        case NAME(VEV): found = NAME(own_axes)(em, before, after->covariance); break;
+        case VEI: found = NAME(shared_shape)(em, before, after->covariance); break;
+        case EVI: found = NAME(equal_volume)(em, after->covariance), iterative = 0; break;
+        case VEE: found = NAME(shared_matrix)(em, em->ridged, before, after->covariance); break;
+        case EVV: found = NAME(equal_determinant)(em, em->ridged, after->covariance), iterative = 0; break;
+        case EEV: found = NAME(own_axes)(em, before, after->covariance), iterative = 0; break;
+        case VEV: found = NAME(own_axes)(em, before, after->covariance); break;
         default: found = NAME(common_axes)(em, em->ridged, before, after);
     }
     if (!before || !iterative) return found;
@@ -180,8 +180,8 @@ static int NAME(improve)(NAME(em) *em, const NAME(sums) *s, const NAME(model) *b
     }
     NAME(scatters)(em, s);
     switch (em->structure) {
-        case NAME(EII): case NAME(VII): case NAME(EEI): case NAME(VVI): case NAME(EEE): case NAME(VVV):
-        case NAME(GIVEN_SPHERE):
+        case EII: case VII: case EEI: case VVI: case EEE: case VVV:
+        case GIVEN_SPHERE:
             NAME(averages)(em, s, after->covariance);
             for (int64_t c = 0; c < NAME(n_covariances)(em); c++)
                 for (int64_t j = 0; j < d; j++)

@@ -12,17 +12,6 @@
 #define NEAR 256.0            /* standard deviations (times √½) up to which a mean may be scaled before it is subtracted */
 #define SMALLEST_NUMBER 2.2250738585072014e-308
 
-enum { NAME(EM_CONTINUES), NAME(EM_CONVERGED), NAME(EM_NO_ESTIMATE), NAME(EM_NOT_FINITE), NAME(EM_CONSTANT) };
-/* the settings of a loop, by their place in an array */
-enum {
-    NAME(TOL), NAME(STRENGTH), NAME(GIVEN_VARIANCE), NAME(BOUND_BEFORE), NAME(EQUAL_SHARES), NAME(RIDGE), NAME(ABSOLUTE),
-    NAME(LEAST)
-};
-enum {
-    NAME(EII), NAME(VII), NAME(EEI), NAME(VEI), NAME(EVI), NAME(VVI), NAME(EEE), NAME(VEE), NAME(EVE), NAME(VVE),
-    NAME(EEV), NAME(VEV), NAME(EVV), NAME(VVV), NAME(GIVEN_SPHERE)
-};
-
 /* The parameters of a mixture. `shared` covariances are kept once; those of matrices are d×d, variances are (d,). */
 typedef struct {
     double *log_share, *mean, *covariance;
@@ -68,7 +57,7 @@ static int64_t NAME(n_covariances)(const NAME(em) *em) { return em->shared ? 1 :
 static int64_t NAME(cells_of_covariance)(const NAME(em) *em) { return em->matrices ? em->d * em->d : em->d; }
 static int64_t NAME(n_second)(const NAME(em) *em) {
     const int64_t d = em->d;
-    return !em->matrices ? em->k * d : em->structure == NAME(EEE) ? d * d : em->k * d * d;
+    return !em->matrices ? em->k * d : em->structure == EEE ? d * d : em->k * d * d;
 }
 
 static int NAME(finite_values)(const double *values, int64_t n) {
@@ -116,7 +105,7 @@ static int NAME(factorise)(const NAME(em) *em, NAME(model) *m) {
 static double NAME(log_prior)(const NAME(em) *em, const NAME(model) *m) {
     const int64_t d = em->d, cells = NAME(cells_of_covariance)(em);
     double sum = 0.0;
-    if (em->strength == 0.0 || em->structure == NAME(GIVEN_SPHERE)) return 0.0;
+    if (em->strength == 0.0 || em->structure == GIVEN_SPHERE) return 0.0;
     for (int64_t c = 0; c < NAME(n_covariances)(em); c++) {
         sum += m->log_determinant[c];
         if (em->matrices) {
@@ -181,9 +170,9 @@ static int64_t NAME(column_tables)(const NAME(em) *em, const NAME(model) *m) {
         }
         largest = squared > largest ? squared : largest;
     }
-    const int64_t form = spheres && largest * EPSILON <= TOLERATED ? NAME(SPHERE)
-                         : sqrt(furthest) < NEAR                   ? NAME(SCALED)
-                                                                   : NAME(DIAGONAL);
+    const int64_t form = spheres && largest * EPSILON <= TOLERATED ? SPHERE
+                         : sqrt(furthest) < NEAR                   ? SCALED
+                                                                   : DIAGONAL;
     for (int64_t c = 0; c < k; c++) {
         const int64_t own = em->shared ? 0 : c;
         const double *variance = m->covariance + own * d;
@@ -191,14 +180,14 @@ static int64_t NAME(column_tables)(const NAME(em) *em, const NAME(model) *m) {
         for (int64_t j = 0; j < d; j++) {
             const double centred = m->mean[c * d + j] - em->origin[j], factor = sqrt(0.5 / variance[j]);
             double *first = em->linear + j * k + c, *second = em->quadratic + j * k + c;
-            if (form == NAME(SPHERE))
+            if (form == SPHERE)
                 *first = centred / variance[j], squared += 0.5 * centred * centred / variance[j];
-            else if (form == NAME(SCALED))
+            else if (form == SCALED)
                 *first = centred * factor, *second = factor;
             else
                 *first = centred, *second = -(factor * factor);
         }
-        if (form == NAME(SPHERE)) em->quadratic[c] = -0.5 / variance[0];
+        if (form == SPHERE) em->quadratic[c] = -0.5 / variance[0];
         em->constant[c] = -0.5 * (d * LOG_2PI + m->log_determinant[own]) - squared + m->log_share[c];
     }
     return form;
@@ -216,12 +205,12 @@ static void NAME(unpack)(const NAME(em) *em, NAME(sums) *s) {
         memcpy(s->first + c * d, from, d * sizeof(double));
         from += d;
         if (!em->matrices) memcpy(s->second + c * d, from, d * sizeof(double));
-        if (!em->matrices || em->form == NAME(TIED)) continue;
+        if (!em->matrices || em->form == TIED) continue;
         double *second = s->second + c * d * d;
         for (int64_t i = 0; i < d; i++)
             for (int64_t j = i; j < d; j++) second[i * d + j] = second[j * d + i] = *from++;
     }
-    if (em->form == NAME(TIED))
+    if (em->form == TIED)
         for (int64_t i = 0; i < d; i++)
             for (int64_t j = i; j < d; j++) s->second[i * d + j] = s->second[j * d + i] = em->half[i * d + j];
 }
@@ -234,11 +223,11 @@ static int NAME(lost_digits)(const NAME(em) *em, const NAME(sums) *s) {
         for (int64_t c = 0; c < k; c++) {
             const double first = s->first[c * d + j], square = s->count[c] > 0.0 ? first * first / s->count[c] : 0.0;
             between += square;
-            if (em->form == NAME(TIED)) continue;
+            if (em->form == TIED) continue;
             const double second = s->second[em->matrices ? (c * d + j) * d + j : c * d + j];
             if (second - square < LOST_DIGITS * second) return 1;
         }
-        if (em->form == NAME(TIED) && s->second[j * (d + 1)] - between < LOST_DIGITS * s->second[j * (d + 1)]) return 1;
+        if (em->form == TIED && s->second[j * (d + 1)] - between < LOST_DIGITS * s->second[j * (d + 1)]) return 1;
     }
     return 0;
 }
@@ -253,13 +242,11 @@ static int NAME(expect_together)(NAME(em) *em, const NAME(model) *m, NAME(sums) 
     }
     if (!em->matrices) em->form = NAME(column_tables)(em, m);
     else if (!NAME(product_tables)(em, m)) return 0;
-    memset(em->tiles, 0, (2 * k * (em->products + 8) + 64) * sizeof(double));
-    if (em->form == NAME(TIED)) memset(em->tiles_of_all, 0, (2 * d * (d + 8) + 64) * sizeof(double));
     NAME(mixture_pass)(em->x, 0, em->stride, em->n, d, k, em->weight, em->origin, em->form, em->linear,
-                       em->form == NAME(TIED) ? 0 : em->quadratic, em->constant, em->products, em->left, em->right,
+                       em->form == TIED ? 0 : em->quadratic, em->constant, em->products, em->left, em->right,
                        em->scratch, em->wide, em->tiles, em->tiles_of_all, em->moments, em->half, log_likelihood);
     NAME(unpack)(em, s);
-    if (em->form == NAME(TIED)) { /* the quadratic term that all components share */
+    if (em->form == TIED) { /* the quadratic term that all components share */
         const double *pair = em->quadratic;
         for (int64_t i = 0; i < d; i++)
             for (int64_t j = i; j < d; j++) *log_likelihood += *pair++ * s->second[i * d + j];
@@ -275,7 +262,7 @@ static void NAME(shared_moments)(const NAME(em) *em, NAME(sums) *s) {
     for (int64_t c = 0; c < k; c++) {
         const double *share = em->share + c * n;
         double count = 0.0, *center = s->center + c * d, *first = s->first + c * d, *z = em->vector[0];
-        double *second = s->second + (!em->matrices ? c * d : em->structure == NAME(EEE) ? 0 : c * d * d);
+        double *second = s->second + (!em->matrices ? c * d : em->structure == EEE ? 0 : c * d * d);
         for (int64_t j = 0; j < d; j++) center[j] = first[j] = 0.0;
         for (int64_t i = 0; i < n; i++) {
             if (share[i] == 0.0) continue;
@@ -361,22 +348,22 @@ static void NAME(part_model)(const NAME(em) *em, double *workspace, int64_t *use
 static int64_t NAME(parts)(NAME(em) *em, double *workspace, NAME(model) *models, int n_models) {
     const int64_t d = em->d, k = em->k, angles = d * (d - 1) / 2;
     int64_t used = 0;
-    em->matrices = em->structure >= NAME(EEE) && em->structure != NAME(GIVEN_SPHERE);
-    em->shared = em->structure == NAME(EII) || em->structure == NAME(EEI) || em->structure == NAME(EEE) ||
-                 em->structure == NAME(GIVEN_SPHERE);
-    em->form = !em->matrices ? NAME(SCALED) : em->shared ? NAME(TIED) : NAME(FULL);
-    em->products = em->form == NAME(FULL) ? (d + 1) * (d + 2) / 2 : em->form == NAME(TIED) ? d + 1 : 2 * d + 1;
+    em->matrices = em->structure >= EEE && em->structure != GIVEN_SPHERE;
+    em->shared = em->structure == EII || em->structure == EEI || em->structure == EEE ||
+                 em->structure == GIVEN_SPHERE;
+    em->form = !em->matrices ? SCALED : em->shared ? TIED : FULL;
+    em->products = em->form == FULL ? (d + 1) * (d + 2) / 2 : em->form == TIED ? d + 1 : 2 * d + 1;
     for (int i = 0; i < n_models; i++) NAME(part_model)(em, workspace, &used, models + i);
-    em->left = (int64_t *)NAME(part)(workspace, &used, em->products + 8);
-    em->right = (int64_t *)NAME(part)(workspace, &used, em->products + 8);
+    em->left = (int64_t *)NAME(part)(workspace, &used, em->products + SPARE);
+    em->right = (int64_t *)NAME(part)(workspace, &used, em->products + SPARE);
     em->origin = NAME(part)(workspace, &used, d);
     em->linear = NAME(part)(workspace, &used, d * k);
     em->quadratic = NAME(part)(workspace, &used, (em->matrices ? d * (d + 1) / 2 : d) * k);
     em->constant = NAME(part)(workspace, &used, k);
     em->scratch = NAME(part)(workspace, &used, (2 * d + k + 1) * STEP);
     em->wide = NAME(part)(workspace, &used, 2 * LANES * d);
-    em->tiles = NAME(part)(workspace, &used, 2 * k * (em->products + 8) + 64);
-    em->tiles_of_all = NAME(part)(workspace, &used, 2 * d * (d + 8) + 64);
+    em->tiles = NAME(part)(workspace, &used, ROOM(k, em->products));
+    em->tiles_of_all = NAME(part)(workspace, &used, ROOM(d, d));
     em->moments = NAME(part)(workspace, &used, k * em->products);
     em->half = NAME(part)(workspace, &used, d * d);
     em->scatter = NAME(part)(workspace, &used, NAME(n_second)(em));
@@ -412,9 +399,9 @@ static int64_t NAME(parts)(NAME(em) *em, double *workspace, NAME(model) *models,
 static void NAME(pair_columns)(const NAME(em) *em) {
     int64_t p = 0;
     for (int64_t j = 0; j <= em->d; j++, p++) em->left[p] = 0, em->right[p] = j;
-    for (int64_t i = 1; i <= em->d && em->form != NAME(TIED); i++)
-        for (int64_t j = i; j <= (em->form == NAME(FULL) ? em->d : i); j++, p++) em->left[p] = i, em->right[p] = j;
-    for (int64_t fill = 0; fill < 8; fill++) em->left[p + fill] = em->right[p + fill] = 0;
+    for (int64_t i = 1; i <= em->d && em->form != TIED; i++)
+        for (int64_t j = i; j <= (em->form == FULL ? em->d : i); j++, p++) em->left[p] = i, em->right[p] = j;
+    for (int64_t fill = 0; fill < SPARE; fill++) em->left[p + fill] = em->right[p + fill] = 0;
 }
 
 /* Whether some column has one value only, but for rounding. Such a column says nothing, which only Python knows. */
@@ -458,56 +445,58 @@ EXPORT int64_t NAME(em_room)(int64_t n, int64_t d, int64_t k, int64_t structure)
  * `labels` where it is 1, or by `shares` (n×k, with the weights in them) where it is 2. The model at the end, the
  * moments that it was estimated from and the bound of each iteration are written where they belong; bounds has room for
  * one more, the log-likelihood of the model at the end, where `rate` asks for it. `done` is how many iterations there
- * were. Returns how it ended: where that is NO_ESTIMATE, the moments have none and the model is the one before; where it
+ * were; the workspace has `size` doubles. Returns how it ended: where that is NO_ESTIMATE, the moments have none and the model is the one before; where it
  * is NOT_FINITE, the moments of the model could not be taken. */
 EXPORT int64_t NAME(em_loop)(const double *x, int64_t stride, int64_t n, int64_t d, int64_t k, const double *weight,
                              int64_t structure, const double *settings, const double *belief, int64_t begin,
                              const int64_t *labels, const double *shares, int64_t rounds, int64_t rate,
                              double *log_share, double *mean, double *covariance, double *count, double *center,
-                             double *first, double *second, double *bounds, int64_t *done, double *workspace) {
+                             double *first, double *second, double *bounds, int64_t *done, int64_t size,
+                             double *workspace) {
     NAME(em) em = {.x = x, .weight = weight, .belief = belief, .stride = stride, .n = n, .d = d, .k = k};
     NAME(model) models[2], *now = models, *next = models + 1;
     NAME(sums) sums = {count, center, first, second};
-    double before = settings[NAME(BOUND_BEFORE)], log_likelihood = 0.0;
-    int64_t ended = NAME(EM_CONTINUES);
+    double before = settings[BOUND_BEFORE], log_likelihood = 0.0;
+    int64_t ended = EM_CONTINUES;
     em.structure = structure;
-    em.strength = settings[NAME(STRENGTH)];
-    em.given = settings[NAME(GIVEN_VARIANCE)];
-    em.equal = settings[NAME(EQUAL_SHARES)] != 0.0;
-    em.ridge = settings[NAME(RIDGE)];
-    em.least = settings[NAME(LEAST)];
+    em.strength = settings[STRENGTH];
+    em.given = settings[GIVEN_VARIANCE];
+    em.equal = settings[EQUAL_SHARES] != 0.0;
+    em.ridge = settings[RIDGE];
+    em.least = settings[LEAST];
+    if (NAME(em_room)(n, d, k, structure) > size || (em.strength > 0.0 && !belief)) return OUT_OF_RANGE;
     NAME(parts)(&em, workspace, models, 2);
     NAME(pair_columns)(&em);
     *done = 0;
-    if (em.strength > 0.0 && NAME(has_constant_column)(&em)) return NAME(EM_CONSTANT);
-    if (begin == 0) {
+    if (em.strength > 0.0 && NAME(has_constant_column)(&em)) return EM_CONSTANT;
+    if (begin == BEGIN_AT_MODEL) {
         memcpy(now->log_share, log_share, k * sizeof(double));
         memcpy(now->mean, mean, k * d * sizeof(double));
         memcpy(now->covariance, covariance, NAME(n_covariances)(&em) * NAME(cells_of_covariance)(&em) * sizeof(double));
-        if (!NAME(factorise)(&em, now)) return NAME(EM_NO_ESTIMATE);
+        if (!NAME(factorise)(&em, now)) return EM_NO_ESTIMATE;
     } else {
         for (int64_t c = 0; c < k; c++)
             for (int64_t i = 0; i < n; i++)
-                em.share[c * n + i] = begin == 2 ? shares[i * k + c] : labels[i] != c ? 0.0 : weight ? weight[i] : 1.0;
+                em.share[c * n + i] = begin == BEGIN_WITH_SHARES ? shares[i * k + c] : labels[i] != c ? 0.0 : weight ? weight[i] : 1.0;
         NAME(shared_moments)(&em, &sums);
-        if (!NAME(improve)(&em, &sums, 0, now) || !NAME(factorise)(&em, now)) return NAME(EM_NO_ESTIMATE);
+        if (!NAME(improve)(&em, &sums, 0, now) || !NAME(factorise)(&em, now)) return EM_NO_ESTIMATE;
     }
-    while (*done < rounds && ended == NAME(EM_CONTINUES)) {
+    while (*done < rounds && ended == EM_CONTINUES) {
         if (!NAME(expect)(&em, now, &sums, &log_likelihood)) {
-            ended = NAME(EM_NOT_FINITE);
+            ended = EM_NOT_FINITE;
             break;
         }
         const double bound = log_likelihood + NAME(log_prior)(&em, now), change = bound - before;
         bounds[(*done)++] = before = bound;
         if (!NAME(improve)(&em, &sums, now, next) || !NAME(factorise)(&em, next)) {
-            ended = NAME(EM_NO_ESTIMATE);
+            ended = EM_NO_ESTIMATE;
             break;
         }
         NAME(model) *const swapped = now;
         now = next, next = swapped;
-        const int stays = settings[NAME(ABSOLUTE)] != 0.0 ? fabs(change) < settings[NAME(TOL)]
-                                                          : change <= settings[NAME(TOL)] * (1.0 + fabs(bound));
-        if (stays) ended = NAME(EM_CONVERGED);
+        const int stays = settings[ABSOLUTE] != 0.0 ? fabs(change) < settings[TOL]
+                                                    : change <= settings[TOL] * (1.0 + fabs(bound));
+        if (stays) ended = EM_CONVERGED;
     }
     NAME(copy_model)(&em, now, log_share, mean, covariance);
     if (rate && !NAME(expect)(&em, now, &em.others, bounds + *done)) bounds[*done] = NAN;

@@ -61,9 +61,9 @@ INLINE double NAME(expect_missing)(const double *a, const double *p, const int64
     return gained;
 }
 
-/* out[i][c] = −½ (log|Σ_oo| + z_oᵀ Σ_oo⁻¹ z_o) for the cells that are there, n×k; work is scratch of 2D + d·d + d, missing of
+/* out[i][c] = −½ (log|Σ_oo| + z_oᵀ Σ_oo⁻¹ z_o) for the cells that are there, n×k; work is scratch of HOLES_WORK, missing of
  * d + 1 */
-EXPORT void NAME(holes_scores)(const double *x, int64_t n, int64_t d, int64_t k, int64_t D, const double *means,
+EXPORT int64_t NAME(holes_scores)(const double *x, int64_t n, int64_t d, int64_t k, int64_t D, const double *means,
                                const double *precision, const double *log_determinant, double *work, int64_t *missing,
                                double *out) {
     double *z = work, *p = work + D, *a = work + 2 * D, *delta = a + d * d;
@@ -77,6 +77,7 @@ EXPORT void NAME(holes_scores)(const double *x, int64_t n, int64_t d, int64_t k,
             const double gained = NAME(expect_missing)(a, p, missing, m, delta);
             out[i * k + c] = -0.5 * (log_determinant[c] + logs + squared + gained);
         }
+    return 0;
 }
 
 /* inverse (m×m) of A by its factor, which is lost */
@@ -98,8 +99,8 @@ INLINE void NAME(invert_missing)(double *a, int64_t m, double *inverse) {
 }
 
 /* first (k×D) and second (k×d×D) += the expected moments about the means of rows with weights (n×k); work is scratch of
- * 2D + 2d·d + d */
-EXPORT void NAME(holes_moments)(const double *x, int64_t n, int64_t d, int64_t k, int64_t D, const double *means,
+ * HOLES_WORK, missing of d + 1 */
+EXPORT int64_t NAME(holes_moments)(const double *x, int64_t n, int64_t d, int64_t k, int64_t D, const double *means,
                                 const double *precision, const double *weights, double *work, int64_t *missing,
                                 double *first, double *second) {
     double *z = work, *p = work + D, *a = work + 2 * D, *inverse = a + d * d, *delta = inverse + d * d;
@@ -126,4 +127,5 @@ EXPORT void NAME(holes_moments)(const double *x, int64_t n, int64_t d, int64_t k
                 for (int64_t j = 0; j < D; j++) two[u * D + j] += share * z[j];
             }
         }
+    return 0;
 }

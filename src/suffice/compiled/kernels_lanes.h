@@ -1,32 +1,14 @@
-/* Several rows side by side: as many doubles as a register of this kind of processor holds. */
+/* Several rows side by side: as many doubles as a register of this instruction set holds. */
 
-#define lanes JOIN(vector, of_rows, LEVEL)
-#define all JOIN(vector, all_, LEVEL)
-#define load JOIN(vector, load_, LEVEL)
-#define store JOIN(vector, store_, LEVEL)
-#define multiply_add JOIN(vector, multiply_add_, LEVEL)
-#define add JOIN(vector, add_, LEVEL)
-#define subtract JOIN(vector, subtract_, LEVEL)
-#define whole_lanes JOIN(vector, of_whole_rows, LEVEL)
-#define where JOIN(vector, where_, LEVEL)
-#define larger JOIN(vector, larger_, LEVEL)
-#define exponential JOIN(vector, exponential_, LEVEL)
-#define multiply JOIN(vector, multiply_, LEVEL)
-#define multiply_subtract JOIN(vector, multiply_subtract_, LEVEL)
-#define subtract_square JOIN(vector, subtract_square_, LEVEL)
-#define divide JOIN(vector, divide_, LEVEL)
-#define transpose JOIN(vector, transpose_, LEVEL)
-#define group_size JOIN(vector, group_size_, LEVEL)
-#define short_lanes JOIN(vector, of_short_rows, LEVEL)
-#define short_whole_lanes JOIN(vector, of_short_whole_rows, LEVEL)
-#define short_exponential JOIN(vector, short_exponential_, LEVEL)
-#define logarithm JOIN(vector, logarithm_, LEVEL)
-#define fold JOIN(vector, fold_, LEVEL)
-#define short_fold JOIN(vector, short_fold_, LEVEL)
-
-#if defined(__GNUC__)
 typedef double lanes __attribute__((vector_size(8 * LANES)));
+typedef int64_t whole_lanes __attribute__((vector_size(8 * LANES)));
 INLINE lanes all(double v) { return v - (lanes){0}; }
+INLINE lanes load(const double *p) {
+    lanes r;
+    memcpy(&r, p, sizeof r);
+    return r;
+}
+INLINE void store(double *p, lanes a) { memcpy(p, &a, sizeof a); }
 INLINE lanes multiply_add(lanes a, lanes b, lanes sum) { return a * b + sum; }
 INLINE lanes add(lanes a, lanes b) { return a + b; }
 INLINE lanes subtract(lanes a, lanes b) { return a - b; }
@@ -34,38 +16,11 @@ INLINE lanes multiply(lanes a, lanes b) { return a * b; }
 INLINE lanes divide(lanes a, lanes b) { return a / b; }
 INLINE lanes multiply_subtract(lanes a, lanes b, lanes c) { return a * b - c; }
 INLINE lanes subtract_square(lanes sum, lanes a) { return sum - a * a; }
-#else
-typedef struct {
-    double v[LANES];
-} lanes;
-INLINE lanes all(double v) {
-    lanes r;
-    for (int i = 0; i < LANES; i++) r.v[i] = v;
-    return r;
+INLINE lanes where(whole_lanes mask, lanes a, lanes b) {
+    return (lanes)(((whole_lanes)a & mask) | ((whole_lanes)b & ~mask));
 }
-INLINE lanes multiply_add(lanes a, lanes b, lanes sum) {
-    for (int i = 0; i < LANES; i++) sum.v[i] += a.v[i] * b.v[i];
-    return sum;
-}
-INLINE lanes add(lanes a, lanes b) {
-    for (int i = 0; i < LANES; i++) a.v[i] += b.v[i];
-    return a;
-}
-INLINE lanes subtract(lanes a, lanes b) {
-    for (int i = 0; i < LANES; i++) a.v[i] -= b.v[i];
-    return a;
-}
-INLINE lanes multiply(lanes a, lanes b) {
-    for (int i = 0; i < LANES; i++) a.v[i] *= b.v[i];
-    return a;
-}
-INLINE lanes multiply_subtract(lanes a, lanes b, lanes c) { return subtract(multiply(a, b), c); }
-INLINE lanes subtract_square(lanes sum, lanes a) { return subtract(sum, multiply(a, a)); }
-INLINE lanes divide(lanes a, lanes b) {
-    for (int i = 0; i < LANES; i++) a.v[i] /= b.v[i];
-    return a;
-}
-#endif
+INLINE lanes larger(lanes a, lanes b) { return where(a > b, a, b); }
+
 /* e^x for least < x ≤ 0, and 0 below (least: −708 or more for double, −87 for float): x = n·log 2 + r with
  * |r| ≤ ½ log 2, and the polynomial of degree 11 that is nearest to e^r there (to
  * 3e-18), its highest term first */
@@ -79,12 +34,6 @@ INLINE lanes divide(lanes a, lanes b) {
 #define LOG2_HIGH 6.93147180369123816490e-01
 #define LOG2_LOW 1.90821492927058770002e-10
 
-#if defined(__GNUC__)
-typedef int64_t whole_lanes __attribute__((vector_size(8 * LANES)));
-INLINE lanes where(whole_lanes mask, lanes a, lanes b) {
-    return (lanes)(((whole_lanes)a & mask) | ((whole_lanes)b & ~mask));
-}
-INLINE lanes larger(lanes a, lanes b) { return where(a > b, a, b); }
 INLINE lanes exponential(lanes x, double least) {
     static const double terms[] = POLYNOMIAL;
     const whole_lanes small = x <= least;
@@ -94,25 +43,7 @@ INLINE lanes exponential(lanes x, double least) {
     for (int term = 1; term < 12; term++) sum = sum * r + terms[term];
     return (lanes)((whole_lanes)(sum * power) & ~small);
 }
-#else
-INLINE lanes larger(lanes a, lanes b) {
-    for (int i = 0; i < LANES; i++) a.v[i] = a.v[i] > b.v[i] ? a.v[i] : b.v[i];
-    return a;
-}
-INLINE lanes exponential(lanes x, double least) {
-    for (int i = 0; i < LANES; i++) x.v[i] = x.v[i] <= least ? 0.0 : exp(x.v[i]);
-    return x;
-}
-#endif
 
-INLINE lanes load(const double *p) {
-    lanes r;
-    memcpy(&r, p, sizeof r);
-    return r;
-}
-INLINE void store(double *p, lanes a) { memcpy(p, &a, sizeof a); }
-
-#if defined(__GNUC__)
 /* log x for x ≥ 1: x = 2^n·m with m between √½ and √2, and log m = 2 artanh t = 2 Σ t^(2i + 1) / (2i + 1) */
 INLINE lanes logarithm(lanes x) {
     const whole_lanes bits = (whole_lanes)x;
@@ -141,32 +72,35 @@ INLINE short_lanes short_exponential(short_lanes x, float least) {
     for (int term = 1; term < 7; term++) sum = sum * r + terms[term];
     return (short_lanes)((short_whole_lanes)(sum * power) & ~small);
 }
-#endif
 
 /* Turn LANES rows of LANES into columns: halves change places, then quarters, then neighbours. `fold` adds while it
  * does so: lane i of the answer is the sum of the lanes of r[i]; of twice as many floats, the sums of either half. */
-#if defined(__GNUC__) && !defined(__clang__)
 #define KEEP_LOW(lane, step, size) ((lane) & (step) ? (size) + (lane) - (step) : (lane))
 #define KEEP_HIGH(lane, step, size) ((lane) & (step) ? (size) + (lane) : (lane) + (step))
 #define TWO(F, i, s, size) F(i, s, size), F(i + 1, s, size)
 #define FOUR(F, i, s, size) TWO(F, i, s, size), TWO(F, i + 2, s, size)
 #define EIGHT(F, i, s, size) FOUR(F, i, s, size), FOUR(F, i + 4, s, size)
 #if LANES == 8
-#define EACH(F, s) {EIGHT(F, 0, s, 8)}
-#define SHORT_EACH(F, s) {EIGHT(F, 0, s, 16), EIGHT(F, 8, s, 16)}
+#define EACH(F, s) EIGHT(F, 0, s, 8)
+#define SHORT_EACH(F, s) EIGHT(F, 0, s, 16), EIGHT(F, 8, s, 16)
 #elif LANES == 4
-#define EACH(F, s) {FOUR(F, 0, s, 4)}
-#define SHORT_EACH(F, s) {EIGHT(F, 0, s, 8)}
+#define EACH(F, s) FOUR(F, 0, s, 4)
+#define SHORT_EACH(F, s) EIGHT(F, 0, s, 8)
 #else
-#define EACH(F, s) {TWO(F, 0, s, 2)}
-#define SHORT_EACH(F, s) {FOUR(F, 0, s, 4)}
+#define EACH(F, s) TWO(F, 0, s, 2)
+#define SHORT_EACH(F, s) FOUR(F, 0, s, 4)
+#endif
+#if defined(__clang__) || __GNUC__ >= 12
+#define SHUFFLE(whole, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define SHUFFLE(whole, a, b, ...) __builtin_shuffle(a, b, (whole){__VA_ARGS__})
 #endif
 #define SWAP(step)                                                                                                     \
     for (int i = 0; i < LANES; i++)                                                                                    \
         if (!(i & (step))) {                                                                                           \
             const lanes a = r[i], b = r[i + (step)];                                                                   \
-            r[i] = __builtin_shuffle(a, b, (whole_lanes)EACH(KEEP_LOW, step));                                         \
-            r[i + (step)] = __builtin_shuffle(a, b, (whole_lanes)EACH(KEEP_HIGH, step));                               \
+            r[i] = SHUFFLE(whole_lanes, a, b, EACH(KEEP_LOW, step));                                                   \
+            r[i + (step)] = SHUFFLE(whole_lanes, a, b, EACH(KEEP_HIGH, step));                                         \
         }
 INLINE void transpose(lanes *r) {
 #if LANES == 8
@@ -179,8 +113,8 @@ INLINE void transpose(lanes *r) {
 }
 #define ADD(whole, EACH, step)                                                                                         \
     for (int i = 0; i < (step); i++)                                                                                   \
-        r[i] = __builtin_shuffle(r[i], r[i + (step)], (whole)EACH(KEEP_LOW, step)) +                                   \
-               __builtin_shuffle(r[i], r[i + (step)], (whole)EACH(KEEP_HIGH, step));
+        r[i] = SHUFFLE(whole, r[i], r[i + (step)], EACH(KEEP_LOW, step)) +                                             \
+               SHUFFLE(whole, r[i], r[i + (step)], EACH(KEEP_HIGH, step));
 INLINE lanes fold(lanes *r) {
 #if LANES == 8
     ADD(whole_lanes, EACH, 4)
@@ -213,33 +147,17 @@ INLINE lanes short_fold(short_lanes *r) {
 #undef EIGHT
 #undef EACH
 #undef SHORT_EACH
+#undef SHUFFLE
 #undef SWAP
 #undef ADD
-#else
-INLINE void transpose(lanes *r) {
-    double *v = (double *)r;
-    for (int i = 0; i < LANES; i++)
-        for (int j = 0; j < i; j++) {
-            const double swapped = v[i * LANES + j];
-            v[i * LANES + j] = v[j * LANES + i];
-            v[j * LANES + i] = swapped;
-        }
+
+/* Whether an index is one of `size` */
+INLINE int within(int64_t index, int64_t size) { return (uint64_t)index < (uint64_t)size; }
+INLINE int codes_within(const int64_t *codes, int64_t n, int64_t size) {
+    int outside = 0;
+    for (int64_t i = 0; i < n; i++) outside |= !within(codes[i], size);
+    return !outside;
 }
-#if defined(__GNUC__)
-INLINE lanes fold(lanes *r) {
-    transpose(r);
-    lanes sum = r[0];
-    for (int i = 1; i < LANES; i++) sum += r[i];
-    return sum;
-}
-INLINE lanes short_fold(short_lanes *r) {
-    double sums[LANES] = {0};
-    for (int i = 0; i < LANES; i++)
-        for (int lane = 0; lane < 2 * LANES; lane++) sums[i] += r[i][lane];
-    return load(sums);
-}
-#endif
-#endif
 
 /* How many of the classes that are left to take together: what fits the registers, in even parts. */
 INLINE int64_t group_size(int64_t left) { return left <= MOST ? left : (left < 2 * MOST ? (left + 1) / 2 : MOST); }

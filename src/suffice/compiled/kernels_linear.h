@@ -48,12 +48,14 @@ INLINE lanes NAME(log_linear)(lanes eta, lanes y, lanes *score, lanes *curvature
 }
 
 /* Add up the loss of all rows in total[0], −Σ score z in gradient (D) and Σ curvature z zᵀ in second (D×D, on and above
- * its diagonal), for z = (1, x − c). With PREDICTOR only η is written to `score`; with GIVEN score and curvature (n) are
- * given. z has size×D cells, `work` 3·size, size being whole lanes. Returns 1 where a mean is too large. */
-EXPORT int NAME(linear_pass)(const double *x, int64_t stride, int64_t n, int64_t d, const double *center,
-                             const double *theta, const double *y, const double *weight, const double *offset, int64_t mode,
-                             int64_t D, int64_t size, double *z, double *work, double *score, const double *curvature,
-                             double *total, double *gradient, double *second) {
+ * its diagonal), for z = (1, x − c). With PREDICTOR only η is written to `predictor`; with GIVEN score and curvature (n)
+ * are given. z has size×D cells, `work` 3·size, size being whole lanes. Returns NOT_FINITE where a mean is too large. */
+EXPORT int64_t NAME(linear_pass)(const double *x, int64_t stride, int64_t n, int64_t d, const double *center,
+                                 const double *theta, const double *y, const double *weight, const double *offset,
+                                 int64_t mode, int64_t D, int64_t size, double *z, double *work, double *predictor,
+                                 const double *score, const double *curvature, double *total, double *gradient,
+                                 double *second) {
+    if (size < 1 || size % LANES || d >= D || D % MOST_LANES) return OUT_OF_RANGE;
     double *eta = work, *scores = work + size, *roots = work + 2 * size;
     lanes loss = all(0.0);
     for (int64_t begin = 0; begin < n; begin += size) {
@@ -62,7 +64,7 @@ EXPORT int NAME(linear_pass)(const double *x, int64_t stride, int64_t n, int64_t
         if (mode != GIVEN && offset)
             for (int64_t i = 0; i < rows; i++) eta[i] += offset[begin + i];
         if (mode == PREDICTOR) {
-            memcpy(score + begin, eta, sizeof(double) * (size_t)rows);
+            memcpy(predictor + begin, eta, sizeof(double) * (size_t)rows);
             continue;
         }
         if (mode == GIVEN) {
@@ -77,7 +79,7 @@ EXPORT int NAME(linear_pass)(const double *x, int64_t stride, int64_t n, int64_t
                 for (int64_t r = 0; r < whole; r++) {
                     some_y[r] = y[begin + i + r];
                     some_weight[r] = weight ? weight[begin + i + r] : 1.0;
-                    if (mode == LOG_LINEAR && eta[i + r] > HIGHEST) return 1;
+                    if (mode == LOG_LINEAR && eta[i + r] > HIGHEST) return NOT_FINITE;
                 }
                 for (int64_t r = whole; r < LANES; r++) eta[i + r] = 0.0;
                 const lanes w = load(some_weight);

@@ -2,8 +2,6 @@
  * until one is left. What a merger costs depends on its two clusters alone, so all pairs are computed once, and those of
  * a new cluster when it comes to be. */
 
-enum { NAME(SAME_SPHERES), NAME(OWN_SPHERES), NAME(OWN_ELLIPSOIDS) };
-#define GROUP 8 /* clusters that are computed side by side */
 #define NEGLIGIBLE 1e-10
 
 /* The clusters at hand, one per column of the arrays, which have `room` columns. */
@@ -52,7 +50,7 @@ static void NAME(costs_of_unions)(const NAME(clusters) *all, int64_t i, int64_t 
         for (int64_t g = 0; g < GROUP; g++) delta[g] = mean[other[g]] - mean[i];
         for (int64_t g = 0; g < GROUP; g++) trace[g] += factor[g] * delta[g] * delta[g];
     }
-    if (all->criterion == NAME(SAME_SPHERES)) {
+    if (all->criterion == SAME_SPHERES) {
         for (int64_t g = 0; g < size; g++) out[g] = trace[g];
         return;
     }
@@ -63,7 +61,7 @@ static void NAME(costs_of_unions)(const NAME(clusters) *all, int64_t i, int64_t 
     }
     /* |W/n| ≤ (tr W/(n d))^d, which among many columns is nothing beside the trace */
     const int matters = (double)d * log(widest / (double)d) > log(NEGLIGIBLE * least);
-    if (all->criterion == NAME(OWN_ELLIPSOIDS) && most > (double)d && matters) {
+    if (all->criterion == OWN_ELLIPSOIDS && most > (double)d && matters) {
         double *restrict cell = all->matrix;
         const double *scatter = all->scatter;
         for (int64_t a = 0; a < d; a++)
@@ -157,8 +155,8 @@ static void NAME(move)(const NAME(clusters) *all, int64_t last, int64_t to) {
 /* Merge clusters until one is left. At first cluster c is count[c] rows at mean[c] (n×d). Writes the names of the two
  * clusters of each merger to `merged`, n − 1 pairs: the first is that of the union. Of ties the last pair is merged.
  *
- * `work` has 3n + (d + d(d+1)/2)(n + GROUP) cells, `gain` n(n−1)/2, `least` n, `places` 2n. */
-EXPORT int NAME(merge_clusters)(const double *count, const double *mean, int64_t n, int64_t d, int64_t criterion,
+ * `work` has MERGE_WORK cells, `gain` n(n−1)/2, `least` n, `places` 2n. */
+EXPORT int64_t NAME(merge_clusters)(const double *count, const double *mean, int64_t n, int64_t d, int64_t criterion,
                                 const double *alpha, double *work, float *gain, float *least, int64_t *places,
                                 int64_t *merged) {
     const int64_t pairs = d * (d + 1) / 2;
@@ -170,7 +168,7 @@ EXPORT int NAME(merge_clusters)(const double *count, const double *mean, int64_t
         all.name[c] = c;
         all.count[c] = count[c];
         all.trace[c] = 0.0;
-        all.cost[c] = criterion == NAME(SAME_SPHERES) ? 0.0 : count[c] * log(*alpha / count[c]);
+        all.cost[c] = criterion == SAME_SPHERES ? 0.0 : count[c] * log(*alpha / count[c]);
         for (int64_t j = 0; j < d; j++) all.mean[j * n + c] = mean[c * d + j];
     }
     for (int64_t r = 1; r < n; r++) {

@@ -5,9 +5,9 @@
  * the shares; STEP cells lie from one column to the next. A moment is Σ share·left·right, with two columns of z; the
  * sums are in the order in which `moment_tile` computes them until `place_sums` puts them in theirs.
  */
-#define WIDE (8 * LANES / (int64_t)sizeof(REAL))   /* cells in a register */
-#define BLOCK (2048 / (int64_t)sizeof(REAL))       /* rows in a block, whole pairs of registers */
-#define STEP (BLOCK + 128 / (int64_t)sizeof(REAL)) /* so that columns begin at different places of the cache */
+#define WIDE (8 * LANES / (int64_t)sizeof(REAL))    /* cells in a register */
+#define BLOCK (BLOCK_BYTES / (int64_t)sizeof(REAL)) /* rows in a block, whole pairs of registers */
+#define STEP (STEP_BYTES / (int64_t)sizeof(REAL))
 
 /* Load once what is used several times. */
 #if defined(__x86_64__)
@@ -225,6 +225,16 @@ static void NAME(place_sums)(const double *sums, int64_t k, int64_t products, in
     }
 }
 
+/* Whether ROOM is enough for the sums of `moments` */
+static int NAME(sums_fit)(int64_t k, int64_t products, int triangle) {
+    int64_t size = 0;
+    for (int64_t c = 0, group; c < k; c += group) {
+        group = group_size(k - c);
+        size += (products - (triangle ? c : 0) + TILE(group) - 1) / TILE(group) * SLOTS(group);
+    }
+    return size <= ROOM(k, products);
+}
+
 /* Ask for the cells of some rows, which lie `stride` bytes apart and are `width` bytes wide. */
 INLINE void NAME(prefetch_rows)(const char *row, int64_t rows, int64_t stride, int64_t width) {
     if (stride == width) width *= rows, rows = 1;
@@ -234,7 +244,6 @@ INLINE void NAME(prefetch_rows)(const char *row, int64_t rows, int64_t stride, i
 
 /* Scores of all k components by the form that the parameters have: `first` is linear or the means, `second` the pairs
  * or the factors (of spheres one a component), if any. Meanwhile, the `ahead` rows of the next block are asked for. */
-enum { NAME(FULL), NAME(TIED), NAME(SCALED), NAME(DIAGONAL), NAME(SPHERE) };
 static void NAME(scores)(int64_t form, const REAL *z, int64_t d, int64_t k, const REAL *first, const REAL *second,
                          const REAL *constant, int64_t size, REAL *score, const char *next, int64_t ahead,
                          int64_t stride, int64_t width) {
@@ -253,10 +262,10 @@ static void NAME(scores)(int64_t form, const REAL *z, int64_t d, int64_t k, cons
 #define DIAGONAL_(G) NAME(diagonal_tile)(from, d, one, two, k, start, out, 0, G)
 #define SPHERE_(G) NAME(sphere_tile)(from, d, one, two, k, start, out, G)
             switch (form) {
-                case NAME(FULL): BY_SIZE(group, FULL_) break;
-                case NAME(TIED): BY_SIZE(group, TIED_) break;
-                case NAME(SCALED): BY_SIZE(group, SCALED_) break;
-                case NAME(SPHERE): BY_SIZE(group, SPHERE_) break;
+                case FULL: BY_SIZE(group, FULL_) break;
+                case TIED: BY_SIZE(group, TIED_) break;
+                case SCALED: BY_SIZE(group, SCALED_) break;
+                case SPHERE: BY_SIZE(group, SPHERE_) break;
                 default: BY_SIZE(group, DIAGONAL_)
             }
 #undef FULL_
@@ -271,14 +280,19 @@ static void NAME(scores)(int64_t form, const REAL *z, int64_t d, int64_t k, cons
 
 /* One pass over n rows: moments[c][p] = Σ share_c·left_p·right_p, and the log-likelihood Σ weight · log Σ_c e^score.
  * Where the form is TIED, products are the d + 1 columns, and scatter (d×d, on and above its diagonal) = Σ weight z zᵀ.
- * The rows are floats where `narrow`; left and right have 8 more entries, to fill up tiles. `scratch` has room for
- * (2d + k + 1)·STEP cells, `wide` for d·2·LANES doubles; `sums`, and `sums_of_all` where TIED, are zeros with room for
- * all tiles. */
-EXPORT void NAME(mixture_pass)(const void *x, int64_t narrow, int64_t stride, int64_t n, int64_t d, int64_t k,
-                               const double *weight, const double *origin, int64_t form, const REAL *first,
-                               const REAL *second, const REAL *constant, int64_t products, const int64_t *left,
-                               const int64_t *right, REAL *scratch, double *wide, double *sums, double *sums_of_all,
-                               double *moments, double *scatter, double *log_likelihood) {
+ * The rows are floats where `narrow`; left and right have SPARE more entries, to fill up tiles. `scratch` has room for
+ * (2d + k + 1)·STEP cells, `wide` for d·2·LANES doubles, `sums`, and `sums_of_all` where TIED, for all tiles (ROOM). */
+EXPORT int64_t NAME(mixture_pass)(const void *x, int64_t narrow, int64_t stride, int64_t n, int64_t d, int64_t k,
+                                  const double *weight, const double *origin, int64_t form, const REAL *first,
+                                  const REAL *second, const REAL *constant, int64_t products, const int64_t *left,
+                                  const int64_t *right, REAL *scratch, double *wide, double *sums, double *sums_of_all,
+                                  double *moments, double *scatter, double *log_likelihood) {
+    if (form == TIED && products != d + 1) return OUT_OF_RANGE;
+    if (!NAME(sums_fit)(k, products, 0) || !NAME(sums_fit)(d, d, 1)) return OUT_OF_RANGE;
+    if (!codes_within(left, products + SPARE, d + 1) || !codes_within(right, products + SPARE, d + 1))
+        return OUT_OF_RANGE;
+    memset(sums, 0, sizeof(double) * (size_t)ROOM(k, products));
+    if (form == TIED) memset(sums_of_all, 0, sizeof(double) * (size_t)ROOM(d, d));
     REAL *z = scratch, *share = z + (d + 1) * STEP, *weighted = share + k * STEP, most[BLOCK], sum[BLOCK];
     const int64_t cell = narrow ? sizeof(float) : sizeof(double);
     double w[BLOCK], total = 0.0;
@@ -292,13 +306,14 @@ EXPORT void NAME(mixture_pass)(const void *x, int64_t narrow, int64_t stride, in
         NAME(softmax)(share, k, size, w, most, sum);
         total += NAME(log_sums)(most, sum, w, size);
         NAME(moments)(share, k, z, left, right, products, 0, size, sums);
-        if (form == NAME(TIED)) {
+        if (form == TIED) {
             for (int64_t j = 0; j < d; j++)
                 for (int64_t b = 0; b < size; b++) weighted[j * STEP + b] = (REAL)w[b] * z[(j + 1) * STEP + b];
             NAME(moments)(weighted, d, z, left + 1, right + 1, d, 1, size, sums_of_all);
         }
     }
     NAME(place_sums)(sums, k, products, 0, moments);
-    if (form == NAME(TIED)) NAME(place_sums)(sums_of_all, d, d, 1, scatter);
+    if (form == TIED) NAME(place_sums)(sums_of_all, d, d, 1, scatter);
     *log_likelihood = total;
+    return 0;
 }

@@ -53,7 +53,6 @@ static void NAME(find_columns)(const void *x, int64_t narrow, int64_t at, NAME(c
 typedef struct {
     double *marginal, *weights, *spread, *logs;
 } NAME(conditional);
-#define CONDITIONAL_SIZE(d) (3 * (d) * (d) + 1)
 INLINE NAME(conditional) NAME(conditional_at)(double *place, int64_t d) {
     return (NAME(conditional)){place, place + d * d, place + 2 * d * d, place + 3 * d * d};
 }
@@ -156,7 +155,7 @@ static int64_t NAME(list_products)(int64_t o, int tied, int64_t *left, int64_t *
     int64_t products = 0;
     for (int64_t i = 0; i < (tied ? 1 : o + 1); i++)
         for (int64_t j = i; j < o + 1; j++) left[products] = i, right[products++] = j;
-    for (int64_t t = 0; t < 8; t++) left[products + t] = right[products + t] = 0;
+    for (int64_t t = 0; t < SPARE; t++) left[products + t] = right[products + t] = 0;
     return products;
 }
 
@@ -169,7 +168,7 @@ static int64_t NAME(list_products)(int64_t o, int tied, int64_t *left, int64_t *
  *
  * `means` (k×d) are about the origin; `constant` (k) is −½ log |Σ| + log share. `scratch` has room for (2d + k + 1)·STEP
  * cells, `wide` for 2·LANES·d, `sums` and `sums_of_all` for the tiles of all products, `moments` for k·(d + 1)(d + 2)/2;
- * `work` for (3·forms + 3)·d·d + (k + 2)·d + forms + k + k·d(d + 1)/2, `places` for 2d + (d + 1)(d + 2) + 16. */
+ * `work` for PATTERNS_WORK, `places` for PATTERNS_PLACES. */
 EXPORT int64_t NAME(patterns_pass)(const void *x, int64_t narrow, int64_t stride, int64_t n, int64_t d, int64_t k,
                                    int64_t forms, int64_t least, const double *weight, const double *given,
                                    const double *origin, const double *means, const double *precision,
@@ -181,10 +180,12 @@ EXPORT int64_t NAME(patterns_pass)(const void *x, int64_t narrow, int64_t stride
     double *factor = work, *scatter = factor + d * d, *across = scatter + d * d, *shift = across + d * d;
     double *conditionals = shift + 2 * d, *start = conditionals + forms * CONDITIONAL_SIZE(d), *linear = start + k;
     double *pairs = linear + k * d, most[BLOCK], sum[BLOCK], w[BLOCK], total = 0.0;
-    int64_t *left = places + 2 * d, *right = left + (d + 1) * (d + 2) / 2 + 8, n_rest = 0, width = -1, products = 0;
+    int64_t *left = places + 2 * d, *right = left + (d + 1) * (d + 2) / 2 + SPARE, n_rest = 0, width = -1, products = 0;
     const int64_t cell = narrow ? sizeof(float) : sizeof(double);
     const int tied = forms < k && !out; /* the quadratic term is the same for all classes */
     NAME(columns) run = {d, 0, 0, places, places + d};
+    if (forms != 1 && forms != k) return OUT_OF_RANGE;
+    if (!NAME(sums_fit)(k, (d + 1) * (d + 2) / 2, 0) || !NAME(sums_fit)(d, d, 1)) return OUT_OF_RANGE;
     for (int64_t b = 0; b < BLOCK; b++) z[b] = 1.0;
     for (int64_t begin = 0, end; begin < n; begin = end) {
         end = begin + NAME(run_length)(x, narrow, stride, n, d, begin);
@@ -201,8 +202,8 @@ EXPORT int64_t NAME(patterns_pass)(const void *x, int64_t narrow, int64_t stride
 #define OF_CLASS(c) NAME(conditional_at)(conditionals + (forms < k ? 0 : (c)) * CONDITIONAL_SIZE(d), d)
         for (int64_t c = 0; c < k && !given; c++)
             start[c] = constant[c] + NAME(product_form)(OF_CLASS(c), means + c * d, &run, c, k, linear, pairs);
-        memset(sums, 0, sizeof(double) * (size_t)(2 * k * (products + 8) + 64));
-        if (tied) memset(sums_of_all, 0, sizeof(double) * (size_t)(2 * o * (o + 8) + 64));
+        memset(sums, 0, sizeof(double) * (size_t)ROOM(k, products));
+        if (tied) memset(sums_of_all, 0, sizeof(double) * (size_t)ROOM(o, o));
         for (int64_t i = begin; i < end; i += BLOCK) {
             const int64_t rows = end - i < BLOCK ? end - i : BLOCK, ahead = n - i - rows < BLOCK ? n - i - rows : BLOCK;
             const char *from = (const char *)x + i * stride * cell, *next = from + rows * stride * cell;
@@ -221,7 +222,7 @@ EXPORT int64_t NAME(patterns_pass)(const void *x, int64_t narrow, int64_t stride
                     }
                 }
             } else {
-                NAME(scores)(tied ? NAME(TIED) : NAME(FULL), z + STEP, o, k, linear, tied ? 0 : pairs, start, size, share,
+                NAME(scores)(tied ? TIED : FULL, z + STEP, o, k, linear, tied ? 0 : pairs, start, size, share,
                              next, ahead, stride * cell, d * cell);
                 for (int64_t c = 0; out && c < k; c++)
                     memcpy(out + c * n + i, share + c * STEP, sizeof(double) * (size_t)rows);
@@ -263,4 +264,3 @@ EXPORT int64_t NAME(patterns_pass)(const void *x, int64_t narrow, int64_t stride
     *log_likelihood = total;
     return n_rest;
 }
-#undef CONDITIONAL_SIZE

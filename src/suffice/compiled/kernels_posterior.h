@@ -1,12 +1,12 @@
 /* From scores to probabilities, and to the most probable class. */
 
 /* block[c] = scores[i … i + LANES][c] + prior[c]; rows that are not there repeat the first; returns their maximum */
-INLINE lanes NAME(load_scores)(const double *scores, int64_t row_stride, int64_t class_stride, int64_t rows, int64_t k,
+INLINE lanes NAME(load_scores)(const double *scores, int64_t row_stride, int64_t column_stride, int64_t rows, int64_t k,
                                const double *prior, double *block) {
     lanes most = all(-INFINITY);
     int64_t c = 0;
-    for (; rows == LANES && row_stride == 1 && c < k; c++) store(block + c * LANES, load(scores + c * class_stride));
-    for (; rows == LANES && class_stride == 1 && c + LANES <= k; c += LANES) {
+    for (; rows == LANES && row_stride == 1 && c < k; c++) store(block + c * LANES, load(scores + c * column_stride));
+    for (; rows == LANES && column_stride == 1 && c + LANES <= k; c += LANES) {
         lanes square[LANES];
         for (int r = 0; r < LANES; r++) square[r] = load(scores + r * row_stride + c);
         transpose(square);
@@ -14,7 +14,7 @@ INLINE lanes NAME(load_scores)(const double *scores, int64_t row_stride, int64_t
     }
     for (; c < k; c++)
         for (int64_t r = 0; r < LANES; r++)
-            block[c * LANES + r] = scores[(r < rows ? r : 0) * row_stride + c * class_stride];
+            block[c * LANES + r] = scores[(r < rows ? r : 0) * row_stride + c * column_stride];
     for (c = 0; c < k; c++) {
         const lanes joint = add(load(block + c * LANES), all(prior[c]));
         store(block + c * LANES, joint);
@@ -33,12 +33,12 @@ INLINE int NAME(all_finite)(lanes v) {
 
 /* out[i] = softmax over c of scores[i][c] + prior[c], n×k; returns NOT_FINITE if some row has no finite maximum, whose
  * answer is then left to the caller. `block` is scratch of k·LANES. */
-EXPORT int NAME(posterior)(const double *scores, int64_t row_stride, int64_t class_stride, int64_t n, int64_t k,
+EXPORT int64_t NAME(posterior)(const double *scores, int64_t row_stride, int64_t column_stride, int64_t n, int64_t k,
                            const double *prior, double *block, double *out) {
     int finite = 1;
     for (int64_t i = 0; i < n; i += LANES) {
         const int64_t rows = n - i < LANES ? n - i : LANES;
-        const lanes most = NAME(load_scores)(scores + i * row_stride, row_stride, class_stride, rows, k, prior, block);
+        const lanes most = NAME(load_scores)(scores + i * row_stride, row_stride, column_stride, rows, k, prior, block);
         lanes sum = all(0.0);
         for (int64_t c = 0; c < k; c++) {
             const lanes e = exponential(subtract(load(block + c * LANES), most), -708.0);
@@ -63,12 +63,12 @@ EXPORT int NAME(posterior)(const double *scores, int64_t row_stride, int64_t cla
 }
 
 /* out[i] = the first c with the largest scores[i][c] + prior[c], (n,); returns NOT_FINITE like `posterior` */
-EXPORT int NAME(most_probable)(const double *scores, int64_t row_stride, int64_t class_stride, int64_t n, int64_t k,
+EXPORT int64_t NAME(most_probable)(const double *scores, int64_t row_stride, int64_t column_stride, int64_t n, int64_t k,
                                const double *prior, double *block, int64_t *out) {
     int finite = 1;
     for (int64_t i = 0; i < n; i += LANES) {
         const int64_t rows = n - i < LANES ? n - i : LANES;
-        const lanes most = NAME(load_scores)(scores + i * row_stride, row_stride, class_stride, rows, k, prior, block);
+        const lanes most = NAME(load_scores)(scores + i * row_stride, row_stride, column_stride, rows, k, prior, block);
         int64_t best[LANES] = {0};
         double largest[LANES];
         store(largest, most);

@@ -8,13 +8,14 @@ INLINE lanes NAME(widen)(const REAL *p) {
 }
 
 /* Moments of each class about a centre, the first row of the class: count[c], center, first and second are k×d. */
-EXPORT void NAME(diagonal_moments)(const REAL *x, int64_t stride, int64_t n, int64_t d, const int64_t *codes,
-                                          const double *weight, double *count, double *center, double *first,
-                                          double *second) {
+EXPORT int64_t NAME(diagonal_moments)(const REAL *x, int64_t stride, int64_t n, int64_t d, int64_t k,
+                                      const int64_t *codes, const double *weight, double *count, double *center,
+                                      double *first, double *second) {
     for (int64_t i = 0; i < n; i++) {
         const double w = weight ? weight[i] : 1.0;
-        if (w == 0.0) continue;
         const int64_t c = codes[i];
+        if (!within(c, k)) return OUT_OF_RANGE;
+        if (w == 0.0) continue;
         const REAL *restrict row = x + i * stride;
         double *restrict m = center + c * d, *restrict f = first + c * d, *restrict s = second + c * d;
         if (count[c] == 0.0)
@@ -34,9 +35,10 @@ EXPORT void NAME(diagonal_moments)(const REAL *x, int64_t stride, int64_t n, int
             }
         }
     }
+    return 0;
 }
 
-/* The places of rows without holes (NaN) go to `complete`; returns how many they are, or −1 where a cell is infinite. */
+/* The places of rows without holes (NaN) go to `complete`; returns how many they are, or INFINITE. */
 EXPORT int64_t NAME(complete_rows)(const REAL *x, int64_t stride, int64_t n, int64_t d, int64_t *complete) {
     int64_t size = 0, infinite = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -50,15 +52,17 @@ EXPORT int64_t NAME(complete_rows)(const REAL *x, int64_t stride, int64_t n, int
         complete[size] = i;
         size += !holes;
     }
-    return infinite ? -1 : size;
+    return infinite ? INFINITE : size;
 }
 
-/* As `diagonal_moments`, of the cells that are there where others are missing (NaN): count is k×d, and a centre, NaN to begin with, is
- * the first cell of its column and class. */
-EXPORT void NAME(observed_moments)(const REAL *x, int64_t stride, int64_t n, int64_t d, const int64_t *codes,
-                                   const double *weight, double *count, double *center, double *first, double *second) {
+/* As `diagonal_moments`, of the cells that are there where others are missing (NaN): count is k×d, and a centre, NaN to
+ * begin with, is the first cell of its column and class. */
+EXPORT int64_t NAME(observed_moments)(const REAL *x, int64_t stride, int64_t n, int64_t d, int64_t k,
+                                      const int64_t *codes, const double *weight, double *count, double *center,
+                                      double *first, double *second) {
     for (int64_t i = 0; i < n; i++) {
         const double w = weight ? weight[i] : 1.0;
+        if (!within(codes[i], k)) return OUT_OF_RANGE;
         if (w == 0.0) continue;
         const int64_t at = codes[i] * d;
         const REAL *restrict row = x + i * stride;
@@ -72,6 +76,7 @@ EXPORT void NAME(observed_moments)(const REAL *x, int64_t stride, int64_t n, int
             s[j] += there ? share * z : 0.0;
         }
     }
+    return 0;
 }
 
 /* Rows about the centre of their class, times the root of their weight, filled up with zeros to D cells; sorted by
@@ -113,7 +118,6 @@ INLINE void NAME(centre_rows)(const REAL *x, int64_t stride, int64_t n, int64_t 
 /* second[i][j] += Σ_rows z_i z_j for a tile of HIGH × G registers; products of REAL, added up in double */
 #define WIDE (8 * LANES / (int64_t)sizeof(REAL)) /* cells in a register */
 #define HIGH (MOST == 10 ? 8 : 4)
-#if defined(__GNUC__)
 typedef REAL NAME(cells) __attribute__((vector_size(8 * LANES)));
 INLINE void NAME(scatter_tile)(const REAL *z, int64_t n, int64_t D, int64_t i, int64_t j, double *second, const int G) {
     NAME(cells) sums[HIGH][2];
@@ -132,13 +136,6 @@ INLINE void NAME(scatter_tile)(const REAL *z, int64_t n, int64_t D, int64_t i, i
         for (int64_t c = 0; c < G * WIDE; c++) out[c] += row[c];
     }
 }
-#else
-INLINE void NAME(scatter_tile)(const REAL *z, int64_t n, int64_t D, int64_t i, int64_t j, double *second, const int G) {
-    for (int64_t r = 0; r < n; r++, z += D)
-        for (int64_t h = i; h < i + HIGH; h++)
-            for (int64_t c = j; c < j + G * WIDE; c++) second[h * D + c] += (double)z[h] * z[c];
-}
-#endif
 
 /* second (D×D, on and above its diagonal) += zᵀ z for rows of D cells that stay in the cache; sums of float are short */
 INLINE void NAME(scatter)(const REAL *z, int64_t n, int64_t D, double *second) {
@@ -157,15 +154,18 @@ INLINE void NAME(scatter)(const REAL *z, int64_t n, int64_t D, double *second) {
 #undef HIGH
 
 /* Moments about a centre, the first row of its class: count (k), center and first (k×d), and second: D×D for all classes
- * together, or k×D×D where `place` (k + 1) is given as scratch to sort rows by class. D is d filled up to whole
+ * together, or k×D×D where `grouped`, and then `place` (k + 1) is scratch to sort rows by class. D is d filled up to whole
  * registers, z is scratch of `size` rows of D. */
-EXPORT void NAME(dense_moments)(const REAL *x, int64_t stride, int64_t n, int64_t d, const int64_t *codes,
-                                const double *weight, int64_t k, int64_t *place, int64_t D, int64_t size, REAL *z,
-                                double *count, double *center, double *first, double *second) {
+EXPORT int64_t NAME(dense_moments)(const REAL *x, int64_t stride, int64_t n, int64_t d, int64_t k, int64_t grouped,
+                                   const int64_t *codes, const double *weight, int64_t D, int64_t size, int64_t *place,
+                                   REAL *z, double *count, double *center, double *first, double *second) {
+    if (size < 1 || d > D || D % (LINE_BYTES / (int64_t)sizeof(REAL))) return OUT_OF_RANGE;
+    if (!grouped) place = 0;
     for (int64_t begin = 0; begin < n; begin += size) {
         const int64_t rows = n - begin < size ? n - begin : size;
         const double *w = weight ? weight + begin : 0;
         const REAL *from = x + begin * stride;
+        if (!codes_within(codes + begin, rows, k)) return OUT_OF_RANGE;
         if (place) {
             memset(place, 0, sizeof(int64_t) * (size_t)(k + 1));
             for (int64_t i = 0; i < rows; i++) place[codes[begin + i] + 1]++;
@@ -181,6 +181,7 @@ EXPORT void NAME(dense_moments)(const REAL *x, int64_t stride, int64_t n, int64_
     for (int64_t c = 0; c < (place ? k : 1); c++, second += D * D)
         for (int64_t i = 0; i < d; i++)
             for (int64_t j = 0; j < i; j++) second[i * D + j] = second[j * D + i];
+    return 0;
 }
 
 /* Transpose up to 2·LANES rows, taken about `origin`, into 2·LANES cells of block[d][step]; rows that are not there
@@ -253,7 +254,7 @@ INLINE void NAME(diagonal_group)(const double *block, int64_t d, const double *m
 /* constant_c + Σ_j half_cj (z_j − mean_cj)² with z = x − origin and half = −1/(2σ²); where `scaled`, constant_c −
  * Σ_j (half_cj z_j − mean_cj)² with half = 1/(σ√2) and the means in units of it: one operation less, for means that are
  * near the origin in these units. block is scratch of d·2·LANES. */
-EXPORT void NAME(diagonal_scores)(const REAL *x, int64_t stride, int64_t n, int64_t d, int64_t k, int64_t scaled,
+EXPORT int64_t NAME(diagonal_scores)(const REAL *x, int64_t stride, int64_t n, int64_t d, int64_t k, int64_t scaled,
                                   const double *origin, const double *means, const double *halves,
                                   const double *constant, double *block, double *out) {
     double sums[MOST * 2 * LANES];
@@ -275,6 +276,7 @@ EXPORT void NAME(diagonal_scores)(const REAL *x, int64_t stride, int64_t n, int6
             c += group;
         }
     }
+    return 0;
 }
 
 /* z·linear for G classes; linear is d×K with K classes side by side */
@@ -299,7 +301,6 @@ INLINE void NAME(linear_group)(const double *block, int64_t d, const double *lin
 /* constant + Σ_i z_i (linear_i + Σ_{j≥i} pairs_ij z_j) of one class for TALL registers of rows, whose columns lie `step`
  * apart. FEW columns i are taken at once: `packed` has for each FEW of them their linear coefficients, and then for every
  * j from the first of them on the FEW coefficients pairs_ij, 0 where j < i or i is not there. */
-#define FEW 5
 #define TALL (MOST > 5 ? 4 : 2)
 INLINE void NAME(quadratic_tile_of_rows)(const double *block, int64_t step, int64_t d, const double *packed,
                                          double constant, double *out) {
@@ -324,14 +325,23 @@ INLINE void NAME(quadratic_tile_of_rows)(const double *block, int64_t step, int6
     for (int h = 0; h < TALL; h++) store(out + h * LANES, total[h]);
 }
 
+/* How many numbers `packed` has for each class */
+INLINE int64_t NAME(packed_size)(int64_t d) {
+    int64_t size = 0;
+    for (int64_t i = 0; i < d; i += FEW) size += FEW * (1 + d - i);
+    return size;
+}
+
 /* constant_c + z·linear_c + Σ_{i≤j} z_i z_j pairs_cij with z = x − origin; out is k×n. The rows of a block stay in the
  * nearest cache while each class's coefficients (`packed`, `size` numbers a class) pass by; `block` has room for
  * d × 2·TALL·LANES. */
-EXPORT void NAME(quadratic_scores)(const REAL *x, int64_t stride, int64_t n, int64_t d, int64_t k, const double *origin,
-                                   const double *packed, int64_t size, const double *constant, double *block,
-                                   double *out) {
+EXPORT int64_t NAME(quadratic_scores)(const REAL *x, int64_t stride, int64_t n, int64_t d, int64_t k, const double *origin,
+                                      const double *packed, int64_t size, const double *constant, double *block,
+                                      double *out) {
     const int64_t tile = TALL * LANES, step = 2 * tile;
     double scores[TALL * LANES];
+    if (size != NAME(packed_size)(d)) return OUT_OF_RANGE;
+    memset(block, 0, sizeof(double) * (size_t)(d * step)); /* of rows that are not there the scores are computed too */
     for (int64_t i = 0; i < n; i += step) {
         const int64_t rows = n - i < step ? n - i : step;
         for (int64_t r = 0; r < rows; r += 2 * LANES)
@@ -340,15 +350,15 @@ EXPORT void NAME(quadratic_scores)(const REAL *x, int64_t stride, int64_t n, int
             for (int64_t r = 0; r < rows; r += tile) {
                 const int64_t left = rows - r < tile ? rows - r : tile;
                 NAME(quadratic_tile_of_rows)(block + r, step, d, packed + c * size, constant[c], scores);
-                memcpy(out + c * n + i + r, scores, left * sizeof(double));
+                memcpy(out + c * n + i + r, scores, (size_t)left * sizeof(double));
             }
     }
+    return 0;
 }
-#undef FEW
 #undef TALL
 
 /* constant_c + z·linear_c with z = x − origin; linear is d×k; out is k×n */
-EXPORT void NAME(linear_scores)(const REAL *x, int64_t stride, int64_t n, int64_t d, int64_t k, const double *origin,
+EXPORT int64_t NAME(linear_scores)(const REAL *x, int64_t stride, int64_t n, int64_t d, int64_t k, const double *origin,
                                 const double *linear, const double *constant, double *block, double *out) {
     double sums[MOST * 2 * LANES];
     for (int64_t i = 0; i < n; i += 2 * LANES) {
@@ -363,10 +373,11 @@ EXPORT void NAME(linear_scores)(const REAL *x, int64_t stride, int64_t n, int64_
             c += group;
         }
     }
+    return 0;
 }
 
 /* What is wrong with the cells of a sparse chunk, if anything. */
-EXPORT int NAME(inspect)(const REAL *data, int64_t size) {
+EXPORT int64_t NAME(inspect)(const REAL *data, int64_t size) {
     int negative = 0, other = 0, infinite = 0;
     for (int64_t i = 0; i < size; i++) {
         const REAL v = data[i];
@@ -377,14 +388,25 @@ EXPORT int NAME(inspect)(const REAL *data, int64_t size) {
     return (infinite ? NOT_FINITE : 0) | (negative ? NEGATIVE : 0) | (other ? NOT_BINARY : 0);
 }
 
-/* total[c] += weight · row for the rows of a CSR chunk; total is k×d */
-EXPORT void NAME(sparse_sums)(const int32_t *indptr, const int32_t *indices, const REAL *data, int64_t n, int64_t d,
-                              const int64_t *codes, const double *weight, double *total) {
+/* Whether a row of a CSR chunk lies within its `size` cells, and its indices within d columns */
+INLINE int NAME(row_within)(const int32_t *indptr, const int32_t *indices, int64_t i, int64_t size, int64_t d) {
+    const int64_t begin = indptr[i], end = indptr[i + 1];
+    if (begin < 0 || begin > end || end > size) return 0;
+    int outside = 0;
+    for (int64_t at = begin; at < end; at++) outside |= indices[at] < 0 || indices[at] >= d;
+    return !outside;
+}
+
+/* total[c] += weight · row for the rows of a CSR chunk of `size` cells; total is k×d */
+EXPORT int64_t NAME(sparse_sums)(const int32_t *indptr, const int32_t *indices, const REAL *data, int64_t size, int64_t n,
+                                 int64_t d, int64_t k, const int64_t *codes, const double *weight, double *total) {
     for (int64_t i = 0; i < n; i++) {
+        if (!within(codes[i], k) || !NAME(row_within)(indptr, indices, i, size, d)) return OUT_OF_RANGE;
         const double w = weight ? weight[i] : 1.0;
         double *restrict out = total + codes[i] * d;
         for (int32_t at = indptr[i]; at < indptr[i + 1]; at++) out[indices[at]] += w * data[at];
     }
+    return 0;
 }
 
 /* sums of G registers of classes: Σ data · table[index] over the cells of one row; table is d×K, K whole registers */
@@ -404,22 +426,26 @@ INLINE void NAME(sparse_row)(const int32_t *indices, const REAL *data, int64_t s
     for (int g = 0; g < G; g++) store(out + g * LANES, sums[g]);
 }
 
-/* out[i] = constant + Σ data · table[index], n×k, for the rows of a CSR chunk; table is d×K, k filled up to whole
- * registers; `sums` is scratch of K */
-EXPORT void NAME(sparse_scores)(const int32_t *indptr, const int32_t *indices, const REAL *data, int64_t n, int64_t k,
-                                int64_t K, const double *table, const double *constant, double *sums, double *out) {
+/* out[i] = constant + Σ data · table[index], n×k, for the rows of a CSR chunk of `size` cells; table is d×K, k filled up
+ * to whole registers; `sums` is scratch of K */
+EXPORT int64_t NAME(sparse_scores)(const int32_t *indptr, const int32_t *indices, const REAL *data, int64_t size,
+                                   int64_t n, int64_t d, int64_t k, int64_t K, const double *table,
+                                   const double *constant, double *sums, double *out) {
+    if (K % LANES || k > K) return OUT_OF_RANGE;
     for (int64_t i = 0; i < n; i++) {
+        if (!NAME(row_within)(indptr, indices, i, size, d)) return OUT_OF_RANGE;
         const int32_t *where_to = indices + indptr[i];
         const REAL *cells = data + indptr[i];
-        const int64_t size = indptr[i + 1] - indptr[i];
+        const int64_t length = indptr[i + 1] - indptr[i];
         for (int64_t c = 0; c < K; c += 4 * LANES) {
             switch ((K - c) / LANES) {
-                case 1: NAME(sparse_row)(where_to, cells, size, table + c, K, sums + c, 1); break;
-                case 2: NAME(sparse_row)(where_to, cells, size, table + c, K, sums + c, 2); break;
-                case 3: NAME(sparse_row)(where_to, cells, size, table + c, K, sums + c, 3); break;
-                default: NAME(sparse_row)(where_to, cells, size, table + c, K, sums + c, 4);
+                case 1: NAME(sparse_row)(where_to, cells, length, table + c, K, sums + c, 1); break;
+                case 2: NAME(sparse_row)(where_to, cells, length, table + c, K, sums + c, 2); break;
+                case 3: NAME(sparse_row)(where_to, cells, length, table + c, K, sums + c, 3); break;
+                default: NAME(sparse_row)(where_to, cells, length, table + c, K, sums + c, 4);
             }
         }
         for (int64_t c = 0; c < k; c++) out[i * k + c] = constant[c] + sums[c];
     }
+    return 0;
 }

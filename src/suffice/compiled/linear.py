@@ -8,9 +8,12 @@ import numpy as np
 
 from suffice import compiled
 from suffice._arrays import Array, FloatArray
+from suffice.compiled.signatures import CONSTANTS
 
 #: what a row adds is that of a logistic or a log-linear model; or only η is wanted; or score and curvature are given
-LOGISTIC, LOG_LINEAR, _PREDICTOR, _GIVEN = range(4)
+LOGISTIC, LOG_LINEAR, _PREDICTOR, _GIVEN = (
+    CONSTANTS[name] for name in ("LOGISTIC", "LOG_LINEAR", "PREDICTOR", "GIVEN")
+)
 _BLOCK_BYTES = 150_000  # rows that are centred, weighted and multiplied while they are in a core's own cache
 
 
@@ -29,13 +32,13 @@ def newton_pass(
 
     The loss is infinite where a mean is too large for it. The Hessian is 0×0 where it is not wanted.
     """
-    return _run(x, center, theta, (y, weight, offset), mode, None, None, hessian=hessian)
+    return _run(x, center, theta, (y, weight, offset), mode, hessian=hessian)
 
 
 def linear_predictor(x: Array, center: FloatArray, theta: FloatArray) -> FloatArray | None:
     """Return η = (1, x − c)·θ of each row, (n,)."""
     eta = np.empty(len(x))
-    found = _run(x, center, theta, (None, None, None), _PREDICTOR, eta, None, hessian=False)
+    found = _run(x, center, theta, (None, None, None), _PREDICTOR, predictor=eta, hessian=False)
     return None if found is None else eta
 
 
@@ -44,7 +47,7 @@ def weighted_sums(
 ) -> tuple[FloatArray, FloatArray] | None:
     """Return −Σ score (1, x − c) and Σ curvature (1, x − c)(1, x − c)ᵀ."""
     theta = np.zeros(len(center) + 1)
-    found = _run(x, center, theta, (None, None, None), _GIVEN, score, curvature, hessian=hessian)
+    found = _run(x, center, theta, (None, None, None), _GIVEN, given=(score, curvature), hessian=hessian)
     return None if found is None else found[1:]
 
 
@@ -54,32 +57,25 @@ def _run(
     theta: FloatArray,
     target: tuple[FloatArray | None, ...],
     mode: int,
-    score: FloatArray | None,
-    curvature: FloatArray | None,
     *,
+    predictor: FloatArray | None = None,
+    given: tuple[FloatArray | None, ...] = (None, None),
     hessian: bool,
 ) -> Any:
-    library = compiled.library
     found = compiled._rows(x)
-    if library is None or found is None or not library.has("linear_pass", "double"):
+    if compiled.library is None or found is None or found[1] != "double":
         return None
-    rows, kind, stride = found
-    if kind != "double":
-        return None
+    rows, kind = found
     n, d = rows.shape
-    q, width = d + 1, -(-(d + 1) // compiled._LANES) * compiled._LANES
-    size = min(max(_BLOCK_BYTES // (8 * width), 64), max(n, 1))
-    size = -(-size // compiled._LANES) * compiled._LANES
-    z, work = compiled._aligned(size, width, np.float64), compiled._aligned(1, 3 * size, np.float64)
+    q, width = d + 1, compiled._whole(d + 1)
+    size = compiled._whole(min(max(_BLOCK_BYTES // (8 * width), 64), max(n, 1)))
     padded = np.zeros(width)
     padded[:q] = theta
     total, gradient = np.zeros(1), np.zeros(width)
     second = np.zeros((width, width)) if hessian else None
-    center = np.ascontiguousarray(center)
-    given = [None if part is None else np.ascontiguousarray(part, dtype=np.float64) for part in target]
-    curvature = None if curvature is None else np.ascontiguousarray(curvature)
-    failed = library(
-        "linear_pass", kind, rows, stride, n, d, center, padded, *given, mode, width, size, z, work, score, curvature,
+    target, given = (tuple(compiled._reals_or_none(part) for part in parts) for parts in (target, given))
+    failed = compiled.library(
+        "linear_pass", kind, rows, n, d, compiled._reals(center), padded, *target, mode, width, size, predictor, *given,
         total, gradient, second,
     )  # fmt: skip
     if second is None:

@@ -8,17 +8,19 @@ import numpy as np
 
 from suffice import compiled
 from suffice._arrays import Array, FloatArray, IntArray
+from suffice.compiled.signatures import CONSTANTS
 
 _Moments = tuple[float, FloatArray, FloatArray, FloatArray]
-STEP_BYTES = 2048 + 128  # from column to column in the scratch of `mixture_pass`
-_FULL, _TIED, _SCALED, _DIAGONAL, _SPHERE = range(5)
+_FULL, _TIED, _SCALED, _DIAGONAL, _SPHERE = (
+    CONSTANTS[name] for name in ("FULL", "TIED", "SCALED", "DIAGONAL", "SPHERE")
+)
 
 
 @lru_cache(maxsize=32)
 def _products(form: int, d: int) -> tuple[int, IntArray, IntArray]:
     """Return how many products of two columns are summed for each component, and of which; column 0 is all ones.
 
-    The lists have 8 more entries, as the kernel takes several products at once.
+    The lists have a few more entries, as the kernel takes several products at once.
     """
     ones, columns = np.zeros(d + 1, dtype=np.int64), np.arange(d + 1)
     if form == _FULL:
@@ -27,7 +29,7 @@ def _products(form: int, d: int) -> tuple[int, IntArray, IntArray]:
         left, right = ones, columns
     else:
         left, right = np.append(ones, columns[1:]), np.append(columns, columns[1:])
-    filled = (np.append(side, np.zeros(8)).astype(np.int64) for side in (left, right))
+    filled = (np.append(side, np.zeros(CONSTANTS["SPARE"])).astype(np.int64) for side in (left, right))
     return len(left), *filled  # type: ignore[return-value]
 
 
@@ -42,34 +44,24 @@ def _pass(
 ) -> tuple[float, FloatArray, FloatArray] | None:
     """Return the log-likelihood, the sums of `_products`, k×products, and, where TIED, the scatter matrix's half."""
     found = compiled._rows(x)
-    if found is None or compiled.library is None or not compiled.library.has("mixture_pass", "double"):
+    if found is None or compiled.library is None:
         return None
-    rows, kind, stride = found
-    narrow = kind == "float"
-    cell = np.dtype(np.float32 if narrow and single else np.float64)
+    rows, kind = found
+    cell = np.dtype(np.float32 if kind == "float" and single else np.float64)
     (n, d), k = rows.shape, len(constant)
     products, left, right = _products(form, d)
-    first, second = (None if table is None else np.ascontiguousarray(table.T, dtype=cell) for table in tables)
-    constant = np.ascontiguousarray(constant, dtype=cell)
-    origin = np.ascontiguousarray(origin, dtype=np.float64)
-    weight = None if weight is None else np.ascontiguousarray(weight, dtype=np.float64)
-    scratch = compiled._aligned(2 * d + k + 1, STEP_BYTES // cell.itemsize, cell)
-    wide = np.empty(2 * compiled._LANES * d)
-    sums, moments = np.zeros(room(k, products)), np.empty((k, products))
-    sums_of_all, scatter = np.zeros(room(d, d) if form == _TIED else 0), np.zeros((d, d) if form == _TIED else (0, 0))
-    total = np.empty(1)
+    first, second = (None if table is None else compiled._contiguous(table.T, cell) for table in tables)
+    constant = compiled._contiguous(constant, cell)
+    moments, total = np.empty((k, products)), np.empty(1)
+    scatter = np.zeros((d, d)) if form == _TIED else None
     compiled.library(
-        "mixture_pass", compiled._REALS[cell], rows, narrow, stride, n, d, k, weight, origin, form, first, second,
-        constant, products, left, right, scratch, wide, sums, sums_of_all, moments, scatter, total,
+        "mixture_pass", compiled._REALS[cell], rows, n, d, k, compiled._reals_or_none(weight), compiled._reals(origin),
+        form, first, second, constant, products, left, right, moments, scatter, total,
     )  # fmt: skip
+    scatter = np.zeros((0, 0)) if scatter is None else scatter
     if not (np.isfinite(total[0]) and np.isfinite(moments).all() and np.isfinite(scatter).all()):
         return None
     return float(total[0]), moments, scatter
-
-
-def room(k: int, products: int) -> int:
-    """Return at least how many sums the kernel keeps, with those that fill up its tiles and registers."""
-    return 2 * k * (products + 8) + 64
 
 
 def _symmetric(above: FloatArray, d: int) -> FloatArray:

@@ -28,8 +28,8 @@ def _of_scores(name: str, scores: Array, log_prior: FloatArray, shape: Any, dtyp
     if compiled.library is None or not isinstance(scores, np.ndarray) or scores.dtype != np.float64:
         return None
     n, k = scores.shape
-    if out is None or out.shape != shape or out.dtype != dtype or not out.flags.c_contiguous:
+    if out is None or out.shape != shape or out.dtype != dtype or not (out.flags.carray and out.flags.writeable):
         out = np.empty(shape, dtype=dtype)
-    steps = (step // 8 for step in scores.strides)
-    prior, block = np.ascontiguousarray(log_prior), np.empty(compiled._LANES * k)
-    return None if compiled.library(name, "double", scores, *steps, n, k, prior, block, out) else out
+    if not scores.flags.aligned or any(step % 8 for step in scores.strides):
+        scores = compiled._contiguous(scores)
+    return None if compiled.library(name, "double", scores, n, k, compiled._reals(log_prior), out) else out

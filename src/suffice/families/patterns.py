@@ -54,7 +54,7 @@ def order_by_pattern(x: Array) -> IntArray | None:
 
     None where there are no holes, where too few rows share theirs, or where there is no kernel that could use it.
     """
-    if not compiled.knows_patterns() or not isinstance(x, np.ndarray) or x.shape[1] > MOST_PAIRED:
+    if compiled.library is None or not isinstance(x, np.ndarray) or x.shape[1] > MOST_PAIRED:
         return None
     patterns = _patterns(x)
     order = _sorted_by(patterns)

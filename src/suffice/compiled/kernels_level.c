@@ -1,4 +1,20 @@
-/* All kernels for one kind of processor. */
+/* All kernels for one instruction set, LEVEL; compiled once for each, with the compiler's options for it (setup.py). */
+#include "kernels_common.h"
+
+/* LANES: doubles in a register; MOST: classes that are summed together, as there are registers for them (32, or 16) */
+#if defined(__AVX512F__)
+#define LANES 8
+#define MOST 10
+#elif defined(__AVX2__)
+#define LANES 4
+#define MOST 5
+#elif defined(__aarch64__)
+#define LANES 2
+#define MOST 10
+#else
+#define LANES 2
+#define MOST 5
+#endif
 
 #include "kernels_lanes.h"
 
@@ -20,7 +36,6 @@
 #undef REAL
 #undef NAME
 
-#if defined(__GNUC__)
 #define NAME(function) JOIN(function, double, LEVEL)
 #include "kernels_linear.h"
 #include "kernels_cluster.h"
@@ -48,7 +63,6 @@
 #undef EXPONENTIAL
 #undef FOLD
 #undef NAME
-#endif
 
 #define CODE int64_t
 #define NAME(function) JOIN(function, int64, LEVEL)
@@ -61,42 +75,3 @@
 #include "kernels_codes.h"
 #undef CODE
 #undef NAME
-
-#undef lanes
-#undef all
-#undef load
-#undef store
-#undef multiply_add
-#undef add
-#undef subtract
-#undef multiply
-#undef larger
-#undef where
-#undef whole_lanes
-#undef POLYNOMIAL
-#undef ROUNDER
-#undef LOG2_HIGH
-#undef LOG2_LOW
-#undef exponential
-#undef divide
-#undef multiply_subtract
-#undef subtract_square
-#undef transpose
-#undef group_size
-#undef BY_SIZE
-#undef short_lanes
-#undef short_whole_lanes
-#undef short_exponential
-#undef logarithm
-#undef fold
-#undef short_fold
-#undef SHORT_POLYNOMIAL
-#undef SHORT_ROUNDER
-#undef WIDE
-#undef BLOCK
-#undef STEP
-#undef TILE
-#undef IN_REGISTER
-#undef SLOTS
-#undef GROUP
-#undef NEGLIGIBLE

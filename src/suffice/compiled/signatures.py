@@ -1,0 +1,260 @@
+"""Declares every compiled kernel, once: the type, dimensions, layout and length of each of its arguments.
+
+`compiled.boundary` checks each call against these declarations before any address leaves Python. To add a kernel:
+
+1. Write it in a ``kernels_*.h`` that ``kernels_level.c`` includes, as ``EXPORT int64_t NAME(kernel)(…)``. It returns
+   0, flags or a number of rows, and `OUT_OF_RANGE` where an index read from one array would lead outside of another.
+2. Declare it in `KERNELS`: the types of cell that it is compiled for, and its arguments in their order in C, each as in
+   ``name: type[shape] words``; names alone are integers (int64).
+
+   - The type is ``double``, ``int64`` or ``int32``, or ``cell``, the type that the kernel is compiled for, or ``real``,
+     double or float (C gets a flag, ``narrow``, after the address).
+   - The shape is written in the kernel's integers and in the names of `CONSTANTS` and `SIZES`; ``CELL`` is the size of
+     a cell in bytes. An array must have exactly this shape.
+   - Arrays are C-contiguous, aligned and in native byte order. ``rows``: cells lie side by side in each row, and C gets
+     the step from row to row, in cells, after the address; ``strided``: C gets the steps along both dimensions.
+   - ``out``: the kernel writes to it. ``scratch``: the boundary allocates it, so the caller does not pass it;
+     ``lines``: it begins with a cache line. ``optional``: it may be None. ``if …`` comes last: it must be None where
+     the condition does not hold.
+3. Call it: ``compiled.library("kernel", "double", …)`` with the arguments that are not scratch, in the same order.
+
+A number that C uses as well goes to `CONSTANTS` and to the list in ``kernels.c``; a size of scratch memory that is more
+than a product to `SIZES` and ``kernels.c``. The library is refused if they differ, or if it was built with other
+declarations. `tests/test_compiled_boundary.py` compares the declarations with the C prototypes.
+
+This module is read by ``setup.py`` too, and so imports nothing but the standard library.
+"""
+
+from __future__ import annotations
+
+from zlib import crc32
+
+#: the covariance structures that the iterations of EM know, in the order of their numbers
+STRUCTURES = (
+    *("EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV"), "GIVEN_SPHERE"
+)  # fmt: skip
+
+#: numbers that C knows too
+CONSTANTS = {
+    # what a kernel returns: flags of `inspect` and others, and failures
+    "NOT_FINITE": 1,
+    "NEGATIVE": 2,
+    "NOT_BINARY": 4,
+    "INFINITE": -1,
+    "OUT_OF_RANGE": -2,
+    # what a pass of a generalised linear model is for
+    "LOGISTIC": 0,
+    "LOG_LINEAR": 1,
+    "PREDICTOR": 2,
+    "GIVEN": 3,
+    # the form of a mixture's scores
+    "FULL": 0,
+    "TIED": 1,
+    "SCALED": 2,
+    "DIAGONAL": 3,
+    "SPHERE": 4,
+    # covariance structures of a mixture
+    **{code: place for place, code in enumerate(STRUCTURES)},
+    # the iterations of EM: where they begin, how many settings they have, and how they ended
+    "BEGIN_AT_MODEL": 0,
+    "BEGIN_WITH_LABELS": 1,
+    "BEGIN_WITH_SHARES": 2,
+    "N_SETTINGS": 8,
+    "EM_CONTINUES": 0,
+    "EM_CONVERGED": 1,
+    "EM_NO_ESTIMATE": 2,
+    "EM_NOT_FINITE": 3,
+    "EM_CONSTANT": 4,
+    # what a cluster costs that two are merged to; clusters whose mergers are computed side by side
+    "SAME_SPHERES": 0,
+    "OWN_SPHERES": 1,
+    "OWN_ELLIPSOIDS": 2,
+    "GROUP": 8,
+    # candidates for one seed of k-means, at most
+    "MOST_TRIALS": 16,
+    # bytes of a cache line, doubles in the widest register of any level
+    "LINE_BYTES": 64,
+    "MOST_LANES": 8,
+    # columns whose products `quadratic_scores` sums together; entries that fill up the last tile of a list of products
+    "FEW": 5,
+    "SPARE": 8,
+    # bytes from column to column of a block of rows in a pass of EM
+    "STEP_BYTES": 2176,
+}
+
+#: sizes of scratch memory that C knows too: their arguments, and their formulas
+SIZES = {
+    "room": ("k, products", "2 * k * (products + 8) + 64"),
+    "patterns_work": ("d, k, forms", "3 * (forms + 1) * d * d + (k + 2) * d + forms + k + k * (d * (d + 1) // 2)"),
+    "patterns_places": ("d", "2 * d + (d + 1) * (d + 2) + 16"),
+    "k_means_work": ("n, d, k, trials", "2 * 8 * d + n + (trials + 2 * k) * d + 2 * k"),
+    "merge_work": ("n, d", "3 * n + (d + d * (d + 1) // 2) * (n + 8)"),
+    "holes_work": ("d, D", "2 * D + 2 * d * d + d"),
+}
+
+REALS = ("double", "float")
+CODES = ("int64", "int32")
+
+_MOMENTS = """
+    x: cell[n, d] rows; n; d; k; codes: int64[n]; weight: double[n] optional;
+"""
+_SPARSE = "indptr: int32[n + 1]; indices: int32[size]; data: cell[size]; size; n; d; k;"
+
+_BLOCK = "block: double[2 * MOST_LANES * d] scratch;"
+_MATRICES = "EEE <= structure < GIVEN_SPHERE"
+
+#: for each kernel the types of cell that it is compiled for, and its arguments
+KERNELS: dict[str, tuple[tuple[str, ...], str]] = {
+    "posterior": (
+        ("double",),
+        """scores: double[n, k] strided; n; k; prior: double[k]; block: double[MOST_LANES * k] scratch;
+        out: double[n, k] out""",
+    ),
+    "most_probable": (
+        ("double",),
+        """scores: double[n, k] strided; n; k; prior: double[k]; block: double[MOST_LANES * k] scratch;
+        out: int64[n] out""",
+    ),
+    "holes_scores": (
+        ("double",),
+        """x: double[n, d]; n; d; k; D; means: double[k, d]; precision: double[k, d, D]; log_determinant: double[k];
+        work: double[holes_work(d, D)] scratch; missing: int64[d + 1] scratch; out: double[n, k] out""",
+    ),
+    "holes_moments": (
+        ("double",),
+        """x: double[n, d]; n; d; k; D; means: double[k, d]; precision: double[k, d, D]; weights: double[n, k];
+        work: double[holes_work(d, D)] scratch; missing: int64[d + 1] scratch;
+        first: double[k, D] out; second: double[k, d, D] out""",
+    ),
+    "diagonal_moments": (
+        REALS,
+        _MOMENTS + "count: double[k] out; center: double[k, d] out; first: double[k, d] out; second: double[k, d] out",
+    ),
+    "observed_moments": (
+        REALS,
+        _MOMENTS
+        + "count: double[k, d] out; center: double[k, d] out; first: double[k, d] out; second: double[k, d] out",
+    ),
+    "complete_rows": (REALS, "x: cell[n, d] rows; n; d; complete: int64[n + 1] out"),
+    "dense_moments": (
+        REALS,
+        """x: cell[n, d] rows; n; d; k; grouped; codes: int64[n]; weight: double[n] optional; D; size;
+        place: int64[k + 1] scratch; z: cell[size, D] scratch lines;
+        count: double[k] out; center: double[k, d] out; first: double[k, d] out;
+        second: double[k if grouped else 1, D, D] out""",
+    ),
+    "diagonal_scores": (
+        REALS,
+        """x: cell[n, d] rows; n; d; k; scaled; origin: double[d]; means: double[k, d]; halves: double[k, d];
+        constant: double[k]; block: double[2 * MOST_LANES * d] scratch; out: double[k, n] out""",
+    ),
+    "linear_scores": (
+        REALS,
+        """x: cell[n, d] rows; n; d; k; origin: double[d]; linear: double[d, k]; constant: double[k];
+        block: double[2 * MOST_LANES * d] scratch; out: double[k, n] out""",
+    ),
+    "quadratic_scores": (
+        REALS,
+        """x: cell[n, d] rows; n; d; k; origin: double[d]; packed: double[k, size]; size; constant: double[k];
+        block: double[8 * MOST_LANES * d] scratch; out: double[k, n] out""",
+    ),
+    "inspect": (REALS, "data: cell[size]; size"),
+    "sparse_sums": (REALS, _SPARSE + "codes: int64[n]; weight: double[n] optional; total: double[k, d] out"),
+    "sparse_scores": (
+        REALS,
+        _SPARSE + "K; table: double[d, K]; constant: double[k]; sums: double[K] scratch; out: double[n, k] out",
+    ),
+    "count_codes": (
+        CODES,
+        """x: cell[n, d] strided; n; d; k; sizes: int64[d]; codes: int64[n]; weight: double[n] optional; width;
+        total: double[k, width] out""",
+    ),
+    "score_codes": (
+        CODES,
+        """x: cell[n, d] strided; n; d; k; K; height; sizes: int64[d]; tables: double[height, K];
+        sums: double[K] scratch; out: double[n, k] out""",
+    ),
+    "linear_pass": (
+        ("double",),
+        """x: double[n, d] rows; n; d; center: double[d]; theta: double[D]; y: double[n] if mode <= LOG_LINEAR;
+        weight: double[n] optional; offset: double[n] optional; mode; D; size;
+        z: double[size, D] scratch lines; work: double[3 * size] scratch lines;
+        predictor: double[n] out if mode == PREDICTOR; score: double[n] if mode == GIVEN;
+        curvature: double[n] if mode == GIVEN; total: double[1] out; gradient: double[D] out;
+        second: double[D, D] out optional""",
+    ),
+    "mixture_pass": (
+        REALS,
+        """x: real[n, d] rows; n; d; k; weight: double[n] optional; origin: double[d]; form;
+        first: cell[d, k]; second: cell[(d * (d + 1) // 2, 0, d, d, 1)[form], k] if form != TIED; constant: cell[k];
+        products; left: int64[products + SPARE]; right: int64[products + SPARE];
+        scratch: cell[2 * d + k + 1, STEP_BYTES // CELL] scratch lines; wide: double[2 * MOST_LANES * d] scratch;
+        sums: double[room(k, products)] scratch; sums_of_all: double[room(d, d)] scratch if form == TIED;
+        moments: double[k, products] out; scatter: double[d, d] out if form == TIED; log_likelihood: double[1] out""",
+    ),
+    "patterns_pass": (
+        ("double",),
+        """x: real[n, d] rows; n; d; k; forms; least; weight: double[n] optional; given: double[n, k] optional;
+        origin: double[d]; means: double[k, d]; precision: double[forms, d, d]; constant: double[k];
+        scratch: double[2 * d + k + 1, STEP_BYTES // CELL] scratch lines; wide: double[2 * MOST_LANES * d] scratch;
+        sums: double[room(k, (d + 1) * (d + 2) // 2)] scratch; sums_of_all: double[room(d, d)] scratch;
+        moments: double[k * ((d + 1) * (d + 2) // 2)] scratch;
+        work: double[patterns_work(d, k, forms)] scratch; places: int64[patterns_places(d)] scratch;
+        out: double[k, n] out optional; count: double[k] out; first: double[k, d] out;
+        second: double[forms, d, d] out; log_likelihood: double[1] out; rest: int64[n] out""",
+    ),
+    "seed_potentials": (
+        ("double",),
+        f"""x: double[n, d] rows; n; d; origin: double[d]; candidates: double[trials, d]; trials;
+        weight: double[n] optional; closest: double[n]; {_BLOCK} potentials: double[trials] out""",
+    ),
+    "seed_take": (
+        ("double",),
+        f"x: double[n, d] rows; n; d; origin: double[d]; center: double[d]; {_BLOCK} closest: double[n] out",
+    ),
+    "seed_places": (
+        ("double",),
+        """closest: double[n]; weight: double[n] optional; n; values: double[trials]; trials;
+        places: int64[trials] out; total: double[1] out""",
+    ),
+    "lloyd_pass": (
+        ("double",),
+        f"""x: double[n, d] rows; n; d; k; origin: double[d]; linear: double[d, k]; half: double[k];
+        weight: double[n] optional; {_BLOCK} labels: int64[n] out; sums: double[k, d] out; count: double[k] out;
+        changed: int64[1] out""",
+    ),
+    "lloyd_centers": (
+        ("double",),
+        """x: double[n, d] rows; n; d; k; origin: double[d]; weight: double[n] optional; labels: int64[n];
+        distance: double[n] scratch; sums: double[k, d] out; count: double[k] out; centers: double[k, d] out;
+        shift: double[1] out""",
+    ),
+    "k_means": (
+        ("double",),
+        """x: double[n, d] rows; n; d; k; origin: double[d]; weight: double[n] optional; first;
+        uniforms: double[k - 1, trials]; trials; rounds; tol: double[1];
+        work: double[k_means_work(n, d, k, trials)] scratch; labels: int64[n] out; centers: double[k, d] out""",
+    ),
+    "merge_clusters": (
+        ("double",),
+        """count: double[n]; mean: double[n, d]; n; d; criterion; alpha: double[1];
+        work: double[merge_work(n, d)] scratch; gain: float[n * (n - 1) // 2] scratch; least: float[n] scratch;
+        places: int64[2 * n] scratch; merged: int64[max(n - 1, 0), 2] out""",
+    ),
+    "em_room": (("double",), "n; d; k; structure"),
+    "em_loop": (
+        ("double",),
+        f"""x: double[n, d] rows; n; d; k; weight: double[n] optional; structure; settings: double[N_SETTINGS];
+        belief: double[*((d, d) if {_MATRICES} else (d,))] optional; begin;
+        labels: int64[n] if begin == BEGIN_WITH_LABELS; shares: double[n, k] if begin == BEGIN_WITH_SHARES;
+        rounds; rate; log_share: double[k] out; mean: double[k, d] out;
+        covariance: double[1 if structure in (EII, EEI, EEE, GIVEN_SPHERE) else k,
+        *((d, d) if {_MATRICES} else (d,))] out;
+        count: double[k] out; center: double[k, d] out; first: double[k, d] out;
+        second: double[*((d, d) if structure == EEE else (k, d, d) if {_MATRICES} else (k, d))] out;
+        bounds: double[rounds + 1] out; done: int64[1] out; size; workspace: double[size] out""",
+    ),
+}
+
+#: which declarations a library was built with
+FINGERPRINT = crc32(repr((CONSTANTS, SIZES, KERNELS)).encode())
