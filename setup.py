@@ -1,12 +1,14 @@
 """Builds the compiled parts where there is a C compiler; without one, their NumPy and Python fallbacks do their work.
 
 The kernels are one shared library without Python in it: one source, ``kernels_level.c``, compiled once for each
-instruction set of the processor that the compiler builds for, with that set's options.
+instruction set of the processor that the compiler builds for, with that set's options. GCC, clang and ``zig cc`` do it.
 """
 
+import os
 import runpy
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from glob import glob
 
 from setuptools import Extension, setup
@@ -15,15 +17,22 @@ from setuptools.command.build_ext import build_ext
 FOLDER = "src/suffice/compiled"
 SPAM = "src/suffice/spam"
 KERNELS = "suffice.compiled.kernels"
+OPTIONS = ["-O3", "-std=gnu11", "-ffp-contract=fast", "-Wno-psabi"]
 #: the instruction sets of each processor, by the macro that compilers define for it, and the options for each of them
 LEVELS = {
     "__x86_64__": {
         "base": [],
         "avx2": ["-march=haswell"],
-        "avx512": ["-march=skylake-avx512", "-mprefer-vector-width=512"],
+        "avx512": [
+            "-march=haswell",
+            "-mprefer-vector-width=512",
+            *(f"-mavx512{part}" for part in "f cd bw dq vl".split()),
+        ],
     },
     "__aarch64__": {"neon": []},
 }
+#: the loops of the widest instruction set in narrower instructions, to test them where the processor does not have it
+EMULATED = {"avx512": ["-march=haswell", "-DEMULATED", "-DLANES=8", "-DMOST=10"]}
 FINGERPRINT = runpy.run_path(f"{FOLDER}/signatures.py")["FINGERPRINT"]
 
 
@@ -31,32 +40,37 @@ class BuildKernels(build_ext):
     """Optimise, in the words of the compiler at hand."""
 
     def build_extension(self, extension: Extension) -> None:
-        """Choose the options and build; the kernels for each instruction set in turn."""
-        if extension.name != KERNELS:
-            # the fallbacks of the spam filter are in Python, which rounds every product: no fused multiply-add
-            gnu = ["-O3", "-std=gnu11", "-ffp-contract=off"]
-            extension.extra_compile_args = ["/O2"] if self.compiler.compiler_type == "msvc" else gnu
-            super().build_extension(extension)
+        """Choose the options and build; the kernels for each instruction set."""
+        if extension.name == KERNELS:
+            with ThreadPoolExecutor() as pool:
+                objects = [one for found in pool.map(self._compile, *zip(*self._parts(), strict=True)) for one in found]
+            libraries = [] if sys.platform == "win32" else ["m"]
+            self.compiler.link_shared_object(objects, self.get_ext_fullpath(extension.name), libraries=libraries)
             return
-        options = ["-O3", "-std=gnu11", "-ffp-contract=fast", "-Wno-psabi", f"-DFINGERPRINT={FINGERPRINT}"]
-        objects = self._compile("kernels.c", "common", options)
-        for level, more in self._levels().items():
-            objects += self._compile("kernels_level.c", level, [*options, f"-DLEVEL={level}", *more])
-        target = self.get_ext_fullpath(extension.name)
-        self.compiler.link_shared_object(objects, target, libraries=[] if sys.platform == "win32" else ["m"])
+        # the fallbacks of the spam filter are in Python, which rounds every product: no fused multiply-add
+        gnu = ["-O3", "-std=gnu11", "-ffp-contract=off"]
+        extension.extra_compile_args = ["/O2"] if self.compiler.compiler_type == "msvc" else gnu
+        super().build_extension(extension)
 
     def _compile(self, source: str, level: str, options: list[str]) -> list[str]:
         folder = f"{self.build_temp}/{level}"  # objects are named after their source
-        return self.compiler.compile([f"{FOLDER}/{source}"], folder, extra_postargs=options)
+        return self.compiler.compile([f"{FOLDER}/{source}"], folder, extra_postargs=[*OPTIONS, *options])
 
-    def _levels(self) -> dict[str, list[str]]:
-        """Return the levels of the processor that the compiler builds for; it may not be the one at hand."""
+    def _parts(self) -> list[tuple[str, str, list[str]]]:
+        """Return the objects to compile: their source, level and options.
+
+        The levels are those of the processor that the compiler builds for, which may not be the one at hand.
+        """
         command = [*self.compiler.compiler_so, "-dM", "-E", "-x", "c", "-"]
         macros = subprocess.run(command, input="", capture_output=True, text=True, check=True).stdout
-        for macro, levels in LEVELS.items():
-            if f"#define {macro} " in macros:
-                return levels
-        return {"base": []}
+        levels = next((found for macro, found in LEVELS.items() if f"#define {macro} " in macros), {"base": []})
+        common = [f"-DFINGERPRINT={FINGERPRINT}"]
+        if os.environ.get("SUFFICE_EMULATE"):
+            levels, common = levels | EMULATED, [*common, "-DEMULATED"]
+        elif "avx512" in levels and "__clang__" not in macros:  # zig cc, which is clang, would take it for -march
+            levels = levels | {"avx512": [*levels["avx512"], "-mtune=skylake-avx512"]}
+        parts = [("kernels_level.c", level, [f"-DLEVEL={level}", *options]) for level, options in levels.items()]
+        return [*parts, ("kernels.c", "common", common)]
 
     def get_ext_filename(self, name: str) -> str:
         """Return the name of the file; that of the kernels is the same for every Python."""

@@ -10,8 +10,10 @@
 #define STEP (STEP_BYTES / (int64_t)sizeof(REAL))
 
 /* Load once what is used several times. */
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(EMULATED)
 #define IN_REGISTER(v) __asm__("" : "+v"(v))
+#elif defined(__aarch64__)
+#define IN_REGISTER(v) __asm__("" : "+w"(v))
 #else
 #define IN_REGISTER(v) ((void)0)
 #endif
