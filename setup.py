@@ -26,7 +26,7 @@ LEVELS = {
         "avx512": [
             "-march=haswell",
             "-mprefer-vector-width=512",
-            *(f"-mavx512{part}" for part in "f cd bw dq vl".split()),
+            *(f"-mavx512{part}" for part in ["f", "cd", "bw", "dq", "vl"]),
         ],
     },
     "__aarch64__": {"neon": []},

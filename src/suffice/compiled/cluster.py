@@ -106,8 +106,8 @@ def lloyd_centers(
     (n, d), k, shift = rows.shape, len(centers), np.empty(1)
     assert compiled.library is not None
     compiled.library(
-        "lloyd_centers", "double", rows, n, d, k, compiled._reals(origin), compiled._reals_or_none(weight), labels, sums,
-        count, centers, shift,
+        "lloyd_centers", "double", rows, n, d, k, compiled._reals(origin), compiled._reals_or_none(weight), labels,
+        sums, count, centers, shift,
     )  # fmt: skip
     return float(shift[0])
 

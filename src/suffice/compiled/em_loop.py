@@ -23,7 +23,9 @@ _DIAGONAL = STRUCTURES[:6]
 CONTINUES, CONVERGED, NO_ESTIMATE, NOT_FINITE, CONSTANT_COLUMN = (
     CONSTANTS[f"EM_{name}"] for name in ("CONTINUES", "CONVERGED", "NO_ESTIMATE", "NOT_FINITE", "CONSTANT")
 )
-_AT_MODEL, _WITH_LABELS, _WITH_SHARES = (CONSTANTS[f"BEGIN_{name}"] for name in ("AT_MODEL", "WITH_LABELS", "WITH_SHARES"))
+_AT_MODEL, _WITH_LABELS, _WITH_SHARES = (
+    CONSTANTS[f"BEGIN_{name}"] for name in ("AT_MODEL", "WITH_LABELS", "WITH_SHARES")
+)
 #: matrices of more columns are faster in LAPACK
 MOST_COLUMNS = 32
 #: seconds after which a call should come back, so that Ctrl-C and progress work
