@@ -23,8 +23,15 @@ from suffice.statistics import DiagonalMoments, FullMoments, JointStatistics, Mo
 if TYPE_CHECKING:
     from suffice.components import Components
 
-#: products per iteration beyond which several threads gain more than the interpreter costs
-MOST_PRODUCTS = 5_000_000
+#: products per iteration beyond which several threads gain more than the interpreter costs (two milliseconds or so),
+#: and how many of them the exponential of a component takes as long as
+_MOST_PRODUCTS, _EXPONENTIAL = 6_000_000, 8
+
+
+def is_small(n: int, d: int, k: int, structure: str) -> bool:
+    """Return whether the compiled loop knows the structure, and is faster than passes in several threads."""
+    work = n * k * (em_loop.products(structure, d) + _EXPONENTIAL)
+    return 0 < work <= _MOST_PRODUCTS and em_loop.available(structure, d)
 
 
 def climbs(
@@ -45,17 +52,16 @@ def climbs(
     known, family = engine.rows.responsibilities, block.family
     if type(family) is not Gaussian or not isinstance(known, PartialLabels) or not known.unknown:
         return None
-    if not isinstance(rows, np.ndarray) or rows.dtype not in (np.float64, np.float32):
+    (n, d), k, code = rows.shape, known.n_classes, _code(family.structure)
+    if not is_small(n, d, k, code) or not (prior is None or _simple(prior)):
         return None
-    (n, d), k = rows.shape, known.n_classes
-    if n == 0 or n * k * (d + 1) * (d + 2) > 2 * MOST_PRODUCTS or not em_loop.available(_code(family.structure), d):
+    rows = rows[:n]  # columns of some tables are only made when they are asked for
+    if not isinstance(rows, np.ndarray) or rows.dtype.kind != "f":
         return None
-    if prior is not None and not _simple(prior):
-        return None
+    rows = np.asarray(rows, dtype=np.float64)
     if not np.isfinite(rows).all():
         return None
-    equal = components.log_shares is equal_shares
-    return Climbs(components, rows, known.weight, k, prior, equal)
+    return Climbs(components, rows, known.weight, k, prior, components.log_shares is equal_shares)
 
 
 def _code(structure: Covariance) -> str:

@@ -12,13 +12,14 @@ import numpy as np
 
 from suffice import compiled
 from suffice._arrays import Array, FloatArray, IntArray
+from suffice.compiled import signatures
 from suffice.compiled.boundary import aligned
-from suffice.compiled.signatures import CONSTANTS, STRUCTURES
+from suffice.compiled.signatures import CONSTANTS
 
-#: spheres of one given variance, as soft k-means has them
-GIVEN_SPHERE = STRUCTURES[-1]
-_SHARED = ("EII", "EEI", "EEE")
-_DIAGONAL = STRUCTURES[:6]
+#: the covariance structures that the loop knows, and spheres of one given variance, as soft k-means has them
+STRUCTURES, GIVEN_SPHERE = signatures.STRUCTURES[:-1], signatures.STRUCTURES[-1]
+_SHARED = ("EII", "EEI", "EEE", GIVEN_SPHERE)
+_DIAGONAL = (*STRUCTURES[:6], GIVEN_SPHERE)
 #: how a call of the kernel ended
 CONTINUES, CONVERGED, NO_ESTIMATE, NOT_FINITE, CONSTANT_COLUMN = (
     CONSTANTS[f"EM_{name}"] for name in ("CONTINUES", "CONVERGED", "NO_ESTIMATE", "NOT_FINITE", "CONSTANT")
@@ -26,8 +27,9 @@ CONTINUES, CONVERGED, NO_ESTIMATE, NOT_FINITE, CONSTANT_COLUMN = (
 _AT_MODEL, _WITH_LABELS, _WITH_SHARES = (
     CONSTANTS[f"BEGIN_{name}"] for name in ("AT_MODEL", "WITH_LABELS", "WITH_SHARES")
 )
-#: matrices of more columns are faster in LAPACK
-MOST_COLUMNS = 32
+#: with more columns than this LAPACK is faster; eigenvectors are so sooner
+_MOST_COLUMNS, _MOST_ROTATED = 64, 32
+_ROTATED = ("EVE", "VVE", "EEV", "VEV")
 #: seconds after which a call should come back, so that Ctrl-C and progress work
 _SECONDS_PER_CALL = 0.03
 #: multiplications per second of a slow processor, by which the iterations of the first call are chosen
@@ -36,7 +38,8 @@ _SLOW = 3e8
 
 def available(structure: str, n_columns: int) -> bool:
     """Return whether the loop is compiled, and knows the structure and that many columns."""
-    return compiled.library is not None and structure in STRUCTURES and 0 < n_columns <= MOST_COLUMNS
+    most = _MOST_ROTATED if structure in _ROTATED else _MOST_COLUMNS
+    return compiled.library is not None and structure in signatures.STRUCTURES and 0 < n_columns <= most
 
 
 @lru_cache(maxsize=256)
@@ -103,8 +106,10 @@ class EMLoop:
         n, d = self._x.shape
         self._k = k
         self._weight = compiled._reals_or_none(weight)
+        if self._weight is not None and self._weight.shape != (n,):
+            raise ValueError(f"weight must be of shape ({n},), not {self._weight.shape}")
         self._structure = CONSTANTS[structure]
-        diagonal, shared = structure in (*_DIAGONAL, GIVEN_SPHERE), structure in (*_SHARED, GIVEN_SPHERE)
+        diagonal, shared = structure in _DIAGONAL, structure in _SHARED
         settings = (0.0, strength, variance, -math.inf, equal_shares, ridge, absolute, least)
         self._settings = np.array(settings, dtype=np.float64)
         self._believed = _as_kept(believed, d, diagonal) if strength > 0.0 else None
@@ -132,6 +137,8 @@ class EMLoop:
         labels = compiled._integers(labels)
         if labels.shape != (len(self._x),):
             raise ValueError(f"labels must be of shape ({len(self._x)},), not {labels.shape}")
+        if labels.min() < 0 or labels.max() >= self._k:
+            raise ValueError(f"labels must be between 0 and {self._k - 1}")
         self._begin(_WITH_LABELS, labels)
 
     def begin_with_shares(self, shares: FloatArray) -> None:
@@ -173,6 +180,13 @@ class EMLoop:
         if done == self._per_call:
             seconds = max(time.perf_counter() - began, 1e-6)
             self._per_call = max(1, int(self._per_call * min(_SECONDS_PER_CALL / seconds, 16.0)))
+
+
+def products(structure: str, n_columns: int) -> int:
+    """Return how many products are summed per row and component, by which the cost of an iteration goes."""
+    if structure in _DIAGONAL:
+        return 2 * n_columns + 1
+    return n_columns + 1 if structure == "EEE" else (n_columns + 1) * (n_columns + 2) // 2
 
 
 def _as_kept(believed: FloatArray | None, d: int, diagonal: bool) -> FloatArray:
@@ -269,6 +283,7 @@ def fit_gaussians(
         loop.begin_with_labels(start)
     else:
         loop.begin_with_shares(start if weight is None else start * np.asarray(weight)[:, None])
+    loop.advance(max_iter, tol, rate=True)
     while loop.status == CONTINUES and len(loop.bounds) < max_iter:
         loop.advance(max_iter - len(loop.bounds), tol, rate=True)
     return GaussianMixtureFit(

@@ -20,13 +20,8 @@ static void NAME(expand_axes)(const NAME(em) *em, const NAME(criterion) *of, NAM
     at->value = 0.0;
     for (int64_t c = 0; c < k; c++) {
         double *rotated = em->whitened + c * cells, largest = 0.0;
-        NAME(product)(of->scatter + c * cells, at->axes, d, 0, half);
-        for (int64_t i = 0; i < d; i++)
-            for (int64_t j = 0; j < d; j++) {
-                double cell = 0.0;
-                for (int64_t t = 0; t < d; t++) cell += at->axes[t * d + i] * half[t * d + j];
-                rotated[i * d + j] = cell;
-            }
+        NAME(product)(of->scatter + c * cells, at->axes, d, half);
+        NAME(transposed_product)(at->axes, half, d, rotated);
         for (int64_t j = 0; j < d; j++) largest = rotated[j * (d + 1)] > largest ? rotated[j * (d + 1)] : largest;
         v[c] = 0.0; /* Σ_j log q_cj, until the derivative takes its place */
         for (int64_t j = 0; j < d; j++) {
@@ -104,7 +99,7 @@ static int NAME(turn)(const NAME(em) *em, const NAME(point) *at, const double *a
         }
     }
     if (!NAME(solve)(left, d, right, d)) return 0;
-    NAME(product)(at->axes, right, d, 0, after->axes);
+    NAME(product)(at->axes, right, d, after->axes);
     return 1;
 }
 
@@ -248,7 +243,7 @@ static int NAME(common_axes)(NAME(em) *em, const double *scatter, const NAME(mod
     memcpy(after->axes, axes, cells * sizeof(double));
     after->has_axes = 1;
     for (int64_t c = 0; c < k; c++) {
-        NAME(product)(scatter + c * cells, axes, d, 0, em->matrix[0]);
+        NAME(product)(scatter + c * cells, axes, d, em->matrix[0]);
         for (int64_t j = 0; j < d; j++) {
             double sum = 0.0;
             for (int64_t i = 0; i < d; i++) sum += axes[i * d + j] * em->matrix[0][i * d + j];

@@ -81,7 +81,7 @@ static double NAME(expected_log_likelihood)(const NAME(em) *em, const double *co
             if (!(NAME(cholesky)(own, d, em->matrix[0]) > 0.0)) return -INFINITY;
             sum += 2.0 * em->rows[c] * NAME(half_log_determinant)(em->matrix[0], d);
             NAME(invert_lower)(em->matrix[0], d, em->matrix[1]);
-            sum += NAME(whitened_trace)(em->matrix[1], scatter, d);
+            sum += NAME(whitened_trace)(em->matrix[1], scatter, d, em->matrix[2]);
         } else {
             for (int64_t j = 0; j < d; j++) {
                 if (!(own[j] > 0.0)) return -INFINITY;

@@ -87,7 +87,7 @@ static int NAME(factorise)(const NAME(em) *em, NAME(model) *m) {
         if (em->matrices) {
             double *lower = em->matrix[0];
             for (int64_t i = 0; i < d; i++)
-                for (int64_t j = 0; j <= i; j++) lower[i * d + j] = covariance[i * d + j] / (scale[i] * scale[j]);
+                for (int64_t j = 0; j < d; j++) lower[i * d + j] = covariance[i * d + j] / (scale[i] * scale[j]);
             if (!(NAME(cholesky)(lower, d, lower) >= SMALLEST_PIVOT)) return 0;
             sum += 2.0 * NAME(half_log_determinant)(lower, d);
             NAME(invert_lower)(lower, d, whitener);
@@ -109,7 +109,7 @@ static double NAME(log_prior)(const NAME(em) *em, const NAME(model) *m) {
     for (int64_t c = 0; c < NAME(n_covariances)(em); c++) {
         sum += m->log_determinant[c];
         if (em->matrices) {
-            sum += NAME(whitened_trace)(m->whitener + c * cells, em->belief, d);
+            sum += NAME(whitened_trace)(m->whitener + c * cells, em->belief, d, em->matrix[0]);
         } else {
             for (int64_t j = 0; j < d; j++) sum += em->belief[j] / m->covariance[c * cells + j];
         }
@@ -120,32 +120,26 @@ static double NAME(log_prior)(const NAME(em) *em, const NAME(model) *m) {
 /* linear (d×k), quadratic (p×k) and constant (k) of the product form of matrices; 0 where its terms would cancel */
 static int NAME(product_tables)(const NAME(em) *em, const NAME(model) *m) {
     const int64_t d = em->d, k = em->k;
-    double *centred = em->vector[0], *white = em->vector[1], largest = 0.0;
+    double *centred = em->vector[0], *slope = em->vector[1], largest = 0.0;
     for (int64_t c = 0; c < k; c++) {
         const int64_t own = em->shared ? 0 : c;
         const double *w = m->whitener + own * d * d;
         double squared = 0.0;
         for (int64_t j = 0; j < d; j++) centred[j] = m->mean[c * d + j] - em->origin[j];
+        memset(slope, 0, d * sizeof(double));
         for (int64_t i = 0; i < d; i++) {
-            double sum = 0.0;
-            for (int64_t j = 0; j <= i; j++) sum += w[i * d + j] * centred[j];
-            white[i] = sum;
-            squared += sum * sum;
+            double white = 0.0;
+            for (int64_t j = 0; j <= i; j++) white += w[i * d + j] * centred[j];
+            for (int64_t j = 0; j <= i; j++) slope[j] += w[i * d + j] * white;
+            squared += white * white;
         }
-        for (int64_t j = 0; j < d; j++) {
-            double sum = 0.0;
-            for (int64_t i = j; i < d; i++) sum += w[i * d + j] * white[i];
-            em->linear[j * k + c] = sum;
-        }
+        for (int64_t j = 0; j < d; j++) em->linear[j * k + c] = slope[j];
         if (c == own) {
-            double *pair = em->quadratic + c;
+            double *pair = em->quadratic + c, *precision = em->matrix[0];
             const int64_t step = em->shared ? 1 : k;
+            NAME(squared)(w, d, precision);
             for (int64_t i = 0; i < d; i++)
-                for (int64_t j = i; j < d; j++, pair += step) {
-                    double sum = 0.0;
-                    for (int64_t r = j; r < d; r++) sum += w[r * d + i] * w[r * d + j];
-                    *pair = i == j ? -0.5 * sum : -sum;
-                }
+                for (int64_t j = i; j < d; j++, pair += step) *pair = (i == j ? -0.5 : -1.0) * precision[i * d + j];
         }
         em->constant[c] = -0.5 * (d * LOG_2PI + m->log_determinant[own] + squared) + m->log_share[c];
         squared *= em->shared ? 0.5 : 1.0;

@@ -3,26 +3,26 @@
  * They are for the few columns and components of a mixture, where calling a library takes longer than the work.
  */
 
-/* lower (d×d) with lower·lowerᵀ = a, which is symmetric; only its lower half is read, and it may be `lower` itself.
- * Returns the smallest pivot, and 0 where `a` is not positive definite. */
+/* lower (d×d) with lower·lowerᵀ = a, which is symmetric and may be `lower` itself. Returns the smallest pivot, and 0 where
+ * `a` is not positive definite. Rows are subtracted from rows, which compilers turn into vectors. */
 static double NAME(cholesky)(const double *a, int64_t d, double *lower) {
     double least = INFINITY;
-    for (int64_t i = 0; i < d; i++) {
-        double *row = lower + i * d;
-        for (int64_t j = 0; j <= i; j++) {
-            const double *other = lower + j * d;
-            double sum = a[i * d + j];
-            for (int64_t t = 0; t < j; t++) sum -= row[t] * other[t];
-            if (j < i) {
-                row[j] = sum / other[j];
-            } else {
-                if (!(sum > 0.0) || sum > 1.7e308) return 0.0;
-                row[i] = sqrt(sum);
-                least = row[i] < least ? row[i] : least;
-            }
+    if (lower != a) memcpy(lower, a, d * d * sizeof(double));
+    for (int64_t p = 0; p < d; p++) { /* the factor is made above the diagonal, and turned over at the end */
+        double *row = lower + p * d, square = row[p];
+        if (!(square > 0.0 && square < 1.7e308)) return 0.0;
+        const double pivot = sqrt(square), inverse = 1.0 / pivot;
+        least = pivot < least ? pivot : least;
+        row[p] = pivot;
+        for (int64_t j = p + 1; j < d; j++) row[j] *= inverse;
+        for (int64_t i = p + 1; i < d; i++) {
+            double *other = lower + i * d;
+            const double factor = row[i];
+            for (int64_t j = i; j < d; j++) other[j] -= factor * row[j];
         }
-        for (int64_t j = i + 1; j < d; j++) row[j] = 0.0;
     }
+    for (int64_t i = 0; i < d; i++)
+        for (int64_t j = i + 1; j < d; j++) lower[j * d + i] = lower[i * d + j], lower[i * d + j] = 0.0;
     return least;
 }
 
@@ -35,42 +35,73 @@ static double NAME(half_log_determinant)(const double *lower, int64_t d) {
 
 /* inverse = lower⁻¹, both lower triangular */
 static void NAME(invert_lower)(const double *lower, int64_t d, double *inverse) {
+    memset(inverse, 0, d * d * sizeof(double));
     for (int64_t i = 0; i < d; i++) {
-        const double *row = lower + i * d;
+        const double *row = lower + i * d, scale = 1.0 / row[i];
         double *out = inverse + i * d;
-        const double scale = 1.0 / row[i];
-        for (int64_t j = 0; j < i; j++) {
-            double sum = 0.0;
-            for (int64_t t = j; t < i; t++) sum += row[t] * inverse[t * d + j];
-            out[j] = -sum * scale;
+        for (int64_t t = 0; t < i; t++) {
+            const double *other = inverse + t * d, factor = -row[t] * scale;
+            for (int64_t j = 0; j <= t; j++) out[j] += factor * other[j];
         }
         out[i] = scale;
-        for (int64_t j = i + 1; j < d; j++) out[j] = 0.0;
     }
 }
 
-/* Σ_ij (wᵀw)_ij s_ij = tr(w s wᵀ) for a lower triangular w and a symmetric s */
-static double NAME(whitened_trace)(const double *w, const double *s, int64_t d) {
-    double trace = 0.0;
+/* out = wᵀw on and above its diagonal, for a lower triangular w */
+static void NAME(squared)(const double *w, int64_t d, double *out) {
+    memset(out, 0, d * d * sizeof(double));
     for (int64_t r = 0; r < d; r++) {
         const double *row = w + r * d;
-        for (int64_t i = 0; i <= r; i++) {
-            double sum = 0.0;
-            for (int64_t j = 0; j <= r; j++) sum += s[i * d + j] * row[j];
-            trace += row[i] * sum;
-        }
+        for (int64_t i = 0; i <= r; i++)
+            for (int64_t j = i; j <= r; j++) out[i * d + j] += row[i] * row[j];
+    }
+}
+
+/* tr(w s wᵀ) for a lower triangular w and a symmetric s; `product` is scratch, d×d */
+static double NAME(whitened_trace)(const double *w, const double *s, int64_t d, double *product) {
+    double trace = 0.0;
+    NAME(squared)(w, d, product);
+    for (int64_t i = 0; i < d; i++) {
+        double sum = 0.5 * product[i * (d + 1)] * s[i * (d + 1)];
+        for (int64_t j = i + 1; j < d; j++) sum += product[i * d + j] * s[i * d + j];
+        trace += 2.0 * sum;
     }
     return trace;
 }
 
-/* out = left·right, or left·rightᵀ where `transposed`; all d×d, and out is neither of them */
-static void NAME(product)(const double *left, const double *right, int64_t d, int transposed, double *out) {
+/* out = left·right, all d×d, and out is neither of them */
+static void NAME(product)(const double *left, const double *right, int64_t d, double *out) {
+    memset(out, 0, d * d * sizeof(double));
     for (int64_t i = 0; i < d; i++)
-        for (int64_t j = 0; j < d; j++) {
+        for (int64_t t = 0; t < d; t++) {
+            const double factor = left[i * d + t];
+            for (int64_t j = 0; j < d; j++) out[i * d + j] += factor * right[t * d + j];
+        }
+}
+
+/* out = leftᵀ·right */
+static void NAME(transposed_product)(const double *left, const double *right, int64_t d, double *out) {
+    memset(out, 0, d * d * sizeof(double));
+    for (int64_t t = 0; t < d; t++)
+        for (int64_t i = 0; i < d; i++) {
+            const double factor = left[t * d + i];
+            for (int64_t j = 0; j < d; j++) out[i * d + j] += factor * right[t * d + j];
+        }
+}
+
+/* out = w s wᵀ for a lower triangular w and a symmetric s; `half` is scratch, d×d */
+static void NAME(whiten)(const double *w, const double *s, int64_t d, double *half, double *out) {
+    memset(half, 0, d * d * sizeof(double));
+    for (int64_t t = 0; t < d; t++) /* half = s wᵀ = (w s)ᵀ, a column of w at a time */
+        for (int64_t j = t; j < d; j++) {
+            const double factor = w[j * d + t];
+            for (int64_t i = 0; i < d; i++) half[j * d + i] += factor * s[t * d + i];
+        }
+    for (int64_t i = 0; i < d; i++)
+        for (int64_t j = 0; j <= i; j++) {
             double sum = 0.0;
-            for (int64_t t = 0; t < d; t++)
-                sum += left[i * d + t] * (transposed ? right[j * d + t] : right[t * d + j]);
-            out[i * d + j] = sum;
+            for (int64_t t = 0; t <= j; t++) sum += half[i * d + t] * w[j * d + t];
+            out[i * d + j] = out[j * d + i] = sum;
         }
 }
 

@@ -142,8 +142,7 @@ static double NAME(expand_matrix)(const NAME(em) *em, const double *x, double *g
     for (int64_t c = 0; c < k; c++) { /* T⁻¹ exp(x_c) W_c, up to a similarity that makes it symmetric */
         const double factor = exp(x[c] - top);
         double *share = em->whitened + c * cells, trace = 0.0;
-        NAME(product)(inverse, em->white + c * cells, d, 0, half);
-        NAME(product)(half, inverse, d, 1, share);
+        NAME(whiten)(inverse, em->white + c * cells, d, half, share);
         for (int64_t i = 0; i < cells; i++) share[i] *= factor;
         for (int64_t j = 0; j < d; j++) trace += share[j * (d + 1)];
         gradient[c] = rows * trace - d * em->rows[c];
@@ -170,8 +169,7 @@ static int NAME(shared_matrix)(const NAME(em) *em, const double *scatter, const 
     NAME(invert_lower)(lower, d, inverse);
     for (int64_t c = 0; c < k; c++) { /* in units in which the sum is the identity */
         double *white = em->white + c * cells, trace = 0.0;
-        NAME(product)(inverse, scatter + c * cells, d, 0, half);
-        NAME(product)(half, inverse, d, 1, white);
+        NAME(whiten)(inverse, scatter + c * cells, d, half, white);
         for (int64_t j = 0; j < d; j++) trace += white[j * (d + 1)];
         if (!(trace > 0.0)) return 0;
         x[c] = -log(trace / (d * em->rows[c]));

@@ -140,8 +140,8 @@ def expected_log_likelihood(compact: FloatArray, scatter: FloatArray, count: Flo
         return -0.5 * float(np.sum(count * np.log(compact) + scatter / compact))
     try:
         factor = np.linalg.cholesky(compact)
+        squared = np.trace(np.linalg.solve(compact, scatter), axis1=1, axis2=2)
     except np.linalg.LinAlgError:
         return -np.inf
     log_determinant = 2.0 * np.log(np.diagonal(factor, axis1=1, axis2=2)).sum(1)
-    squared = np.trace(np.linalg.solve(compact, scatter), axis1=1, axis2=2)
     return -0.5 * float(np.sum(count[:, 0] * log_determinant) + np.sum(squared))

@@ -23,7 +23,7 @@ from sklearn.utils._array_api import get_namespace
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from suffice._arrays import Array, FloatArray, IntArray, as_like, to_float64, to_numpy
-from suffice.compiled.em_loop import CONTINUES, CONVERGED, NO_ESTIMATE, EMLoop, available
+from suffice.compiled.em_loop import CONTINUES, CONVERGED, NO_ESTIMATE, EMLoop
 from suffice.dropin._analysis import Whitened
 from suffice.dropin._common import in_kind, in_their_words, log_shares
 from suffice.dropin._within import numbers_of, validated_rows
@@ -34,7 +34,7 @@ from suffice.families.quadratic import DenseForm, DiagonalForm, QuadraticForm, S
 from suffice.joint import Expectation, JointModel, expect, learn, log_evidence, most_probable, posterior
 from suffice.kmeans import k_means
 from suffice.labels import check_weight
-from suffice.mixture_loop import MOST_PRODUCTS
+from suffice.mixture_loop import is_small
 from suffice.responsibilities import Labels, PartialLabels, Responsibilities, SoftLabels
 from suffice.schema import Block, Schema
 from suffice.statistics import JointStatistics, Moments, TiedMoments
@@ -266,7 +266,7 @@ class Training:
     def loop(self, step: Maximisation, start: Parameters) -> EMLoop | None:
         """Return the compiled loop of EM where it applies: to few rows, whose iterations the interpreter would slow."""
         (n, d), structure = self.X.shape, _CODES[step.kind]
-        if n * self.k * (d + 1) * (d + 2) > 2 * MOST_PRODUCTS or step.single or not available(structure, d):
+        if step.single or not is_small(n, d, self.k, structure):
             return None
         loop = EMLoop(
             self.X, structure, self.k, weight=self.weight, ridge=step.reg_covar, absolute=True, least=_FEW_ROWS
