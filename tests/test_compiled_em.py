@@ -24,8 +24,8 @@ from suffice.schema import Block, Schema
 pytestmark = pytest.mark.skipif(
     not em_loop.available("VVV", 2), reason="the kernels were not built (no C compiler, or one without vectors)"
 )
-#: structures found by iteration, and of these the ones whose iteration ends where a gradient is small
-ITERATIVE, IN_ANGLES = ("VEI", "VEE", "VEV", "EVE", "VVE"), ("EVE", "VVE")
+#: structures whose axes are found by an iteration that ends where a gradient is small
+IN_ANGLES = ("EVE", "VVE")
 
 
 def clusters(n, d, k, seed, spread=2.5):
@@ -181,22 +181,17 @@ def degenerate():
     yield "huge", 1e135 * base, rng.integers(0, 3, 60), 3
 
 
-@pytest.mark.parametrize("prior", ["auto", None])
 @pytest.mark.parametrize(("x", "labels", "k"), [case[1:] for case in degenerate()], ids=[c[0] for c in degenerate()])
-def test_degenerate_tables_give_the_same_or_the_same_kind_of_error(x, labels, k, prior):
+def test_degenerate_tables_give_the_same_with_a_prior_and_without_an_estimate_or_an_error(x, labels, k):
+    labels = labels.astype(np.intp)
     for structure in em_loop.STRUCTURES:
-        try:
-            with np.errstate(all="ignore"):
-                problem, start = problem_of(x, structure, labels.astype(np.intp), k, prior=prior)
-        except (EstimateError, ValueError):
-            continue
         with np.errstate(all="ignore"):
-            python, loop = outcomes(problem, start, max_iter=12, tol=1e-9)
-        if prior is None and structure in ITERATIVE:
-            continue  # whether a covariance without volume is kept or fails is a matter of rounding
-        assert type(python) is type(loop), structure
-        if not isinstance(python, EstimateError):
-            check_same(python, loop, 1e-5)
+            python, loop = outcomes(*problem_of(x, structure, labels, k), max_iter=12, tol=1e-9)
+        check_same(python, loop, 1e-5)
+        # where the likelihood has no maximum, rounding decides how far it is climbed before a covariance is singular
+        fit = em_loop.fit_gaussians(x, structure, k, labels, max_iter=50)
+        parameters = (fit.log_shares, fit.means, fit.covariance, fit.bounds, fit.log_likelihood)
+        assert not fit.found or all(np.isfinite(values).all() for values in parameters), structure
 
 
 def test_a_component_that_collapses_is_said_in_the_words_of_python():
