@@ -53,7 +53,7 @@ def climbs(
     if type(family) is not Gaussian or not isinstance(known, PartialLabels) or not known.unknown:
         return None
     (n, d), k, code = rows.shape, known.n_classes, _code(family.structure)
-    if not is_small(n, d, k, code) or not (prior is None or _simple(prior)):
+    if not is_small(n, d, k, code) or not (prior is None or is_simple(prior)):
         return None
     rows = rows[:n]  # columns of some tables are only made when they are asked for
     if not isinstance(rows, np.ndarray) or rows.dtype.kind != "f":
@@ -68,7 +68,7 @@ def _code(structure: Covariance) -> str:
     return em_loop.GIVEN_SPHERE if isinstance(structure, GivenSphere) else structure.code
 
 
-def _simple(prior: PriorSpec) -> bool:
+def is_simple(prior: PriorSpec) -> bool:
     """Whether the prior is so many rows of a covariance that is given, with the mode taken."""
     return (
         isinstance(prior, NormalInverseWishart)

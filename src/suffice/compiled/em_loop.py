@@ -153,6 +153,11 @@ class EMLoop:
         self._settings[3] = -math.inf
         self.bounds, self.status, self.log_likelihood = [], CONTINUES, math.nan
 
+    def release(self) -> None:
+        """Give back the work space, which grows with the rows; there are no more iterations."""
+        self._workspace = compiled._aligned(1, 0, np.float64)
+        self._start = (0, None, None)
+
     def advance(self, max_iter: int, tol: float, *, rate: bool = False) -> None:
         """Make some of the next `max_iter` iterations, for a few hundredths of a second; an interrupt keeps them.
 

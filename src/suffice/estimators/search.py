@@ -2,49 +2,35 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from threading import Event
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
-from suffice.errors import EstimateError
+from suffice._arrays import FloatArray, IntArray
+from suffice.engines.base import ONE_BLAS_THREAD, threads
 from suffice.estimators.mixture import Mixture
+from suffice.estimators.search_grids import FIGURES, Grid, NumericGrid, TableGrid
+from suffice.estimators.search_strategy import in_threads
 from suffice.interrupts import end_early, keep_on_interrupt
 from suffice.priors import PriorSpec
-from suffice.tables import ArrayTable, as_table
 
 #: the covariance models of mclust, from few parameters to many
 ALL = ("EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV")
-#: rows up to which clusters are also begun by merging, whose cost is the square of the rows
-_MOST_MERGED = 5000
 #: criteria of which smaller is better; the held-out likelihood of "cv" is to be large
 _SMALLER = {"bic": True, "icl": True, "aic": True, "cv": False}
 
 
-def merged_clusters(X: Any) -> Callable[[int], NDArray[np.intp]] | None:
-    """Return a function that gives k clusters by Ward's merging of scaled rows; None for holes, or too many rows."""
-    table = as_table(X)
-    if len(table) > _MOST_MERGED or not isinstance(table, ArrayTable):
-        return None
-    rows = np.asarray(table.numbers(range(table.n_columns))[:], dtype=np.float64)
-    if len(rows) < 2 or not np.isfinite(rows).all():
-        return None
-    from scipy.cluster.hierarchy import fcluster, linkage
-
-    deviation = rows.std(0)
-    tree = linkage((rows - rows.mean(0)) / np.where(deviation > 0, deviation, 1.0), "ward")
-    return lambda k: fcluster(tree, k, "maxclust").astype(np.intp)
-
-
-class MixtureSearch(BaseEstimator):
+class MixtureSearch(DensityMixin, BaseEstimator):
     """Fit mixtures of several sizes and covariance structures, and keep the best.
 
-    All structures of one size begin with the same starts, and then with the clusters that the others have found.
+    All structures of one size begin with the clusters that merging rows gives (`suffice.agglomeration`), and then with
+    the clusters that the other structures have found. What was found is used as the best mixture is: `predict`,
+    `score_samples`, `sample` and the like are those of `best_estimator_`.
 
     Parameters
     ----------
@@ -54,16 +40,23 @@ class MixtureSearch(BaseEstimator):
     criterion : "bic", "icl", "aic" or "cv"
         The Bayesian criterion, the same with the cost of overlapping clusters, Akaike's, or the mean log-likelihood of
         held-out rows. The first three are −2 log L plus a penalty: smaller is better.
-    families, prior, n_init, max_iter, tol, acceleration, random_state, n_jobs : as in `Mixture`
+    families, max_iter, tol, acceleration, random_state, n_jobs : as in `Mixture`
+    prior : "auto", None, a number, a Prior or a list of Priors
+        "auto" is maximum likelihood where all columns are Gaussian, for that is what the criteria are defined by.
+        A mixture that has no such estimate, because a component collapses, is fitted with the weak prior of `Mixture`
+        instead; its figures depend on that prior, so it is the best one only where there is no other. Tables with
+        columns of other families get the automatic prior of `Mixture`. None is maximum likelihood alone.
+    n_init : int
+        Starts of each size: clusters by merging ellipsoids, by merging spheres, and from the third on by k-means++.
     cv : int
         Folds for the criterion "cv".
 
     Attributes
     ----------
     results_ : dict of arrays
-        One entry a mixture: "n_components", "covariance", "log_likelihood", "n_parameters", "bic", "aic", "icl", "cv"
-        (where it was asked for), "converged"; NaN where maximum likelihood has no estimate. A data frame
-        of it is a table.
+        One entry per mixture: "n_components", "covariance", "log_likelihood", "n_parameters", "bic", "aic", "icl",
+        "converged", "prior" (whether it was fitted with one), and "cv" where that is the criterion; NaN where there is
+        no estimate. Constant columns are not counted. A data frame of it is a table.
     best_estimator_ : Mixture
     best_index_ : int
         Its place in `results_`.
@@ -72,13 +65,16 @@ class MixtureSearch(BaseEstimator):
     --------
     >>> from sklearn.datasets import load_iris
     >>> from suffice import MixtureSearch
-    >>> search = MixtureSearch(range(1, 4), ["EII", "VEV"], random_state=0).fit(load_iris().data)
+    >>> search = MixtureSearch().fit(load_iris().data)
     >>> search.best_estimator_.n_components, search.best_estimator_.covariance
     (2, 'VEV')
+    >>> search.predict_proba(load_iris().data).shape
+    (150, 2)
     """
 
     results_: dict[str, NDArray[Any]]
     best_estimator_: Mixture
+    best_index_: int
 
     def __init__(
         self,
@@ -88,7 +84,7 @@ class MixtureSearch(BaseEstimator):
         *,
         families: Any = "auto",
         prior: PriorSpec = "auto",
-        n_init: int = 5,
+        n_init: int = 2,
         max_iter: int = 500,
         tol: float = 1e-6,
         acceleration: str | None = None,
@@ -117,59 +113,31 @@ class MixtureSearch(BaseEstimator):
         X : array or data frame, in memory
         y : ignored
         sample_weight : array of shape (n,), optional
+
+        Raises
+        ------
+        KeyboardInterrupt
+            After Ctrl-C, with the best of the sizes that were done kept; see `suffice.keep_on_interrupt`.
         """
         if self.criterion not in _SMALLER:
             raise ValueError(f"criterion must be one of {', '.join(map(repr, _SMALLER))}, not {self.criterion!r}")
         sizes, structures = [int(k) for k in self.n_components], self._structures()
         if not sizes or min(sizes) < 1:
             raise ValueError(f"n_components must be sizes of at least 1, not {self.n_components!r}")
-        rows: list[dict[str, Any]] = []
-        fitted: list[Mixture | None] = []
-        interrupted = False
+        self._mixture(1, structures[0])._check_parameters()
+        grid = NumericGrid.of(self, structures, X, sample_weight) or TableGrid(self, structures, X, sample_weight)
+        done: dict[int, list[tuple[Any, dict[str, Any]]]] = {}
         try:
-            with keep_on_interrupt(False):  # Ctrl-C ends the search, and not one of its mixtures
-                tree = merged_clusters(X)
-                for k in sizes:
-                    found = self._of_one_size(X, sample_weight, k, structures, tree)
-                    measured = [
-                        self._measured(mixture, X, sample_weight, k, structure)
-                        for mixture, structure in zip(found, structures, strict=True)
-                    ]
-                    fitted, rows = fitted + found, rows + measured
+            with keep_on_interrupt(False), ONE_BLAS_THREAD:  # Ctrl-C ends the search, and not one of its mixtures
+                n_threads = threads(self.n_jobs) if grid.threaded else 1
+                in_threads(lambda k, stop: self._of_one_size(grid, k, stop), sizes, n_threads, done)
         except KeyboardInterrupt:
-            if not rows:
+            if not done:
                 raise
-            interrupted = True
-        self.results_ = {name: np.array([row[name] for row in rows]) for name in rows[0]}
-        values = self.results_[self.criterion]
-        if np.isnan(values).all():
-            raise ValueError("no mixture of the grid has an estimate; use prior='auto', fewer components or more rows")
-        self.best_index_ = int(np.nanargmin(values) if _SMALLER[self.criterion] else np.nanargmax(values))
-        best = fitted[self.best_index_]
-        assert best is not None
-        self.best_estimator_ = best
-        if interrupted:
-            done = len(rows) // len(structures)
-            end_early(f"the first {done} of {len(sizes)} sizes were compared", stacklevel=2)
+        self._keep_the_best(grid, [entry for place in sorted(done) for entry in done[place]])
+        if len(done) < len(sizes):
+            end_early(f"{len(done)} of {len(sizes)} sizes were compared", stacklevel=2)
         return self
-
-    def _of_one_size(
-        self, X: Any, sample_weight: Any, k: int, structures: Sequence[Any], tree: Any
-    ) -> list[Mixture | None]:
-        """Return the best mixture of k components for each structure."""
-        starts: list[Any] = ["k-means++"]
-        merged = None if k == 1 or tree is None else tree(k)
-        if merged is not None and len(np.unique(merged)) == k:  # there may be fewer distinct rows
-            starts.append(merged)
-        found = [
-            self._best(X, sample_weight, [self._mixture(k, structure, init=start) for start in starts])
-            for structure in structures
-        ]
-        shares = [other.predict_proba(X) for other in found if other is not None and len(other.weights_) == k]
-        if k > 1 and len(structures) > 1 and shares:  # what one structure found may suit another better
-            again = [[other, self._mixture(k, s, init=shares)] for other, s in zip(found, structures, strict=True)]
-            found = [self._best(X, sample_weight, candidates) for candidates in again]
-        return found
 
     def _structures(self) -> list[Any]:
         if isinstance(self.covariance, str) and self.covariance == "all":
@@ -180,13 +148,12 @@ class MixtureSearch(BaseEstimator):
             else [self.covariance]
         )
 
-    def _mixture(self, k: int, structure: Any, init: Any = "k-means++") -> Mixture:
+    def _mixture(self, k: int, structure: Any, prior: PriorSpec = "auto") -> Mixture:
         return Mixture(
             k,
             self.families,
             structure,
-            self.prior,
-            init=init,
+            prior,
             n_init=self.n_init,
             max_iter=self.max_iter,
             tol=self.tol,
@@ -195,74 +162,80 @@ class MixtureSearch(BaseEstimator):
             n_jobs=self.n_jobs,
         )
 
-    def _best(self, X: Any, sample_weight: Any, candidates: Sequence[Mixture | None]) -> Mixture | None:
-        """Return the mixture with the highest bound, those that are not fitted yet being fitted; None if all fail."""
-        best: Mixture | None = None
-        for mixture in candidates:
-            if mixture is None or not (hasattr(mixture, "bound_history_") or self._fits(mixture, X, sample_weight)):
-                continue
-            if best is None or mixture.bound_history_[-1] > best.bound_history_[-1]:
-                best = mixture
-        return None if best is None else best.set_params(init="k-means++")
-
-    def _fits(self, mixture: Mixture, X: Any, sample_weight: Any) -> bool:
-        """Fit a mixture, and say whether it has an estimate."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            warnings.filterwarnings("ignore", ".*components were left without rows", UserWarning)
-            try:
-                mixture.fit(X, sample_weight=sample_weight)
-            except EstimateError:
-                return False
-        return True
-
-    def _measured(self, mixture: Mixture | None, X: Any, sample_weight: Any, k: int, structure: Any) -> dict[str, Any]:
-        row: dict[str, Any] = {"n_components": k, "covariance": str(getattr(structure, "name", structure))}
-        nothing = float("nan")
-        if mixture is None:
-            row |= dict.fromkeys(("log_likelihood", "n_parameters", "bic", "aic", "icl"), nothing) | {
-                "converged": False
-            }
-        else:
-            logs = mixture.score_samples(X)
-            weight = np.ones(len(logs)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-            log_likelihood, p = float(logs @ weight), mixture.n_parameters_
-            bic = -2.0 * log_likelihood + p * float(np.log(weight.sum()))
-            overlap = -2.0 * float(mixture.predict_log_proba(X).max(axis=1) @ weight)
-            row |= {
-                "log_likelihood": log_likelihood,
-                "n_parameters": p,
-                "bic": bic,
-                "aic": -2.0 * log_likelihood + 2.0 * p,
-                "icl": bic + overlap,
-                "converged": mixture.converged_,
-            }
+    def _of_one_size(self, grid: Grid, k: int, stop: Event) -> list[tuple[Any, dict[str, Any]]]:
+        """Return the best run of each structure with k components, and its figures."""
+        nothing = {**dict.fromkeys(FIGURES, float("nan")), "converged": False, "prior": False}
+        found = []
+        for run, structure in zip(grid.of_one_size(k, stop), self._structures(), strict=True):
+            row = {"n_components": k, "covariance": str(getattr(structure, "name", structure))}
+            found.append((run, row | (nothing if run is None else grid.measured(run))))
         if self.criterion == "cv":
-            row["cv"] = nothing if mixture is None else self._held_out(X, sample_weight, k, structure)
-        return row
+            for (_, row), value in zip(found, grid.held_out(k, stop), strict=True):
+                row["cv"] = value
+        return found
 
-    def _held_out(self, X: Any, sample_weight: Any, k: int, structure: Any) -> float:
-        """Return the mean log-likelihood of rows that were held out."""
-        from sklearn.model_selection import KFold
-        from sklearn.utils import _safe_indexing
+    def _keep_the_best(self, grid: Grid, found: list[tuple[Any, dict[str, Any]]]) -> None:
+        self.results_ = {name: np.array([row[name] for _, row in found]) for name in found[0][1]}
+        values = self.results_[self.criterion].astype(np.float64)
+        if np.isnan(values).all():
+            raise ValueError("no mixture of the grid has an estimate; use prior='auto', fewer components or more rows")
+        if self.criterion != "cv":  # held-out rows can tell whether a prior did good; the other criteria cannot
+            likelihood = np.where(self.results_["prior"], np.nan, values)
+            values = values if np.isnan(likelihood).all() else likelihood
+        self.best_index_ = int(np.nanargmin(values) if _SMALLER[self.criterion] else np.nanargmax(values))
+        run, row = found[self.best_index_]
+        structure = self._structures()[self.best_index_ % len(self._structures())]
+        self.best_estimator_ = best = grid.mixture(run, row["n_components"], structure)
+        self.n_features_in_ = best.n_features_in_
+        self.__dict__.pop("feature_names_in_", None)
+        if hasattr(best, "feature_names_in_"):
+            self.feature_names_in_ = best.feature_names_in_
 
-        weight = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        total = 0.0
-        for train, test in KFold(self.cv, shuffle=True, random_state=0).split(np.arange(len(X))):
-            try:
-                mixture = self._mixture(k, structure).fit(_safe_indexing(X, train), sample_weight=weight[train])
-            except EstimateError:
-                return float("nan")
-            total += float(mixture.score_samples(_safe_indexing(X, test)) @ weight[test])
-        return total / float(weight.sum())
+    # -- the best mixture ---------------------------------------------------------------------------------------
 
-    def predict(self, X: Any) -> NDArray[np.intp]:
-        """Return the most probable component of each row under the best mixture."""
+    @property
+    def _best(self) -> Mixture:
         check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.predict(X)
+        return self.best_estimator_
+
+    def predict(self, X: Any) -> IntArray:
+        """Return the most probable component of each row under the best mixture, (n,)."""
+        return self._best.predict(X)
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> IntArray:
+        """Search, and return the most probable component of each row under the best mixture."""
+        return self.fit(X, y, sample_weight).predict(X)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return p(c | x) under the best mixture, n×k."""
+        return self._best.predict_proba(X)
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Return log p(c | x) under the best mixture, n×k."""
+        return self._best.predict_log_proba(X)
+
+    def predict_joint_log_proba(self, X: Any) -> FloatArray:
+        """Return log p(x, c) under the best mixture, n×k."""
+        return self._best.predict_joint_log_proba(X)
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """Return log p(x) of each row under the best mixture, (n,)."""
+        return self._best.score_samples(X)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the mean log-likelihood of a row under the best mixture."""
+        return self._best.score(X, y, sample_weight)
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, IntArray]:
+        """Draw rows from the best mixture, and their components."""
+        return self._best.sample(n_samples, random_state)
+
+    def impute(self, X: Any, *, random_state: Any = None, sample: bool = False) -> Any:
+        """Return the table with its missing cells filled in by the best mixture; see `Mixture.impute`."""
+        return self._best.impute(X, random_state=random_state, sample=sample)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the criterion against the number of components, one line a structure; return the axes."""
+        """Draw the criterion against the number of components, one line per structure; return the axes."""
         check_is_fitted(self, "best_estimator_")
         import matplotlib.pyplot as plt
 
@@ -282,3 +255,8 @@ class MixtureSearch(BaseEstimator):
         ax.legend(fontsize=8, ncols=2, frameon=False)
         ax.spines[["top", "right"]].set_visible(False)
         return ax
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = Mixture().__sklearn_tags__().input_tags
+        return tags

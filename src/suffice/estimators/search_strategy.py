@@ -1,0 +1,117 @@
+"""How a search finds the best mixture of each structure: which starts are tried, for how long, in which threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Event
+from typing import Any, TypeVar
+
+import numpy as np
+
+from suffice.estimators.search_trials import Start, Trial, beats
+
+T = TypeVar("T", bound=Trial)
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+#: iterations after which starts are compared, and how many of them go on
+_SHORT, _KEPT = 8, 2
+#: starts whose objectives differ by less than this share come to the same optimum
+_SAME = 1e-5
+#: clusters that differ in fewer rows than this share are one start
+_NEAR = 0.05
+
+
+def best_of_one_size(
+    begin: Callable[[Any, Start], T], structures: Sequence[Any], starts: Sequence[Start], max_iter: int
+) -> list[T]:
+    """Return the best run of EM for each structure, all with the same number of components.
+
+    Every structure begins with the first start, and goes on until it converges. Then it tries the other starts, and the
+    clusters that the other structures have found, for a few iterations; the best two of these go on as well.
+
+    Parameters
+    ----------
+    begin : callable
+        Gives the run of a structure from a start.
+    structures, starts : sequences
+    max_iter : int
+        Iterations of a run at most.
+    """
+    found = [_run(begin(structure, starts[0]), max_iter) for structure in structures]
+    several = len(structures) > 1
+    own = [run.shares() if several and run.found else None for run in found]
+    others: list[Start] = []
+    for start in [*starts[1:], *(shares for shares in own if shares is not None)]:
+        if not any(_near(start, other) for other in others):
+            others.append(start)
+    return [
+        _best_of(run, (begin(structure, start) for start in others if not _near(start, shares)), max_iter)
+        for structure, run, shares in zip(structures, found, own, strict=True)
+    ]
+
+
+def _near(start: Start, other: Start) -> bool:
+    """Return whether two starts have almost the same clusters, with the same numbers."""
+    if not (isinstance(start, np.ndarray) and isinstance(other, np.ndarray)):
+        return False
+    if start.ndim == other.ndim == 1:
+        return float((start != other).mean()) < _NEAR
+    if start.ndim < other.ndim:
+        start, other = other, start
+    if other.ndim == 1:
+        return float(1.0 - start[np.arange(len(start)), other].mean()) < _NEAR
+    return start.shape == other.shape and float(np.abs(start - other).sum()) < 2.0 * _NEAR * len(start)
+
+
+def _run(run: T, iterations: int) -> T:
+    run.advance(iterations)
+    return run
+
+
+def _best_of(first: T, others: Iterator[T], max_iter: int) -> T:
+    """Return the best of a run that has ended and of others, which are tried for a few iterations."""
+    short = min(_SHORT, max_iter)
+    tried = [run for run in (_run(other, short) for other in others) if run.found]
+    best, seen, kept = first, [first.objective] if first.found else [], 0
+    for run in sorted(tried, key=lambda run: -run.objective):
+        if kept == _KEPT:
+            break
+        if any(abs(run.objective - other) <= _SAME * (1.0 + abs(other)) for other in seen):
+            continue
+        seen.append(run.objective)
+        kept += 1
+        run.advance(max_iter - short)
+        best = run if beats(run, best) else best
+    return best
+
+
+def in_threads(
+    work: Callable[[Item, Event], Result], items: Sequence[Item], n_threads: int, done: dict[int, Result]
+) -> None:
+    """Do some work for each item and put what comes of it into `done`, by its place; the last items begin first.
+
+    Parameters
+    ----------
+    work : callable
+        Is given an item, and an event that says when to give up, by raising `StoppedError`.
+    """
+    stop = Event()
+    if n_threads == 1 or len(items) == 1:
+        for place, item in enumerate(items):
+            done[place] = work(item, stop)
+        return
+    running: dict[int, Future[Result]] = {}
+    with ThreadPoolExecutor(min(n_threads, len(items)), thread_name_prefix="suffice-search") as pool:
+        try:
+            for place in reversed(range(len(items))):
+                running[place] = pool.submit(work, items[place], stop)
+            for place, future in running.items():
+                done[place] = future.result()
+        except BaseException:
+            stop.set()
+            for place, future in running.items():
+                if not future.cancel() and future.done() and not future.exception():
+                    done[place] = future.result()
+            raise

@@ -1,0 +1,285 @@
+"""Runs of EM that a search compares: by the compiled loop where rows are plain numbers, else by whole mixtures."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from threading import Event
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from suffice import em
+from suffice._arrays import FloatArray
+from suffice.compiled import em_loop
+from suffice.covariance import Covariance
+from suffice.errors import EstimateError
+from suffice.estimators.mixture import Mixture
+from suffice.mixture_loop import GaussianClimb
+from suffice.priors import NormalInverseWishart
+from suffice.statistics import Moments
+
+_LOG_2PI = float(np.log(2.0 * np.pi))
+#: a component with a smaller share than this of all rows is empty
+_EMPTY = 1e-12
+
+#: numbers of components, (n,), responsibilities, n×k, or what `Mixture` takes as `init`
+Start = Any
+
+
+class StoppedError(Exception):
+    """The search was interrupted while this thread was at work."""
+
+
+class Trial(Protocol):
+    """A run of EM from one start."""
+
+    @property
+    def found(self) -> bool:
+        """Whether there is an estimate."""
+
+    @property
+    def converged(self) -> bool:
+        """Whether the bound stopped rising."""
+
+    @property
+    def log_likelihood(self) -> float:
+        """That of all rows; −∞ where there is no estimate."""
+
+    @property
+    def objective(self) -> float:
+        """The log-likelihood plus the log-density of a prior.
+
+        That is the prior of the run, or for maximum likelihood the weak prior of `Mixture`, under which a component
+        that collapses on a few rows is no gain.
+        """
+
+    @property
+    def penalised(self) -> bool:
+        """Whether the run has a prior."""
+
+    def advance(self, iterations: int) -> None:
+        """Make so many iterations more, or fewer where the bound stops rising."""
+
+    def shares(self) -> FloatArray:
+        """Return the responsibilities, n×k."""
+
+
+def beats(new: Trial, old: Trial) -> bool:
+    """Return whether a run is to be preferred to another of the same model.
+
+    Under maximum likelihood both the likelihood and the penalised one must be higher: the likelihood alone prefers
+    components that collapse on a few rows.
+    """
+    if not (new.found and old.found):
+        return new.found
+    return new.objective > old.objective and (new.penalised or new.log_likelihood > old.log_likelihood)
+
+
+# -- plain numbers ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianRows:
+    """Rows of finite numbers, with what their priors are made of.
+
+    Attributes
+    ----------
+    x : array of shape (n, d)
+    weight : array of shape (n,) or None
+    overall : Moments
+        Of all rows as one class, whatever rows these are.
+    """
+
+    x: FloatArray
+    weight: FloatArray | None
+    overall: Moments
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    @property
+    def total(self) -> float:
+        """The weight of all rows."""
+        return float(len(self.x)) if self.weight is None else float(self.weight.sum())
+
+    def taken(self, places: NDArray[Any]) -> GaussianRows:
+        """Return some of the rows."""
+        return replace(self, x=self.x[places], weight=None if self.weight is None else self.weight[places])
+
+
+class GaussianTrial:
+    """A run of the compiled loop; see `Trial`.
+
+    Parameters
+    ----------
+    rows : GaussianRows
+    structure : Covariance
+    k : int
+    start : array of shape (n,) or (n, k), or a GaussianTrial of other rows
+    prior : NormalInverseWishart or None
+        None is maximum likelihood.
+    weak : NormalInverseWishart
+        What the likelihood is penalised by where there is no prior.
+    tol : float
+    stop : Event
+        Says when to give up, by raising `StoppedError`.
+    """
+
+    def __init__(
+        self,
+        rows: GaussianRows,
+        structure: Covariance,
+        k: int,
+        start: Any,
+        prior: NormalInverseWishart | None,
+        weak: NormalInverseWishart,
+        tol: float,
+        stop: Event,
+    ) -> None:
+        self.rows, self.structure, self.k, self.prior = rows, structure, k, prior
+        self._weak, self._tol, self._stop = weak, tol, stop
+        strength = 0.0 if prior is None else float(prior.scatter_count)
+        believed = None if prior is None else np.asarray(prior.scatter)
+        self.loop = em_loop.EMLoop(rows.x, structure.code, k, weight=rows.weight, strength=strength, believed=believed)
+        if isinstance(start, GaussianTrial):
+            self.loop.begin_at(start.loop.log_shares, start.loop.means, start.loop.covariance)
+        elif np.ndim(start) == 1:
+            self.loop.begin_with_labels(start)
+        else:
+            self.loop.begin_with_shares(start if rows.weight is None else start * rows.weight[:, None])
+        self.objective = -np.inf
+
+    @property
+    def penalised(self) -> bool:
+        """Whether the run has a prior."""
+        return self.prior is not None
+
+    @property
+    def found(self) -> bool:
+        """Whether there is an estimate."""
+        return self.loop.status in (em_loop.CONTINUES, em_loop.CONVERGED) and np.isfinite(self.loop.log_likelihood)
+
+    @property
+    def converged(self) -> bool:
+        """Whether the bound stopped rising."""
+        return self.loop.status == em_loop.CONVERGED
+
+    @property
+    def log_likelihood(self) -> float:
+        """That of all rows; −∞ where there is no estimate."""
+        return self.loop.log_likelihood if self.found else -np.inf
+
+    def advance(self, iterations: int) -> None:
+        """Make so many iterations more, or fewer where the bound stops rising."""
+        goal = len(self.loop.bounds) + iterations
+        while self.loop.status == em_loop.CONTINUES and len(self.loop.bounds) < goal:
+            if self._stop.is_set():
+                raise StoppedError
+            self.loop.advance(goal - len(self.loop.bounds), self._tol, rate=True)
+        self.objective = -np.inf
+        if self.found:
+            penalty = self.structure.log_prior(self.loop.covariance, self.prior or self._weak, *self.loop.means.shape)
+            self.objective = self.log_likelihood + penalty
+
+    def log_joint(self, x: FloatArray | None = None) -> FloatArray:
+        """Return log p(x, c), n×k, of the rows or of others."""
+        loop, x = self.loop, self.rows.x if x is None else x
+        centred = x[None] - loop.means[:, None]
+        if loop.covariance.ndim == 2:
+            white = centred / np.sqrt(loop.covariance)[:, None]
+            log_determinant = np.log(loop.covariance).sum(1)
+        else:
+            factor = np.linalg.cholesky(loop.covariance)
+            inverse = np.linalg.solve(factor, np.broadcast_to(np.eye(x.shape[1]), factor.shape))
+            white = centred @ inverse.transpose(0, 2, 1)
+            log_determinant = 2.0 * np.log(np.diagonal(factor, axis1=1, axis2=2)).sum(1)
+        constant = loop.log_shares - 0.5 * (x.shape[1] * _LOG_2PI + log_determinant)
+        return np.asarray((constant[:, None] - 0.5 * (white**2).sum(2)).T)
+
+    def shares(self) -> FloatArray:
+        """Return the responsibilities, n×k."""
+        joint = self.log_joint()
+        joint -= joint.max(1, keepdims=True)
+        shares = np.exp(joint, out=joint)
+        shares /= shares.sum(1, keepdims=True)
+        return np.ascontiguousarray(shares)
+
+    @property
+    def n_parameters(self) -> int:
+        """How many numbers are free, of the components that have rows."""
+        alive = int((self.loop.count > _EMPTY * self.loop.count.sum()).sum())
+        d = self.loop.means.shape[1]
+        return self.structure.n_parameters(alive, d) + alive * d + alive - 1
+
+    def release(self) -> None:
+        """Give back the work space: there are no more iterations."""
+        self.loop.release()
+
+    def outcome(self, components: Any) -> em.Outcome[Any, Any]:
+        """Return the model and its statistics, as `Mixture` takes them up."""
+        model, statistics = GaussianClimb(components, self.loop, lambda: None).reached()  # type: ignore[arg-type, return-value]
+        return em.Outcome(model, statistics, self.loop.bounds, self.converged)
+
+
+# -- any table ----------------------------------------------------------------------------------------------------
+
+
+class MixtureTrial:
+    """A mixture that is fitted a few iterations at a time; see `Trial`.
+
+    Parameters
+    ----------
+    mixture : Mixture
+        Its settings.
+    start : Start
+    table, weight : the rows
+    weak : sequence of priors
+        One per block, by which the likelihood is penalised where the mixture has no prior.
+    """
+
+    def __init__(self, mixture: Mixture, start: Start, table: Any, weight: Any, weak: Sequence[Any]) -> None:
+        self.mixture, self._next, self._table, self._weight, self._weak = mixture, start, table, weight, weak
+        self._bounds: list[float] = []
+        self.found, self.converged, self.penalised = True, False, mixture.prior is not None
+        self.log_likelihood = self.objective = -np.inf
+
+    def advance(self, iterations: int) -> None:
+        """Make so many iterations more, or fewer where the bound stops rising."""
+        if self.converged or not self.found:
+            return
+        fitted = clone(self.mixture).set_params(init=self._next, max_iter=iterations)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.filterwarnings("ignore", ".*components were left without rows", UserWarning)
+            try:
+                fitted.fit(self._table, sample_weight=self._weight)
+            except EstimateError:
+                self.found, self.log_likelihood, self.objective = False, -np.inf, -np.inf
+                return
+        self._bounds += fitted.bound_history_
+        self.converged = fitted.converged_
+        self._next = fitted
+        self.log_likelihood = fitted._log_likelihood(self._table, self._weight)[0]
+        self.objective = self.log_likelihood + self._penalty(fitted)
+
+    def _penalty(self, fitted: Mixture) -> float:
+        """Return the log-density of the prior, or of the weak one where there is none."""
+        priors = fitted._fitted_components.priors if self.penalised else self._weak
+        parts = zip(fitted.schema_.blocks, fitted.distributions_, fitted.statistics_.joint.blocks, priors, strict=True)
+        return float(sum(block.family.log_prior(found, sums, prior) for block, found, sums, prior in parts))
+
+    def shares(self) -> FloatArray:
+        """Return the responsibilities, n×k."""
+        return self._next.predict_proba(self._table)
+
+    def fitted(self) -> Mixture:
+        """Return the mixture, with all of its iterations."""
+        settings = self.mixture.get_params(deep=False)
+        mixture: Mixture = self._next.set_params(init=settings["init"], max_iter=settings["max_iter"])
+        mixture.bound_history_, mixture.n_iter_ = self._bounds, len(self._bounds)
+        return mixture
