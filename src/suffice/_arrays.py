@@ -16,10 +16,12 @@ __all__ = [
     "Array",
     "FloatArray",
     "IntArray",
+    "as_doubles",
     "as_like",
     "beside",
     "issparse",
     "namespace",
+    "plain_csr",
     "rows_to_columns",
     "to_float64",
     "to_numpy",
@@ -63,6 +65,44 @@ def to_numpy(x: Array) -> NDArray[Any]:
 def to_float64(x: Array) -> FloatArray:
     """Return `x` as a NumPy float64 array, from any library and device."""
     return to_numpy(x).astype(np.float64, copy=False)
+
+
+def as_doubles(values: Any) -> FloatArray:
+    """Return numbers as compiled code reads them: float64 in native byte order, aligned, C-contiguous.
+
+    Only what is not that already is copied.
+
+    Examples
+    --------
+    >>> as_doubles(np.arange(6, dtype=">i2")[::-2])
+    array([5., 3., 1.])
+    """
+    return np.require(to_numpy(values), np.float64, ["C", "A"])
+
+
+def plain_csr(x: Array) -> Array:
+    """Return a sparse array of any format as CSR with one entry per cell, whose parts compiled code can read.
+
+    Entries of the same cell are added up, as SciPy means them. The array that is given stays as it is, and is returned
+    itself where it is like that already.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> twice = csr_array(([1.0, 2.0], [0, 0], [0, 2]), shape=(1, 3))
+    >>> plain_csr(twice).data, twice.data
+    (array([3.]), array([1., 2.]))
+    """
+    csr = x.tocsr()
+    if csr.dtype.kind == "f" and csr.dtype.itemsize > 8:
+        csr = csr.astype(np.float64)
+    parts = (csr.data, csr.indices, csr.indptr)
+    if not all(part.flags.c_contiguous and part.flags.aligned for part in parts):
+        csr = type(csr)(tuple(np.require(part, requirements=["C", "A"]) for part in parts), shape=csr.shape)
+    if not csr.has_canonical_format:
+        csr = csr.copy()
+        csr.sum_duplicates()
+    return csr
 
 
 def rows_to_columns(values: FloatArray) -> FloatArray:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice._arrays import FloatArray
+from suffice._arrays import FloatArray, as_doubles, to_numpy
 from suffice.factorize import Factorized, factorize, factorize_series
 from suffice.responsibilities import Labels, PartialLabels, Responsibilities, SoftLabels
 from suffice.tables import FrameTable, as_table
@@ -230,14 +230,21 @@ def sorted_order(values: Sequence[Any]) -> list[int]:
         return sorted(range(len(values)), key=lambda i: (type(values[i]).__name__, str(values[i])))
 
 
+def as_column(values: Any) -> NDArray[Any]:
+    """Return a column of any library, or a data frame of one column, as a NumPy array of one dimension.
+
+    Arrays keep their dimensions.
+    """
+    series = _as_series(values)
+    return to_numpy(values if series is None else series.to_numpy())
+
+
 def check_weight(sample_weight: Any, n_rows: int, start: int = 0) -> FloatArray | None:
     """Return the weights as contiguous floats, or raise ValueError naming the first that cannot be one."""
     if sample_weight is None:
         return None
-    series = _as_series(sample_weight)
-    values = series.to_numpy() if series is not None else sample_weight
     try:
-        weight = np.require(np.asarray(values, dtype=np.float64), requirements=["C", "A"])
+        weight = as_doubles(as_column(sample_weight))
     except (TypeError, ValueError) as error:
         found = f"it is {sample_weight!r}" if isinstance(sample_weight, str) else f"holds something else ({error})"
         raise ValueError(f"sample_weight needs one number a row, but {found}; pass an array of numbers") from error
@@ -257,6 +264,12 @@ def check_weight(sample_weight: Any, n_rows: int, start: int = 0) -> FloatArray 
     return weight
 
 
+def row_weights(sample_weight: Any, n_rows: int) -> FloatArray:
+    """Return the weight of each row, 1 where none are given."""
+    weight = check_weight(sample_weight, n_rows)
+    return np.ones(n_rows) if weight is None else weight
+
+
 def _soft_labels(y: Any) -> tuple[FloatArray, Sequence[Any] | None] | None:
     """Return the matrix of probabilities and its class names, if y is one."""
     if y is None or (isinstance(y, (list, tuple)) and (not y or not isinstance(y[0], (list, tuple, np.ndarray)))):
@@ -266,7 +279,7 @@ def _soft_labels(y: Any) -> tuple[FloatArray, Sequence[Any] | None] | None:
     table = as_table(y)
     if table.n_columns < 2:
         return None
-    matrix = np.asarray(table.numbers(range(table.n_columns))[:], dtype=np.float64)
+    matrix = as_doubles(table.numbers(range(table.n_columns))[:])
     return matrix, table.labels if isinstance(table, FrameTable) else None
 
 
@@ -322,7 +335,7 @@ def _require_classes(values: Sequence[Any]) -> None:
 
 def as_objects_if_mixed(values: Any) -> NDArray[Any]:
     """Return values as an array that changes none of them: numbers beside words stay numbers."""
-    array = np.asarray(values)
+    array = to_numpy(values)
     if array.dtype.kind in "US" and not isinstance(values, np.ndarray) and not all(isinstance(v, str) for v in values):
         array = np.asarray(values, dtype=object)
     return array

@@ -125,11 +125,12 @@ def _joined(parts: Sequence[Rows]) -> Rows:
 def _stacked(blocks: Sequence[Any]) -> Any:
     if isinstance(blocks[0], Codes):
         return Codes(np.concatenate([block.codes for block in blocks]), blocks[0].sizes)
-    if issparse(blocks[0]):
+    rows = [block[0 : block.shape[0]] for block in blocks]  # some are converted or cut only when they are read
+    if issparse(rows[0]):
         from scipy import sparse
 
-        return sparse.vstack(blocks, format="csr")
-    return np.concatenate(blocks)
+        return sparse.vstack(rows, format="csr")
+    return np.concatenate(rows)
 
 
 def random_responsibilities(n_rows: int, k: int, weight: FloatArray | None, rng: np.random.Generator) -> SoftLabels:

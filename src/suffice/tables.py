@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice._arrays import Array, FloatArray, IntArray, issparse, namespace, to_numpy
+from suffice._arrays import Array, FloatArray, IntArray, issparse, namespace, plain_csr, to_numpy
 from suffice.factorize import Factorized, factorize, factorize_series, is_missing
 
 #: whole numbers below this are used as numbers of values as they are
@@ -87,7 +87,7 @@ def as_table(X: Any) -> Table:
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(np.float64 if X.dtype.kind in "biuf" else object), np.nan)
     if issparse(X):
-        return ArrayTable(_real(X.tocsr()))
+        return ArrayTable(plain_csr(_real(_two_dimensional(X))))
     if not isinstance(X, (np.ndarray, list, tuple)):
         frame = _frame(X)
         if frame is not None:

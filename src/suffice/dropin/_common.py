@@ -233,8 +233,6 @@ class StatisticsMixin(GenerativeMixin):
             known[0].check(table, name)
             return known[0]
 
-        if hasattr(y, "detach"):
-            y = to_numpy(y)
         try:
             return learning.gather(self._table(X), y, sample_weight, schema_of=schema_of, coder=coder)
         except InvalidCellError as error:

@@ -15,7 +15,6 @@ from suffice.dropin._common import (
     in_kind,
     log_shares,
     narrowed,
-    number_table,
     one_block,
 )
 from suffice.dropin._naive_bayes import FLOAT32_CERTAIN, NaiveBayesBase
@@ -28,7 +27,7 @@ from suffice.responsibilities import Labels, Responsibilities
 from suffice.schema import Block, Schema
 from suffice.sources import Source
 from suffice.statistics import DiagonalMoments, JointStatistics, Moments
-from suffice.tables import ArrayTable, Table
+from suffice.tables import Table
 
 
 class GaussianNB(NaiveBayesBase, DensityMixin, theirs.GaussianNB):  # type: ignore[misc]
@@ -56,14 +55,6 @@ class GaussianNB(NaiveBayesBase, DensityMixin, theirs.GaussianNB):  # type: igno
 
     def _schema(self, table: Table) -> Schema:
         return one_block(table, Gaussian("diagonal"))
-
-    def _table(self, X: Any) -> Table | Source:
-        table = number_table(X)
-        if isinstance(table, ArrayTable) and issparse(table.array) and not table.array.has_canonical_format:
-            cells = table.array.copy()
-            cells.sum_duplicates()  # squares need each cell once
-            return ArrayTable(cells)
-        return table
 
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> None:
         self._check_priors(None)

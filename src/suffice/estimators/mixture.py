@@ -24,7 +24,7 @@ from suffice.families.gaussian import GaussianDistributions
 from suffice.imputation import impute
 from suffice.interrupts import end_early
 from suffice.joint import JointModel, expect, log_evidence, log_joint, log_posterior, most_probable, posterior
-from suffice.labels import NoLabels, check_weight
+from suffice.labels import NoLabels, check_weight, row_weights
 from suffice.model_statistics import ModelStatistics
 from suffice.priors import PriorSpec, check_prior
 from suffice.responsibilities import PartialLabels
@@ -408,7 +408,8 @@ class Mixture(DensityMixin, BaseEstimator):
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the mean log-likelihood of a row."""
-        return float(np.average(self.score_samples(X), weights=sample_weight))
+        logs = self.score_samples(X)
+        return float(np.average(logs, weights=check_weight(sample_weight, len(logs))))
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, IntArray]:
         """Draw rows, as a table of the kind that the mixture was fitted on, and their components."""
@@ -504,15 +505,11 @@ class Mixture(DensityMixin, BaseEstimator):
     def icl(self, X: Any, sample_weight: Any = None) -> float:
         """Return BIC − 2 Σ log max_c p(c | x): smaller is better, and clusters that overlap cost."""
         certain = self.predict_log_proba(X).max(axis=1)
-        weight = np.ones(len(certain)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        return self.bic(X, sample_weight) - 2.0 * float(certain @ weight)
+        return self.bic(X, sample_weight) - 2.0 * float(certain @ row_weights(sample_weight, len(certain)))
 
     def _log_likelihood(self, X: Any, sample_weight: Any) -> tuple[float, float]:
         logs = self.score_samples(X)
-        if sample_weight is None:
-            return float(logs.sum()), float(len(logs))
-        weight = check_weight(sample_weight, len(logs))
-        assert weight is not None
+        weight = row_weights(sample_weight, len(logs))
         return float(logs @ weight), float(weight.sum())
 
     def __sklearn_tags__(self) -> Any:

@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import em
+from suffice._arrays import as_doubles
 from suffice.components import Components
 from suffice.engines import Engine, MemoryEngine, Rows
 from suffice.errors import EstimateError
 from suffice.joint import JointModel
+from suffice.labels import as_column
 from suffice.mixture_loop import Climbs, GaussianClimb
 from suffice.responsibilities import Labels, PartialLabels, Responsibilities, SoftLabels
 from suffice.schema import Schema
@@ -193,7 +195,7 @@ class Starts:
         weight, n_init = known.weight, self.n_init if k > 1 else 1
         if not isinstance(self.init, str):
             several = isinstance(self.init, (list, tuple)) and np.ndim(self.init[0]) > 0 and len(self.init) != len(rows)
-            given = [_members(np.asarray(start), known, k) for start in (self.init if several else [self.init])]
+            given = [_members(as_column(start), known, k) for start in (self.init if several else [self.init])]
             return [lambda start=start: start for start in given]  # type: ignore[misc]
         if self.init == "random":
             return [partial(random_responsibilities, len(rows), k, weight, rng)] * n_init
@@ -216,7 +218,7 @@ def _members(given: NDArray[Any], known: PartialLabels, k: int) -> Responsibilit
     if len(given) != len(known) or given.ndim not in (1, 2):
         raise ValueError(f"init must have one label or one row of shares for each of {len(known)} rows")
     if given.ndim == 2:
-        matrix = np.asarray(given, dtype=np.float64)
+        matrix = as_doubles(given)
         if matrix.shape[1] != k or not (np.isfinite(matrix) & (matrix >= 0)).all():
             raise ValueError(f"responsibilities to begin with must be {k} shares a row, finite and not negative")
         return SoftLabels(matrix if known.weight is None else matrix * known.weight[:, None])

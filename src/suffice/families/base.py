@@ -23,6 +23,7 @@ from suffice._arrays import (
     as_like,
     issparse,
     namespace,
+    plain_csr,
     rows_to_columns,
     to_float64,
 )
@@ -157,8 +158,8 @@ class Family(ABC):
     def encode(self, x: ArrayLike) -> Any:
         """Return rows as the family's kernels read them: n×d, a 1-D array being one column."""
         if issparse(x):
-            return x
-        return rows_to_columns(np.asarray(x, dtype=np.float64))
+            return plain_csr(x)
+        return rows_to_columns(to_float64(x))
 
     def with_values_of(self, x: Any) -> Family:
         """Return the family that reads such rows: itself, but that categories learn the values of `x` first."""

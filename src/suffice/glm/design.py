@@ -189,7 +189,7 @@ class Survey:
         if sums:
             numeric = [column for column, kind in enumerate(self._kinds) if kind is not Kind.CATEGORY]
             cells = table.numbers(numeric)[0 : len(table)]
-            self._sums[numeric] += np.asarray(cells.sum(axis=0), dtype=np.float64).ravel()
+            self._sums[numeric] += to_float64(cells.sum(axis=0)).ravel()
         self._n_rows += len(table)
 
     def design(self) -> Design:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import DataConversionWarning
 
-from suffice._arrays import FloatArray
+from suffice._arrays import FloatArray, as_doubles
 from suffice.glm.pairs import Pair
 from suffice.glm.responses import BinomialResponse
 from suffice.glm.rows import Target
-from suffice.labels import _as_series, check_weight
+from suffice.labels import as_column, check_weight
 from suffice.tables import as_table
 
 
@@ -48,12 +48,11 @@ def as_target(model: Pair, y: Any, sample_weight: Any, n_rows: int, start: int, 
 
 def as_numbers(values: Any, n_rows: int, name: str, start: int = 0) -> FloatArray:
     """Return one finite number a row, or say which is none."""
-    series = _as_series(values)
     try:
-        array = np.asarray(series.to_numpy() if series is not None else values)
+        array = as_column(values)
         if array.dtype.kind == "c":
             raise ValueError("Complex data not supported: a table must hold real numbers")
-        numbers = array.astype(np.float64, copy=False)
+        numbers = as_doubles(array)
     except (TypeError, ValueError) as error:
         if "Complex" in str(error):
             raise
@@ -68,7 +67,7 @@ def as_numbers(values: Any, n_rows: int, name: str, start: int = 0) -> FloatArra
                 DataConversionWarning,
                 stacklevel=2,
             )
-        numbers = numbers[:, 0]
+        numbers = numbers.ravel()
     if numbers.shape != (n_rows,):
         raise ValueError(f"{name} needs one number a row, but X has {n_rows} rows and {name} has shape {numbers.shape}")
     if not np.isfinite(numbers.sum()) and not np.isfinite(numbers).all():
