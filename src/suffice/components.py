@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from suffice import em
 from suffice._arrays import FloatArray, IntArray
+from suffice.covariance.constant import constant
 from suffice.engines import Engine, MemoryEngine
+from suffice.engines.base import Chunk
 from suffice.errors import EstimateError
 from suffice.families import Gaussian
 from suffice.joint import Expectation, JointModel, expect, learn
 from suffice.mixture_loop import climbs
 from suffice.priors import PriorSpec
+from suffice.responsibilities import Labels, PartialLabels
 from suffice.schema import Block, Schema
 from suffice.statistics import CategoryCounts, DiagonalMoments, JointStatistics, Moments, Statistics, Sums
 
@@ -52,6 +55,19 @@ def never_seen(schema: Schema, statistics: JointStatistics) -> frozenset[int]:
             continue
         columns += [block.columns[j] for j in np.flatnonzero(weight <= 0).tolist()]
     return frozenset(columns)
+
+
+def has_constant_columns(statistics: JointStatistics) -> bool:
+    """Whether some column of numbers holds one value only."""
+    return any(isinstance(block, Moments) and bool(constant(block).any()) for block in statistics.blocks)
+
+
+def learn_as_one(chunk: Chunk, schema: Schema) -> JointStatistics:
+    """Kernel: the sums of all rows as one class, whatever is known of theirs."""
+    known = chunk.responsibilities
+    assert isinstance(known, PartialLabels)
+    one = Labels(np.zeros(len(chunk), dtype=np.intp), known.weight, 1)
+    return learn(replace(chunk, responsibilities=one), schema)
 
 
 def uncorrelated(schema: Schema) -> Schema:

@@ -277,10 +277,24 @@ class Moments(Statistics):
 
     def total_variance(self) -> FloatArray:
         """Return the variance of each column over all classes, dividing by the weight, (d,)."""
-        within = self.pooled()
-        within = np.diagonal(within) if within.ndim == 2 else within
         between = (self.count * (self.mean - self.total_mean()) ** 2).sum(0)
-        return _over(within + between, self.count.sum(0))
+        return _over(self.within() + between, self.count.sum(0))
+
+    def within(self) -> FloatArray:
+        """Return the sum of squares of each column about the means of the classes, (d,)."""
+        squares = self._squares(self.second)
+        squares = squares.sum(0) if squares.ndim == 2 else squares
+        return np.maximum(squares - _over(self.first**2, self.count).sum(0), 0.0)
+
+    def of_columns(self, columns: IntArray) -> Self:
+        """Return the moments of some of the columns."""
+        count = self.count if self.count.shape[1] == 1 else self.count[:, columns]
+        second = self._second_of(columns)
+        return type(self)(count, self.center[:, columns], self.first[:, columns], second)
+
+    def _second_of(self, columns: IntArray) -> FloatArray:
+        """Return the second moments of some of the columns."""
+        return self.second[..., columns[:, None], columns]
 
     def cancels(self) -> bool:
         """Whether the centre is so far from some class that its variance has lost half its digits."""
@@ -370,6 +384,9 @@ class DiagonalMoments(Moments):
 
     def _squares(self, second: FloatArray) -> FloatArray:
         return second
+
+    def _second_of(self, columns: IntArray) -> FloatArray:
+        return self.second[:, columns]
 
     def lifted(self, count: FloatArray, layout: type[Moments]) -> Moments:
         """Return moments in a layout of pairs of columns, as if all were uncorrelated and `count` rows complete.

@@ -1,21 +1,17 @@
-"""The pieces of the data-scaled prior, and what it does with columns that do not vary."""
+"""The pieces of the data-scaled prior, for columns that vary."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from suffice._arrays import FloatArray
 from suffice.priors import NormalInverseWishart
-from suffice.statistics import DiagonalMoments, Moments
+from suffice.statistics import Moments
 
 #: the least share of its own variance by which a column is told from a combination of others
 _LEAST_RIDGE = 1e-10
 #: share of its own variance that is added to each column of `overall_covariance`
 _OVERALL_RIDGE = 1e-6
-_TWO_EPSILON = 2.0 * float(np.finfo(np.float64).eps)
-#: below this, reciprocals overflow
-_SMALLEST_VARIANCE = 1e-290
 
 
 def freedom(count: FloatArray, prior: NormalInverseWishart) -> FloatArray:
@@ -28,32 +24,23 @@ def prior_variance(moments: Moments, prior: NormalInverseWishart) -> FloatArray:
     given = given_scatter(prior, moments.n_columns)
     if given is not None:
         return np.diagonal(given)
-    within = moments.pooled()
-    within = np.diagonal(within) if within.ndim == 2 else within
     rows = np.broadcast_to(freedom(moments.count, prior), moments.center.shape).sum(0)
     overall = moments.total_variance()
     more = prior.overall_count
-    variance = np.minimum((within + more * overall) / (rows + more), overall)
-    return np.where(constant(moments), 1.0, variance)
+    return np.minimum((moments.within() + more * overall) / (rows + more), overall)
 
 
 def overall_covariance(moments: Moments) -> FloatArray:
     """Return the covariance of all rows of one class, (d, d), or the variances where only these are kept, (d,).
 
-    Each column gets a millionth of its variance more, so that collinear columns have a density; a constant one has
-    the variance 1 and no covariances.
+    Each column gets a millionth of its variance more, so that collinear columns have a density.
     """
     scatter = moments.pooled()
     covariance = ratio(scatter, moments.count[0])
-    variance = covariance.diagonal() if scatter.ndim == 2 else covariance
-    unvarying = _one_value(variance, moments.mean[0])
     if scatter.ndim == 1:
-        return np.where(unvarying, 1.0, variance)
-    diagonal = np.arange(len(variance))
+        return covariance
+    diagonal = np.arange(len(covariance))
     covariance[diagonal, diagonal] *= 1.0 + _OVERALL_RIDGE
-    if unvarying.any():
-        covariance[unvarying, :] = covariance[:, unvarying] = 0.0
-        covariance[unvarying, unvarying] = 1.0
     return covariance
 
 
@@ -65,7 +52,7 @@ def shrunk_tied(moments: Moments, pooled: FloatArray, prior: NormalInverseWishar
     believed = given_scatter(prior, moments.n_columns)
     if believed is None:
         believed = np.diag(prior_variance(moments, prior))
-    return with_ridge(neutral_where_constant(ratio(a * believed + pooled, a + rows), moments))
+    return with_ridge(ratio(a * believed + pooled, a + rows))
 
 
 def given_scatter(prior: NormalInverseWishart, n_columns: int) -> FloatArray | None:
@@ -96,33 +83,6 @@ def pull_to_prior_mean(moments: Moments, prior: NormalInverseWishart) -> FloatAr
 def prior_mean(moments: Moments, prior: NormalInverseWishart) -> FloatArray:
     """Return the prior mean of a class, (d,)."""
     return moments.total_mean() if prior.mean is None else np.asarray(prior.mean, dtype=np.float64)
-
-
-def constant(moments: Moments) -> NDArray[np.bool_]:
-    """Return which columns hold one value only, but for rounding, (d,)."""
-    return _one_value(moments.total_variance(), moments.total_mean())
-
-
-def _one_value(variance: FloatArray, mean: FloatArray) -> NDArray[np.bool_]:
-    rounding = _TWO_EPSILON * np.abs(mean)
-    return variance <= np.maximum(rounding * rounding, _SMALLEST_VARIANCE)
-
-
-def neutral_where_constant(covariance: FloatArray, moments: Moments) -> FloatArray:
-    """Give a constant column the same variance in every class, so large that it says nothing about the class."""
-    unvarying = constant(moments)
-    if not unvarying.any():
-        return covariance
-    spread = (moments.mean - moments.total_mean())[:, unvarying]
-    variance = np.maximum(1.0, 1e12 * (spread**2).max(0))
-    neutral = covariance.copy()
-    if isinstance(moments, DiagonalMoments):
-        neutral[..., unvarying] = variance
-    else:
-        neutral[..., unvarying, :] = 0.0
-        neutral[..., :, unvarying] = 0.0
-        neutral[..., unvarying, unvarying] = variance
-    return neutral
 
 
 def with_ridge(covariance: FloatArray) -> FloatArray:

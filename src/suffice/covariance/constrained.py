@@ -13,9 +13,7 @@ import numpy as np
 
 from suffice._arrays import FloatArray
 from suffice.covariance.belief import (
-    constant,
     freedom,
-    neutral_where_constant,
     prior_variance,
     pull_to_prior_mean,
     ratio,
@@ -47,24 +45,12 @@ class Constrained(Covariance):
         if prior is None:
             return self._no_worse(moments.scatter, moments.count, start)
         scatter = moments.scatter + pull_to_prior_mean(moments, prior)
-        a = self._rows(prior, moments.n_columns)
+        a = self.prior_rows(prior, moments.n_columns)
         count = np.maximum(a + freedom(moments.count, prior), _TINY)
         if a == 0.0:
             return self._no_worse(scatter, count, start)
-        return self._of_varying_columns(moments, scatter + a * self._believed(moments, prior), count, start)
-
-    def _of_varying_columns(
-        self, moments: Moments, scatter: FloatArray, count: FloatArray, start: FloatArray | None
-    ) -> FloatArray:
-        """Estimate the columns that vary; the others say nothing, and would spoil what the columns share."""
-        varies = np.flatnonzero(~constant(moments))
-        here = (slice(None), varies) if self.diagonal else (slice(None), varies[:, None], varies)
-        covariance = np.zeros(scatter.shape)
-        if len(varies):
-            begin = None if start is None else start[here]
-            rows = count[:, varies] if self.diagonal else count
-            covariance[here] = self._no_worse(scatter[here], rows, begin, ridge=not self.diagonal)
-        return neutral_where_constant(covariance, moments)
+        total = scatter + a * self._believed(moments, prior)
+        return self._no_worse(total, count, start, ridge=not self.diagonal)
 
     def _no_worse(
         self, scatter: FloatArray, count: FloatArray, start: FloatArray | None, *, ridge: bool = False
@@ -135,7 +121,7 @@ class ConstrainedMatrices(Constrained):
         return TIED
 
     def _believed(self, moments: Moments, prior: NormalInverseWishart) -> FloatArray:
-        return towards_tied(moments, prior, self._rows(prior, moments.n_columns))
+        return towards_tied(moments, prior, self.prior_rows(prior, moments.n_columns))
 
 
 class VEE(ConstrainedMatrices):

@@ -44,6 +44,7 @@ def minimise(expand: Callable[[FloatArray], Expansion], x: FloatArray, weight: f
         while True:
             tried = x + share * step
             result = expand(tried)
+            # the value has an error that is a share of its terms, and these cancel
             if result[0] <= value - 1e-4 * share * promised + 1e-14 * (abs(value) + weight):
                 break
             share *= 0.5

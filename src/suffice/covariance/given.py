@@ -31,6 +31,10 @@ class GivenSphere(TiedSpherical):
         """Return the variance that was given."""
         return np.full((1, moments.n_columns), self.variance)
 
+    def prior_rows(self, prior: NormalInverseWishart, n_columns: int) -> float:
+        """Return 0: there is nothing to believe."""
+        return 0.0
+
     def n_parameters(self, k: int, d: int) -> int:
         """Return 0: nothing is free."""
         return 0

@@ -8,10 +8,8 @@ import numpy as np
 
 from suffice._arrays import FloatArray
 from suffice.covariance.belief import (
-    constant,
     freedom,
     given_scatter,
-    neutral_where_constant,
     over_columns,
     prior_variance,
     pull_to_prior_mean,
@@ -62,9 +60,8 @@ class Diagonal(PosteriorMean):
         return ratio(scatter, count)
 
     def _posterior_mean(self, moments: Moments, scatter: FloatArray, prior: NormalInverseWishart) -> FloatArray:
-        a = self._rows(prior, moments.n_columns)
-        variance = ratio(a * self._believed(moments, prior) + scatter, a + freedom(moments.count, prior))
-        return neutral_where_constant(variance, moments) if a > 0 else variance
+        a = self.prior_rows(prior, moments.n_columns)
+        return ratio(a * self._believed(moments, prior) + scatter, a + freedom(moments.count, prior))
 
     def _believed(self, moments: Moments, prior: NormalInverseWishart) -> FloatArray:
         return prior_variance(moments, prior)
@@ -85,11 +82,10 @@ class TiedDiagonal(Diagonal):
         return ratio(scatter.sum(0, keepdims=True), count.sum(0, keepdims=True))
 
     def _posterior_mean(self, moments: Moments, scatter: FloatArray, prior: NormalInverseWishart) -> FloatArray:
-        a = self._rows(prior, moments.n_columns)
+        a = self.prior_rows(prior, moments.n_columns)
         rows = freedom(moments.count, prior).sum(0, keepdims=True)
         pooled = scatter.sum(0, keepdims=True)
-        variance = ratio(a * self._believed(moments, prior) + pooled, a + rows)
-        return neutral_where_constant(variance, moments) if a > 0 else variance
+        return ratio(a * self._believed(moments, prior) + pooled, a + rows)
 
 
 class Spherical(Diagonal):
@@ -115,13 +111,9 @@ class Spherical(Diagonal):
         self, moments: Moments, prior: NormalInverseWishart, pooled: FloatArray, rows: FloatArray
     ) -> FloatArray:
         """Return one variance for all columns."""
-        a = self._rows(prior, moments.n_columns)
+        a = self.prior_rows(prior, moments.n_columns)
         variance = ratio(a * self._believed(moments, prior).sum() + pooled, a * moments.n_columns + rows)
-        return over_columns(np.ones_like(variance) if constant(moments).all() and a > 0 else variance, moments)
-
-    def _believed(self, moments: Moments, prior: NormalInverseWishart) -> FloatArray:
-        """Constant columns add nothing to the variance that all columns share."""
-        return np.where(constant(moments), 0.0, prior_variance(moments, prior))
+        return over_columns(variance, moments)
 
 
 class TiedSpherical(Spherical):
@@ -154,7 +146,7 @@ class Tied(PosteriorMean):
         return ratio(scatter[None], count.sum()[None, None, None])
 
     def _posterior_mean(self, moments: Moments, scatter: FloatArray, prior: NormalInverseWishart) -> FloatArray:
-        return shrunk_tied(moments, scatter, prior, self._rows(prior, moments.n_columns))[None]
+        return shrunk_tied(moments, scatter, prior, self.prior_rows(prior, moments.n_columns))[None]
 
     def _believed(self, moments: Moments, prior: NormalInverseWishart) -> FloatArray:
         given = given_scatter(prior, moments.n_columns)
@@ -177,15 +169,15 @@ class Full(PosteriorMean):
         return ratio(scatter, count[:, :, None])
 
     def _posterior_mean(self, moments: Moments, scatter: FloatArray, prior: NormalInverseWishart) -> FloatArray:
-        a = self._rows(prior, moments.n_columns)
+        a = self.prior_rows(prior, moments.n_columns)
         rows = freedom(moments.count, prior)[:, :, None]
         if a == 0.0:
             return ratio(scatter, rows)
         believed = self._believed(moments, prior)
-        return with_ridge(neutral_where_constant(ratio(a * believed + scatter, a + rows), moments))
+        return with_ridge(ratio(a * believed + scatter, a + rows))
 
     def _believed(self, moments: Moments, prior: NormalInverseWishart) -> FloatArray:
-        return towards_tied(moments, prior, self._rows(prior, moments.n_columns))
+        return towards_tied(moments, prior, self.prior_rows(prior, moments.n_columns))
 
 
 def towards_tied(moments: Moments, prior: NormalInverseWishart, a: float) -> FloatArray:

@@ -64,7 +64,7 @@ class Covariance(ABC):
     def resolve(self, moments: Moments, prior: NormalInverseWishart) -> NormalInverseWishart:
         """Return the same prior with numbers for all that it takes from the data, so that it stays as it is."""
         moments = moments.to_layout(self.layout)
-        a = self._rows(prior, moments.n_columns)
+        a = self.prior_rows(prior, moments.n_columns)
         believed = self._believed(moments, prior) if a > 0 else np.zeros(moments.n_columns)
         return replace(prior, scatter_count=a, scatter=believed, mean=prior_mean(moments, prior))
 
@@ -95,7 +95,7 @@ class Covariance(ABC):
         """
         if prior is None:
             return 0.0
-        a = self._rows(prior, d)
+        a = self.prior_rows(prior, d)
         believed = given_scatter(prior, d) if a > 0 else np.zeros((d, d))
         if believed is None:
             raise ValueError("the prior still takes its scatter from the data; pass what `resolve` returns")
@@ -120,7 +120,8 @@ class Covariance(ABC):
         pull = prior.mean_count * delta[:, :, None] * delta[:, None, :]
         return pull if len(pull) == n_covariances else pull.sum(0, keepdims=True)
 
-    def _rows(self, prior: NormalInverseWishart, n_columns: int) -> float:
+    def prior_rows(self, prior: NormalInverseWishart, n_columns: int) -> float:
+        """Return how many rows the prior covariance is worth for so many columns."""
         automatic = 1.0 if self.diagonal else float(n_columns)
         return automatic if isinstance(prior.scatter_count, str) else float(prior.scatter_count)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -36,7 +36,7 @@ _LOG_2PI = float(np.log(2.0 * np.pi))
 class Whitened(GaussianDistributions):
     """Gaussians with the quadratic form that a decomposition gave, which may leave directions out."""
 
-    given: QuadraticForm
+    given: QuadraticForm = field(kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "form", self.given)

@@ -265,7 +265,7 @@ class LinearDiscriminantAnalysis(Discriminant, peers.LinearDiscriminantAnalysis)
         self._density = density
         covariance = np.zeros((1, 0, 0)) if density is None else density[0][None]
         form = SharedForm(means, covariance[0], origin, directions.T, 0.0)
-        return JointModel(schema, log_prior, (Whitened(Gaussian("tied"), means, covariance, form),))
+        return JointModel(schema, log_prior, (Whitened(Gaussian("tied"), means, covariance, given=form),))
 
     def _densities(self) -> JointModel:
         """Return the model with every direction within the classes."""
@@ -280,7 +280,7 @@ class LinearDiscriminantAnalysis(Discriminant, peers.LinearDiscriminantAnalysis)
         covariance, log_determinant = self._density
         origin = distributions.form.origin  # type: ignore[attr-defined]
         form = SharedForm(distributions.means, covariance, origin, self._whitening.T, log_determinant)
-        whole = Whitened(distributions.family, distributions.means, covariance[None], form)
+        whole = Whitened(distributions.family, distributions.means, covariance[None], given=form)
         return JointModel(model.schema, model.log_prior, (whole,))
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -377,7 +377,7 @@ class QuadraticDiscriminantAnalysis(Discriminant, peers.QuadraticDiscriminantAna
         self.scalings_, self.rotations_ = list(scalings), list(rotations)
         whiteners = (rotations / np.sqrt(scalings)[:, None, :]).transpose(0, 2, 1)
         form = DenseForm(means, covariance, means.mean(0), whiteners, np.log(scalings).sum(1))
-        distributions = Whitened(Gaussian("full"), means, covariance, form)
+        distributions = Whitened(Gaussian("full"), means, covariance, given=form)
         return JointModel(statistics.schema, log_shares(priors), (distributions,))
 
     def _require_full_rank(self, classes: list[Any], count: FloatArray, scalings: FloatArray) -> None:

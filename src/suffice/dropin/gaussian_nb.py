@@ -9,7 +9,7 @@ import sklearn.naive_bayes as theirs
 from numpy.typing import NDArray
 
 from suffice._arrays import Array, FloatArray, issparse, to_float64
-from suffice.covariance.belief import constant
+from suffice.covariance.constant import constant
 from suffice.dropin._common import (
     DensityMixin,
     in_kind,

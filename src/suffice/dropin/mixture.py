@@ -117,7 +117,7 @@ class Parameters:
             variance = self.covariances if self.kind == "diag" else self.covariances[:, None]
             compact = np.ascontiguousarray(np.broadcast_to(variance, self.means.shape))
             form = DiagonalForm(self.means, compact, origin)
-        distributions = Whitened(family, self.means, compact, form)
+        distributions = Whitened(family, self.means, compact, given=form)
         return JointModel(_schema(family, d), log_shares(self.weights), (distributions,))
 
 

@@ -13,7 +13,15 @@ from sklearn.exceptions import ConvergenceWarning
 
 from suffice import em, learning
 from suffice.acceleration import accelerates
-from suffice.components import Components, has_holes, lifted, never_seen, uncorrelated
+from suffice.components import (
+    Components,
+    has_constant_columns,
+    has_holes,
+    learn_as_one,
+    lifted,
+    never_seen,
+    uncorrelated,
+)
 from suffice.estimators.mixture_starts import Start
 from suffice.estimators.watch import watching
 from suffice.interrupts import Interrupted
@@ -79,12 +87,15 @@ def fit_partly_labelled(
             unknown = never_seen(schema, simple.joint)
         joint = lifted(simple.joint, schema)
         labelled = ModelStatistics(labelled.classes, schema, joint, labelled.declared)
+    engine = learning.passes(X, y, sample_weight, schema, known, n_jobs=model.n_jobs)
+    everything: Sequence[Any] = [None] * len(schema.blocks)
+    if has_constant_columns(labelled.joint):  # which may vary in the rows without a label
+        everything = engine.reduce(learn_as_one, uncorrelated(schema)).blocks
     priors = [
-        block.family.fixed_prior(sums, model._prior)
-        for block, sums in zip(schema.blocks, labelled.joint.blocks, strict=True)
+        block.family.fixed_prior(sums, model._prior, of_all)
+        for block, sums, of_all in zip(schema.blocks, labelled.joint.blocks, everything, strict=True)
     ]
     components = model._components(schema, labelled.classes, priors, holes=holes)
-    engine = learning.passes(X, y, sample_weight, schema, known, n_jobs=model.n_jobs)
     outcome = iterate(model, components, engine, components.estimate(labelled.joint))
     statistics = ModelStatistics(labelled.classes, schema, outcome.statistics, declared=True)
     return Learned(statistics, priors, outcome, unknown)

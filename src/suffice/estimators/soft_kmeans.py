@@ -11,6 +11,7 @@ from suffice.components import Components, equal_shares
 from suffice.covariance import GivenSphere
 from suffice.estimators.mixture import Mixture
 from suffice.families import Bernoulli, Gaussian
+from suffice.families.gaussian import GaussianDistributions
 from suffice.model_statistics import ModelStatistics
 from suffice.schema import Schema
 
@@ -105,4 +106,7 @@ class SoftKMeans(Mixture):
     @property
     def stiffness_(self) -> float:
         """What a squared distance costs: 1 / (2σ²)."""
-        return 0.5 / float(self.distributions_[0].variance[0, 0])  # type: ignore[attr-defined]
+        (spheres,) = self.distributions_
+        assert isinstance(spheres, GaussianDistributions)
+        varying = 0 if spheres.constant is None else int(np.argmin(spheres.constant))
+        return 0.5 / float(spheres.variance[0, varying])

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from suffice import em, learning
 from suffice._arrays import FloatArray, IntArray
-from suffice.components import Components, has_holes, lifted, never_seen, uncorrelated
+from suffice.components import Components, has_holes, learn_as_one, lifted, never_seen, uncorrelated
 from suffice.engines import Engine, MemoryEngine, Rows
 from suffice.engines.base import Chunk
 from suffice.errors import EstimateError
@@ -104,8 +104,8 @@ def fit_components_of_classes(
     if holes:
         sums_of_classes = lifted(engine.reduce(_learn_known, uncorrelated(schema)), schema)
     priors = [
-        block.family.prior_within_classes(sums, model._prior, float(sizes.mean()))
-        for block, sums in zip(schema.blocks, sums_of_classes.blocks, strict=True)
+        block.family.prior_within_classes(sums, model._prior, float(sizes.mean()), of_all)
+        for block, sums, of_all in zip(schema.blocks, sums_of_classes.blocks, overall.blocks, strict=True)
     ]
     units = [block.family.estimate(sums, "auto") for block, sums in zip(schema.blocks, overall.blocks, strict=True)]
     clusters = _Clusters(model, schema, classes, priors, holes, units, sizes, generator(model.random_state))
@@ -120,19 +120,11 @@ def fit_components_of_classes(
 
 def _survey(engine: Engine, schema: Schema) -> tuple[JointStatistics, bool, frozenset[int]]:
     """Return the sums of all rows as one class, whether covariances meet holes in them, and columns without cells."""
-    overall = engine.reduce(_learn_as_one, schema)
+    overall = engine.reduce(learn_as_one, schema)
     if not has_holes(overall):
         return overall, False, frozenset()
-    simple = engine.reduce(_learn_as_one, uncorrelated(schema))
+    simple = engine.reduce(learn_as_one, uncorrelated(schema))
     return lifted(simple, schema), True, never_seen(schema, simple)
-
-
-def _learn_as_one(chunk: Chunk, schema: Schema) -> JointStatistics:
-    """Kernel: the sums of all rows as one class, whatever is known of theirs."""
-    known = chunk.responsibilities
-    assert isinstance(known, PartialLabels)
-    one = Labels(np.zeros(len(chunk), dtype=np.intp), known.weight, 1)
-    return learn(replace(chunk, responsibilities=one), schema)
 
 
 def _learn_known(chunk: Chunk, schema: Schema) -> JointStatistics:

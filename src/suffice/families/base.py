@@ -105,8 +105,11 @@ class Family(ABC):
 
     # -- what EM needs beside --------------------------------------------------------------------------------
 
-    def fixed_prior(self, statistics: Any, prior: PriorSpec) -> PriorSpec:
-        """Return the prior with what it takes from the data set to what these statistics say, once and for all."""
+    def fixed_prior(self, statistics: Any, prior: PriorSpec, everything: Any = None) -> PriorSpec:
+        """Return the prior with what it takes from the data set to what these statistics say, once and for all.
+
+        Where they are those of labelled rows, `everything` may be the statistics of all rows as one class.
+        """
         return prior
 
     def prior_of_components(self, overall: Any, prior: PriorSpec, k: int) -> PriorSpec:
@@ -117,7 +120,7 @@ class Family(ABC):
         """Return the distribution of all rows, given their statistics as one class: it has the units of the columns."""
         return self.estimate(statistics, "auto")
 
-    def prior_within_classes(self, statistics: Any, prior: PriorSpec, k: float) -> PriorSpec:
+    def prior_within_classes(self, statistics: Any, prior: PriorSpec, k: float, everything: Any = None) -> PriorSpec:
         """Return the prior of the components of classes that have k of them on average, given those of the classes."""
         return prior
 

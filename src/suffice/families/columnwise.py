@@ -187,7 +187,7 @@ class ColumnwiseFamily(Family):
         """Return the prior's rows for k components of a mixture, given those for all rows as one class."""
         return rows
 
-    def fixed_prior(self, statistics: Sums, prior: PriorSpec) -> PriorSpec:
+    def fixed_prior(self, statistics: Sums, prior: PriorSpec, everything: Sums | None = None) -> PriorSpec:
         """Return the prior with what it takes from the data settled."""
         return self.belief(statistics, prior)
 

@@ -163,7 +163,7 @@ class Dirichlet(Family):
         everything = SignedSums(statistics.count.sum(0, keepdims=True), statistics.total.sum(0, keepdims=True))
         return self.spread(self._means(everything))[0]
 
-    def fixed_prior(self, statistics: SignedSums, prior: PriorSpec) -> PriorSpec:
+    def fixed_prior(self, statistics: SignedSums, prior: PriorSpec, everything: SignedSums | None = None) -> PriorSpec:
         """Return the prior with what it takes from the data settled."""
         return self.belief(statistics, prior)
 

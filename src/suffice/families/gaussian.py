@@ -8,11 +8,21 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from suffice import compiled
 from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, namespace, to_float64
 from suffice.covariance import Covariance, as_structure, overall_covariance, prior_mean
+from suffice.covariance.constant import (
+    NEUTRAL_VARIANCE,
+    FixedPrior,
+    beside_constants,
+    columns_left_out,
+    constant,
+    of_columns,
+    prior_of_columns,
+    resolved,
+)
 from suffice.families.base import (
     Distributions,
     Family,
@@ -165,6 +175,25 @@ class Gaussian(Family):
         belief = self._belief(prior)
         if not np.isfinite(statistics.second).all():
             raise ValueError("the squares of the numbers are too large for float64; rescale the columns")
+        still = columns_left_out(self.structure, statistics, belief)
+        if still is None:
+            begin = None if start is None else start.compact
+            return GaussianDistributions(self, *self._estimated(statistics, belief, begin))
+        assert belief is not None
+        (k, d), columns = statistics.center.shape, np.flatnonzero(~still)
+        means = np.tile(statistics.total_mean(), (k, 1))
+        compact = np.empty((1 if self.structure.tied else k, *((0,) if self.structure.diagonal else (0, 0))))
+        if len(columns):
+            begin = None if start is None else of_columns(start.compact, columns, matrix=not self.structure.diagonal)
+            part = prior_of_columns(belief, columns, d)
+            means[:, columns], compact = self._estimated(statistics.of_columns(columns), part, begin)
+        compact = beside_constants(compact, columns, d, matrix=not self.structure.diagonal)
+        return GaussianDistributions(self, means, compact, still)
+
+    def _estimated(
+        self, statistics: Moments, belief: NormalInverseWishart | None, start: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return means and covariances of columns that vary."""
         mean, count = statistics.mean, statistics.count
         if belief is None:
             require_rows(count)
@@ -173,16 +202,27 @@ class Gaussian(Family):
             kappa = belief.mean_count
             share = np.divide(kappa, kappa + count, out=np.ones_like(count), where=kappa + count > 0)
             mean = mean + share * (center - mean)
-        compact = self.structure.estimate(statistics, belief, None if start is None else start.compact)
-        return GaussianDistributions(self, mean, compact)
+        return mean, self.structure.estimate(statistics, belief, start)
 
     def _belief(self, prior: PriorSpec) -> NormalInverseWishart | None:
         return resolve_prior(prior, NormalInverseWishart, NormalInverseWishart())
 
-    def fixed_prior(self, statistics: Moments, prior: PriorSpec) -> PriorSpec:
-        """Return the prior with its automatic parts as numbers."""
+    def fixed_prior(self, statistics: Moments, prior: PriorSpec, everything: Moments | None = None) -> PriorSpec:
+        """Return the prior with its automatic parts as numbers.
+
+        A column that is constant in `statistics` but not in `everything` has the variance that it has there.
+        """
         belief = self._belief(prior)
-        return None if belief is None else self.structure.resolve(statistics, belief)
+        if belief is None:
+            return None
+        fixed = resolved(self.structure, statistics, belief)
+        if everything is None or belief.scatter is not None or fixed.still is None:
+            return fixed
+        still, scatter = fixed.still & constant(everything), np.array(fixed.scatter)
+        woken = np.flatnonzero(fixed.still & ~still)
+        scatter[(woken,) * scatter.ndim] = everything.total_variance()[woken]
+        rows = self.structure.prior_rows(belief, max(int((~still).sum()), 1))
+        return replace(fixed, scatter=scatter, scatter_count=rows, still=still if still.any() else None)
 
     def prior_of_components(self, overall: Moments, prior: PriorSpec, k: int) -> PriorSpec:
         """Return the prior of k components of which nothing is known but the covariance of all rows together.
@@ -194,27 +234,30 @@ class Gaussian(Family):
         belief = self._belief(prior)
         if belief is None:
             return None
-        if belief.scatter is None:
-            belief = replace(belief, scatter=overall_covariance(overall) / k ** (2.0 / overall.n_columns))
         rows = _ROWS_OF_COMPONENT if belief.scatter_count == "auto" else belief.scatter_count
-        return replace(belief, scatter_count=rows, mean=prior_mean(overall, belief), freedom=0.0)
+        still, scatter = columns_left_out(self.structure, overall, belief), belief.scatter
+        if scatter is None:
+            n_varying = overall.n_columns if still is None else int((~still).sum())
+            scatter = _overall_covariance(overall, still) / k ** (2.0 / max(n_varying, 1))
+        numbers = {"scatter_count": rows, "scatter": scatter, "mean": prior_mean(overall, belief), "freedom": 0.0}
+        return FixedPrior(**{**vars(belief), **numbers}, still=still)
 
     def of_all_rows(self, statistics: Moments) -> GaussianDistributions:
-        """Return the distribution of all rows, for the units of their columns; constant ones have the variance 1."""
-        covariance = overall_covariance(statistics)
+        """Return the distribution of all rows, for the units of their columns."""
+        still = constant(statistics)
+        covariance = _overall_covariance(statistics, still if still.any() else None)
         family = Gaussian("diagonal" if covariance.ndim == 1 else "full")
         return GaussianDistributions(family, statistics.mean[:1], covariance[None])
 
-    def prior_within_classes(self, statistics: Moments, prior: PriorSpec, k: float) -> PriorSpec:
+    def prior_within_classes(
+        self, statistics: Moments, prior: PriorSpec, k: float, everything: Moments | None = None
+    ) -> PriorSpec:
         """Return the prior of the classes, with the volume of a class shared among k components; the mode is taken."""
-        belief = self._belief(prior)
-        if belief is None:
-            return None
-        fixed = self.structure.resolve(statistics, belief)
-        scatter = np.asarray(fixed.scatter)
-        if belief.scatter is None:
-            scatter = scatter / k ** (2.0 / len(scatter))
-        return replace(fixed, scatter=scatter, freedom=0.0)
+        belief, fixed = self._belief(prior), self.fixed_prior(statistics, prior, everything)
+        if belief is None or belief.scatter is not None:
+            return None if fixed is None else replace(fixed, freedom=0.0)
+        varying = statistics.n_columns - (0 if fixed.still is None else int(fixed.still.sum()))
+        return replace(fixed, scatter=np.asarray(fixed.scatter) / k ** (2.0 / max(varying, 1)), freedom=0.0)
 
     def with_parameters(self, arrays: Mapping[str, Any]) -> GaussianDistributions:
         """Return the distributions that are made of these arrays."""
@@ -226,6 +269,17 @@ class Gaussian(Family):
         return self.structure.log_prior(distributions.compact, self._belief(prior), k, d, distributions.means)
 
 
+def _overall_covariance(overall: Moments, still: NDArray[np.bool_] | None) -> FloatArray:
+    """Return the covariance of all rows of one class, or their variances; constant columns beside the others."""
+    if still is None:
+        return overall_covariance(overall)
+    columns = np.flatnonzero(~still)
+    if not len(columns):
+        return np.full(len(still), NEUTRAL_VARIANCE)
+    part = overall_covariance(overall.of_columns(columns))
+    return beside_constants(part, columns, len(still), matrix=part.ndim == 2)
+
+
 @dataclass(frozen=True, eq=False)
 class GaussianDistributions(Distributions):
     """Gaussians with their means, k×d, and covariances as their structure keeps them."""
@@ -233,6 +287,8 @@ class GaussianDistributions(Distributions):
     family: Gaussian
     means: FloatArray
     compact: FloatArray
+    #: which columns held one value only and so are the same in all classes, (d,); None if it is none
+    constant: NDArray[np.bool_] | None = None
     form: QuadraticForm = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -248,8 +304,14 @@ class GaussianDistributions(Distributions):
 
     @property
     def n_parameters(self) -> int:
-        """The means, and what the structure leaves free of the covariances."""
-        return self.means.size + self.family.structure.n_parameters(*self.means.shape)
+        """The means, and what the structure leaves free of the covariances; of a constant column its value."""
+        (k, d), still = self.means.shape, 0 if self.constant is None else int(self.constant.sum())
+        covariances = self.family.structure.n_parameters(k, d - still) if d > still else 0
+        return k * (d - still) + covariances + still
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the plain arrays that these distributions are made of."""
+        return {name: array for name, array in super().parameters().items() if array is not None}
 
     @property
     def variance(self) -> FloatArray:
@@ -328,6 +390,8 @@ class GaussianDistributions(Distributions):
 
     def score(self, x: Array, common: bool = True) -> Array:
         """Return log N(x; μ_c, Σ_c); rows with holes by the marginal of what they have."""
+        if self.constant is not None:
+            return self._score_beside_constants(x, common)
         if not self.family.columnwise and shows_holes(x):
             in_runs = self._score_in_runs(x)
             if in_runs is not None:
@@ -343,6 +407,26 @@ class GaussianDistributions(Distributions):
             return self.form.score_observed(x, observed)
         in_runs = self._score_in_runs(x)
         return self._score_by_row(x, observed) if in_runs is None else in_runs
+
+    @cached_property
+    def _varying(self) -> tuple[IntArray, GaussianDistributions | None]:
+        """The columns that are not constant, and their distributions; None if there are no such columns."""
+        columns = np.arange(self.n_columns) if self.constant is None else np.flatnonzero(~self.constant)
+        return columns, self.marginal(columns) if len(columns) else None
+
+    def _score_beside_constants(self, x: Array, common: bool) -> Array:
+        """Score the columns that vary; the others are the same for all classes, and cost no digits that way."""
+        columns, varying = self._varying
+        if varying is not None:
+            scores = varying.score(x[:, columns], common)
+        else:
+            scores = as_like(np.zeros((x.shape[0], self.n_classes)), x)
+        if not common:
+            return scores
+        still = np.setdiff1d(np.arange(self.n_columns), columns)
+        z = dense_rows(x[:, still]) - self.means[0, still]
+        observed_cells(z)
+        return scores - as_like(0.5 * np.nansum(z * z, axis=1) / NEUTRAL_VARIANCE, scores)[:, None]
 
     def _score_in_runs(self, x: Array) -> Array | None:
         """Score rows with holes, those with the same ones together; None where anything is not finite."""
@@ -391,10 +475,19 @@ class GaussianDistributions(Distributions):
         """Return the moments of the rows, with the conditional expectation of missing cells and of their squares."""
         if self.family.columnwise or issparse(x):
             return self.family.statistics(x, responsibilities)
+        x = self._with_constants(x)
         if not shows_holes(x) and observed_cells(x) is None:
             return self.family.statistics(x, responsibilities)
         in_runs = self._statistics_in_runs(x, responsibilities)
         return self._statistics_by_row(x, responsibilities) if in_runs is None else in_runs
+
+    def _with_constants(self, x: Array) -> Array:
+        """Return rows with the value of constant columns in their missing cells, so that these stay constant."""
+        if self.constant is None:
+            return x
+        xp = namespace(x)
+        missing = xp.isnan(x) & (as_like(self.constant.astype(np.float64), x) > 0)
+        return xp.where(missing, as_like(self.means[0], x), x) if bool(xp.any(missing)) else x
 
     def _statistics_in_runs(self, x: Array, responsibilities: Responsibilities) -> Moments | None:
         """Return the expected moments, of rows with the same holes together; None where they would lose digits."""
@@ -436,6 +529,8 @@ class GaussianDistributions(Distributions):
         None where the kernels are not built, or where a class is so far from the others that its covariance about their
         common origin would lose digits.
         """
+        if self.constant is not None:
+            return None
         dense = isinstance(x, np.ndarray) and not self.family.columnwise
         if dense and shows_holes(x):
             return self._pass_in_runs(x, weight, log_shares)
@@ -497,7 +592,7 @@ class GaussianDistributions(Distributions):
         """Return rows with their missing cells drawn: the conditional mean, and noise of the conditional covariance."""
         if self.family.columnwise:
             return super().sampled_rows(x, classes, rng)
-        rows = dense_rows(x)
+        rows = dense_rows(self._with_constants(x))
         there = ~np.isnan(rows)
         incomplete = ~there.all(1)
         filled = rows.copy()
@@ -513,7 +608,8 @@ class GaussianDistributions(Distributions):
             compact = np.broadcast_to(self.compact, (len(self.compact), self.n_columns))[:, columns]
         else:
             compact = self.compact[:, columns[:, None], columns[None, :]]
-        return GaussianDistributions(self.family.of_part, self.means[:, columns], compact)
+        still = None if self.constant is None or not self.constant[columns].any() else self.constant[columns]
+        return GaussianDistributions(self.family.of_part, self.means[:, columns], compact, still)
 
     def conditioned(self, columns: IntArray, cells: FloatArray) -> GaussianDistributions:
         """Return the other columns (r) given the cells of some (g), 1×m.
@@ -544,7 +640,10 @@ class GaussianDistributions(Distributions):
     def sample(self, classes: IntArray, rng: np.random.Generator) -> FloatArray:
         """Return μ + L z with L the Cholesky factor and z standard normal."""
         z = rng.standard_normal((len(classes), self.means.shape[1]))
-        return self.means[classes] + self.form.colour(z, classes)
+        rows = self.means[classes] + self.form.colour(z, classes)
+        if self.constant is not None:
+            rows[:, self.constant] = self.means[0, self.constant]
+        return rows
 
     def standardised(self, x: Array) -> Array:
         """Return L⁻¹(x − μ)."""
@@ -555,6 +654,12 @@ class GaussianDistributions(Distributions):
 
     def log_ratio(self, x: Array, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return what each column adds to the log-ratio; see the quadratic form for how it is split."""
+        if self.constant is not None:
+            columns, varying = self._varying
+            terms, left = np.zeros(x.shape), np.zeros(x.shape[0])
+            if varying is not None:
+                terms[:, columns], left = varying.log_ratio(x[:, columns], a, b)
+            return terms, left
         rows = to_float64(x.toarray() if issparse(x) else x)
         observed = observed_cells(rows)
         if observed is None or self.family.columnwise:

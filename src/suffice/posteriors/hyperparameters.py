@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from suffice._arrays import FloatArray
 from suffice.covariance import Covariance, prior_mean
-from suffice.covariance.belief import constant, freedom, given_scatter, neutral_where_constant, pull_to_prior_mean
+from suffice.covariance.belief import freedom, given_scatter, pull_to_prior_mean
+from suffice.covariance.constant import NEUTRAL_VARIANCE, beside_constants, columns_left_out, prior_of_columns
 from suffice.priors import NormalInverseWishart
 from suffice.statistics import Moments
 
@@ -38,8 +39,6 @@ class Hyperparameters:
         ν, likewise.
     varies : array of shape (d,)
         False for columns of which all rows hold the same value, under a prior that is scaled to the data.
-    neutral : array of shape (d,)
-        A variance for these, the same in all classes.
     """
 
     location: FloatArray
@@ -47,13 +46,22 @@ class Hyperparameters:
     scatter: FloatArray
     dof: FloatArray
     varies: NDArray[np.bool_]
-    neutral: FloatArray
+    #: those of the columns that vary, where some do not
+    part: Hyperparameters | None = None
+
+    @property
+    def of_varying(self) -> Hyperparameters | None:
+        """The hyperparameters of the columns that vary; None if there are none."""
+        return self if self.varies.all() else self.part
 
 
 def hyperparameters(structure: Covariance, moments: Moments, prior: NormalInverseWishart) -> Hyperparameters:
     """Return the posterior's; a prior that takes V from the data is that of `Gaussian.estimate`, ridge and all."""
     moments = moments.to_layout(structure.layout)
-    d, a, kappa = moments.n_columns, structure._rows(prior, moments.n_columns), prior.mean_count
+    still = columns_left_out(structure, moments, prior) if prior.scatter is None else None
+    if still is not None:
+        return _with_constants(structure, moments, prior, ~still)
+    d, a, kappa = moments.n_columns, structure.prior_rows(prior, moments.n_columns), prior.mean_count
     center, n = prior_mean(moments, prior), moments.count
     share = np.divide(kappa, kappa + n, out=np.ones_like(n), where=kappa + n > 0)
     location = moments.mean + share * (center - moments.mean)
@@ -61,26 +69,51 @@ def hyperparameters(structure: Covariance, moments: Moments, prior: NormalInvers
     count = np.maximum(n, 1.0) if kappa == 0.0 else kappa + n
     rows = freedom(n, prior) if kappa == 0.0 or prior.scatter is None else n - prior.freedom
     dof = _shared(structure, rows, a, d)
-    varies, neutral = np.ones(d, dtype=bool), np.ones(d)
     given = given_scatter(prior, d)
     if a > 0 and given is None:
         estimate = structure.estimate(moments, prior)
         scatter = (estimate[:, :1] if structure.one_variance else estimate) * _like(dof, estimate)
-        if not structure.one_variance:
-            varies = ~constant(moments)
-            neutral = neutral_where_constant(np.ones_like(estimate), moments)[0]
-            neutral = neutral if neutral.ndim == 1 else np.diagonal(neutral)
     else:
         believed = np.zeros((d, d)) if given is None else given
         believed = np.diagonal(believed) if structure.diagonal else believed
         scatter = _pooled(structure, moments.scatter + pull_to_prior_mean(moments, prior), a * believed)
-    return Hyperparameters(np.asarray(location), count, scatter, dof, varies, neutral)
+    return Hyperparameters(np.asarray(location), count, scatter, dof, np.ones(d, dtype=bool))
+
+
+def _with_constants(
+    structure: Covariance, moments: Moments, prior: NormalInverseWishart, varies: NDArray[np.bool_]
+) -> Hyperparameters:
+    """Return the hyperparameters of the columns that vary, with the others beside: one value, and one variance.
+
+    An inverse Wishart of d columns with ν + m degrees of freedom, m of them constant, has one with ν for the others.
+    """
+    (k, d), columns, n = moments.center.shape, np.flatnonzero(varies), moments.count
+    location = np.tile(moments.total_mean(), (k, 1))
+    count = np.maximum(n, 1.0) if prior.mean_count == 0.0 else prior.mean_count + n
+    shared = 1 if structure.tied else k
+    part = None
+    if len(columns):
+        part = hyperparameters(structure, moments.of_columns(columns), prior_of_columns(prior, columns, d))
+        location[:, columns] = part.location
+    if structure.one_variance:
+        scatter, dof = (
+            (np.full((shared, 1), NEUTRAL_VARIANCE), np.ones((shared, 1))) if part is None else (part.scatter, part.dof)
+        )
+    elif structure.diagonal:
+        scatter, dof = np.full((shared, d), NEUTRAL_VARIANCE), np.ones((shared, d))
+        if part is not None:
+            scatter[:, columns], dof[:, columns] = part.scatter, part.dof
+    else:
+        dof = np.full(shared, float(d)) if part is None else part.dof + (d - len(columns))
+        estimate = np.empty((shared, 0, 0)) if part is None else part.scatter / dof[:, None, None]
+        scatter = beside_constants(estimate, columns, d, matrix=True) * dof[:, None, None]
+    return Hyperparameters(location, count, scatter, dof, varies, part)
 
 
 def degrees_before(structure: Covariance, prior: NormalInverseWishart, k: int, d: int) -> FloatArray:
     """Return the ν of the prior itself, in the shape of `Hyperparameters.dof`."""
     nothing = np.full((k, d if structure.diagonal else 1), -prior.freedom)
-    return _shared(structure, nothing, structure._rows(prior, d), d)
+    return _shared(structure, nothing, structure.prior_rows(prior, d), d)
 
 
 def _shared(structure: Covariance, rows: FloatArray, a: float, d: int) -> FloatArray:

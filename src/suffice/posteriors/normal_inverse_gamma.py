@@ -49,7 +49,8 @@ class NormalInverseGammaPosterior(GaussianPosterior):
 
     def map(self) -> GaussianDistributions:
         """Return the mode of the joint density: m_n and Λ/(ν + 2 + m), m means sharing the variance."""
-        sharing = self.location.size // self.dof.size
+        columns = int(self._hyper.varies.sum()) if self.family.structure.one_variance else 1
+        sharing = self.n_classes // len(self.dof) * columns
         variance = self._over_columns(self.scatter / (self.dof + 2.0 + sharing))
         return GaussianDistributions(self.family, self.location, variance)
 
@@ -92,18 +93,15 @@ class NormalInverseGammaPosterior(GaussianPosterior):
                 c=c,
                 column=column,
             )
-        k = self.n_classes
-        squared_scale = self.scatter / self.dof * (1.0 + 1.0 / self.count)
-        if self.family.structure.one_variance:
-            gaussian = GaussianDistributions(Gaussian("diagonal"), self.location, squared_scale)
-            dof = np.broadcast_to(self.dof[:, 0], k)
-            return StudentDistributions(self.family, gaussian, dof, np.ones(k))
-        varies = np.flatnonzero(self._hyper.varies)
-        if not len(varies):
+        hyper = self._hyper.of_varying
+        if hyper is None:
             return self._with_constants(None)
+        k = self.n_classes
+        squared_scale = hyper.scatter / hyper.dof * (1.0 + 1.0 / hyper.count)
         # a variance of 0 has no density; the Gaussian says where it is
-        GaussianDistributions(Gaussian("diagonal"), self.location[:, varies], squared_scale[:, varies])
-        dof = np.broadcast_to(self.dof, self.location.shape)[:, varies]
-        return self._with_constants(
-            StudentColumns(self.family, self.location[:, varies], squared_scale[:, varies], dof)
-        )
+        gaussian = GaussianDistributions(Gaussian("diagonal"), hyper.location, squared_scale)
+        if self.family.structure.one_variance:
+            dof = np.broadcast_to(hyper.dof[:, 0], k)
+            return self._with_constants(StudentDistributions(self.family, gaussian, dof, np.ones(k)))
+        dof = np.broadcast_to(hyper.dof, hyper.location.shape)
+        return self._with_constants(StudentColumns(self.family, hyper.location, squared_scale, dof))

@@ -11,6 +11,7 @@ from scipy.special import chdtri, multigammaln, stdtrit
 
 from suffice._arrays import FloatArray
 from suffice.covariance.belief import given_scatter
+from suffice.covariance.constant import NEUTRAL_VARIANCE
 from suffice.errors import EstimateError
 from suffice.families.base import Distributions
 from suffice.families.gaussian import Gaussian, GaussianDistributions
@@ -86,8 +87,9 @@ class GaussianPosterior(Posterior):
         if varies.all() and part is not None:
             return part
         still = np.flatnonzero(~varies)
-        means = np.repeat(self.location.mean(0)[None, still], self.n_classes, axis=0)
-        constants = GaussianDistributions(Gaussian("tied-diagonal"), means, self._hyper.neutral[None, still])
+        variance = np.full((1, len(still)), NEUTRAL_VARIANCE)
+        all_constant = np.ones(len(still), dtype=bool)
+        constants = GaussianDistributions(Gaussian("tied-diagonal"), self.location[:, still], variance, all_constant)
         parts: list[Part] = [(still, constants)]
         if part is not None:
             parts.append((np.flatnonzero(varies), part))  # type: ignore[arg-type]
@@ -103,7 +105,7 @@ class GaussianPosterior(Posterior):
                 f"{least:g}, but it is {prior!r}; give NormalInverseWishart.textbook(mean, mean_count, dof, scale)"
             )
         scatter = np.asarray(prior.scatter, dtype=np.float64)
-        return before, self.family.structure._rows(prior, d) * scatter
+        return before, self.family.structure.prior_rows(prior, d) * scatter
 
     def _log_counts(self) -> FloatArray:
         """Return ½ Σ_j log κ/κ_n, (k,)."""
@@ -139,13 +141,14 @@ class NormalInverseWishartPosterior(GaussianPosterior):
         covariance = self.scatter / (self.dof + d + 1 + k // len(self.dof))[:, None, None]
         return GaussianDistributions(self.family, self.location, covariance)
 
-    def _left(self, d: int) -> FloatArray:
+    def _left(self, hyper: Hyperparameters) -> FloatArray:
         """Return ν − d + 1, the degrees of freedom of one row, or say that there are none."""
-        left = self.dof - d + 1.0
+        d = hyper.location.shape[1]
+        left = hyper.dof - d + 1.0
         if (left <= 0).any():
             raise EstimateError(
                 f"averaging over the covariance of class {{of_class}} needs more than {d - 1} rows, of the class and "
-                f"of the prior together, but there are {self.dof.min():g}; raise scatter_count, or use prior='auto'",
+                f"of the prior together, but there are {hyper.dof.min():g}; raise scatter_count, or use prior='auto'",
                 c=int(np.argmin(left)),
             )
         return left
@@ -155,7 +158,7 @@ class NormalInverseWishartPosterior(GaussianPosterior):
 
         μ_j has a t distribution with ν − d + 1 degrees of freedom, and Λ_jj/σ²_j is χ² with as many.
         """
-        left = self._left(self.location.shape[1])[:, None]
+        left = self._left(self._hyper)[:, None]
         scatter = np.diagonal(self.scatter, axis1=1, axis2=2)
         return marginal_intervals(self.location, self.count, scatter, left, level)
 
@@ -163,7 +166,7 @@ class NormalInverseWishartPosterior(GaussianPosterior):
         """Return draws of μ, n×k×d, and Σ, n×k×d×d (n×1×d×d where the classes share it)."""
         rng = np.random.default_rng(random_state)
         k, d = self.location.shape
-        self._left(d)
+        self._left(self._hyper)
         # Bartlett: A Aᵀ ~ Wishart(ν, I) for A lower triangular with √χ² on its diagonal; then Σ = L (A Aᵀ)⁻¹ Lᵀ
         bartlett = np.tril(rng.standard_normal((n, len(self.dof), d, d)), -1)
         diagonal = np.arange(d)
@@ -193,13 +196,12 @@ class NormalInverseWishartPosterior(GaussianPosterior):
 
         Its scale matrix is Λ/(ν − d + 1) · (1 + 1/κ_n).
         """
-        varies = np.flatnonzero(self._hyper.varies)
-        if not len(varies):
+        hyper = self._hyper.of_varying
+        if hyper is None:
             return self._with_constants(None)
-        left = self._left(len(varies))
-        covariance = self.scatter[:, varies[:, None], varies] / self.dof[:, None, None]
-        gaussian = GaussianDistributions(self.family, self.location[:, varies], covariance)
-        spread = self.dof / left * (1.0 + 1.0 / self.count[:, 0])
+        left = self._left(hyper)
+        gaussian = GaussianDistributions(self.family, hyper.location, hyper.scatter / hyper.dof[:, None, None])
+        spread = hyper.dof / left * (1.0 + 1.0 / hyper.count[:, 0])
         return self._with_constants(
             StudentDistributions(self.family, gaussian, np.broadcast_to(left, spread.shape), spread)
         )
