@@ -46,8 +46,11 @@ class Explanation:
     def top(self, row: int = 0, n: int = 5) -> list[tuple[str | int, float]]:
         """Return the columns that matter most for a row, with what they add, largest first."""
         values = self.contributions[row]
-        order = np.argsort(-np.abs(values), kind="stable")[:n]
-        return [(self.columns[j], float(values[j])) for j in order if values[j] != 0.0]
+        return [(self.columns[j], float(values[j])) for j in self._order(row)[:n] if values[j] != 0.0]
+
+    def _order(self, row: int) -> IntArray:
+        """Return the columns from the one that matters most to the one that matters least."""
+        return np.argsort(-np.abs(self.contributions[row]), kind="stable")
 
     def __repr__(self) -> str:
         return f"<Explanation of {len(self)} rows by {len(self.columns)} columns>"
@@ -58,11 +61,11 @@ class Explanation:
     def text(self, row: int = 0, n: int = 5) -> str:
         """Return the reasons for a row in plain text."""
         top = self.top(row, n)
+        rest = np.delete(self.contributions[row], self._order(row)[: len(top)]).sum()
         width = max((len(str(name)) for name, _ in top), default=8)
         lines = [f"{self.target[row]} rather than {self.against[row]}: log-odds {self.log_odds[row]:+.2f}"]
         lines.append(f"  {'(baseline)':<{max(width, 10)}} {self.baseline[row]:+8.2f}")
         lines += [f"  {name!s:<{max(width, 10)}} {value:+8.2f}" for name, value in top]
-        rest = self.log_odds[row] - self.baseline[row] - sum(value for _, value in top)
         if self.contributions.shape[1] > len(top):
             lines.append(f"  {'(the rest)':<{max(width, 10)}} {rest:+8.2f}")
         return "\n".join(lines)

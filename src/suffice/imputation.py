@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice import learning
+from suffice import impossible
 from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, namespace, to_float64
 from suffice.components import never_seen
 from suffice.engines.base import Chunk
@@ -35,7 +35,7 @@ def impute(estimator: Any, X: Any, model: JointModel, random_state: Any, sample:
         model.schema.check(table, name)
         return X
     filling = Filling(model, _never_seen(estimator, model.schema), _seed(random_state) if sample else None)
-    found = learning.score(table, model.schema, fill, filling, estimator=name, n_jobs=estimator.n_jobs)
+    found = impossible.score(table, model, fill, filling, estimator=name, n_jobs=estimator.n_jobs, marked=True)
     return _filled(table, Filled(model.schema, found, sample))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -48,6 +48,11 @@ class JointModel:
     def class_log_prior(self) -> FloatArray:
         """The logarithm of the class probabilities, (k,)."""
         return self.log_prior if self.class_of is None else log_sums(self.log_prior[None], self.class_of)[0]
+
+    @cached_property
+    def rules_out(self) -> bool:
+        """Whether some values have probability 0 in some class."""
+        return any(part.rules_out for part in self.distributions)
 
     @cached_property
     def log_shares(self) -> FloatArray:
@@ -106,11 +111,10 @@ def expect(chunk: Chunk, model: JointModel) -> Expectation:
             count, statistics, log_likelihood = found
             return Expectation(JointStatistics(count, (statistics,)), log_likelihood)
     joint = log_joint_scores(chunk, model, common=True)
-    if model.class_of is None:
-        posterior, log_likelihood = known.expect(joint)
-    else:  # p(m | x, y) = p(c | x, y) p(m | x, c)
-        classes, log_likelihood = known.expect(log_sums(joint, model.class_of))
-        posterior = SoftLabels(classes.weights[:, model.class_of] * np.exp(model.given_class(joint)))
+    posterior, log_likelihood = _expected_classes(known, joint, model)
+    if model.rules_out and np.isneginf(joint).all(axis=1).any():
+        # cells that every class rules out say nothing about the class, though they make the log-likelihood −∞
+        posterior, _ = _expected_classes(known, log_joint_scores(chunk, model, common=False), model)
     blocks = []
     for block, distributions, rows in model.parts(chunk):
         try:
@@ -121,6 +125,15 @@ def expect(chunk: Chunk, model: JointModel) -> Expectation:
     return Expectation(JointStatistics(posterior.totals(), tuple(blocks)), log_likelihood)
 
 
+def _expected_classes(known: PartialLabels, joint: FloatArray, model: JointModel) -> tuple[SoftLabels, float]:
+    """Return the posterior of the classes, or of their components, and the log-likelihood."""
+    if model.class_of is None:
+        return known.expect(joint)
+    # p(m | x, y) = p(c | x, y) p(m | x, c)
+    classes, log_likelihood = known.expect(log_sums(joint, model.class_of))
+    return SoftLabels(classes.weights[:, model.class_of] * np.exp(model.given_class(joint))), log_likelihood
+
+
 def log_joint(chunk: Chunk, model: JointModel) -> FloatArray:
     """Kernel: log p(x, c) = log p(c) + Σ over blocks of log p(x | c), n×k."""
     joint = log_joint_scores(chunk, model, common=True)
@@ -128,16 +141,32 @@ def log_joint(chunk: Chunk, model: JointModel) -> FloatArray:
 
 
 def log_posterior(chunk: Chunk, model: JointModel) -> FloatArray:
-    """Kernel: log p(c | x), n×k; where every class says x is impossible, the class prior is all there is."""
-    joint = _above_the_largest(*_class_scores(chunk, model))
-    joint -= np.log(np.exp(joint).sum(axis=0))
-    return joint.T
+    """Kernel: log p(c | x), n×k.
+
+    A cell that has probability 0 in every class is left out; where the others together rule out every class, the class
+    prior is all there is.
+    """
+    return _log_posterior_of(*_class_scores(chunk, model), chunk.out)
 
 
 def posterior(chunk: Chunk, model: JointModel) -> FloatArray:
     """Kernel: p(c | x), n×k."""
-    scores, log_prior = _class_scores(chunk, model)
-    probabilities = compiled.posterior(scores, log_prior, chunk.out)
+    return _posterior_of(*_class_scores(chunk, model), chunk.out)
+
+
+def most_probable(chunk: Chunk, model: JointModel) -> IntArray:
+    """Kernel: the number of the most probable class, (n,); by the prior where every class says x is impossible."""
+    return _most_probable_of(*_class_scores(chunk, model), chunk.out)
+
+
+def _log_posterior_of(scores: FloatArray, log_prior: FloatArray, out: Any) -> FloatArray:
+    joint = _above_the_largest(scores, log_prior)
+    joint -= np.log(np.exp(joint).sum(axis=0))
+    return joint.T
+
+
+def _posterior_of(scores: FloatArray, log_prior: FloatArray, out: Any) -> FloatArray:
+    probabilities = compiled.posterior(scores, log_prior, out)
     if probabilities is not None:
         return probabilities
     joint = _above_the_largest(scores, log_prior)
@@ -146,10 +175,8 @@ def posterior(chunk: Chunk, model: JointModel) -> FloatArray:
     return joint.T
 
 
-def most_probable(chunk: Chunk, model: JointModel) -> IntArray:
-    """Kernel: the number of the most probable class, (n,); by the prior where every class says x is impossible."""
-    scores, log_prior = _class_scores(chunk, model)
-    numbers = compiled.most_probable(scores, log_prior, chunk.out)
+def _most_probable_of(scores: FloatArray, log_prior: FloatArray, out: Any) -> IntArray:
+    numbers = compiled.most_probable(scores, log_prior, out)
     if numbers is not None:
         return numbers
     # a class at a time: NumPy's argmax over few classes of many rows takes longer than the scores
@@ -160,6 +187,31 @@ def most_probable(chunk: Chunk, model: JointModel) -> IntArray:
         np.maximum(highest, score, out=highest)
     best[np.isneginf(highest)] = np.argmax(log_prior)
     return best
+
+
+#: the kernels that say something about the class of a row, and how each does so by the scores of the classes
+POSTERIORS: dict[Callable[..., Any], Callable[..., Any]] = {
+    posterior: _posterior_of,
+    log_posterior: _log_posterior_of,
+    most_probable: _most_probable_of,
+}
+IMPOSSIBLE_CELL, IMPOSSIBLE_ROW = 1.0, 2.0
+
+
+def with_impossible(chunk: Chunk, params: tuple[Callable[..., Any], Any, JointModel]) -> FloatArray:
+    """Kernel: what another kernel returns, and beside it 0, IMPOSSIBLE_CELL or IMPOSSIBLE_ROW for each row.
+
+    IMPOSSIBLE_CELL marks a row with a cell that has probability 0 in every class, which is left out; IMPOSSIBLE_ROW one
+    whose other cells together rule out every class, so that the class prior is all there is.
+    """
+    kernel, inner, model = params
+    scores, log_prior = _class_scores(chunk, model)
+    finish = POSTERIORS.get(kernel)
+    answer = kernel(chunk, inner) if finish is None else finish(scores, log_prior, None)
+    marks = np.where(np.isneginf(scores + log_prior).all(axis=1), IMPOSSIBLE_ROW, 0.0)
+    for _, distributions, rows in model.parts(chunk):
+        marks = np.maximum(marks, np.where(np.asarray(distributions.impossible_cells(rows)) > 0, IMPOSSIBLE_CELL, 0.0))
+    return np.column_stack([answer, marks])
 
 
 def _above_the_largest(scores: FloatArray, log_prior: FloatArray) -> FloatArray:

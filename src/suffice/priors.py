@@ -57,7 +57,7 @@ class NormalInverseWishart(Prior):
     ----------
     scatter_count : float or "auto"
         How many rows the prior covariance V is worth. "auto" is 1 for diagonal and spherical structures and the
-        number of columns for full and tied ones.
+        number of columns for full and tied ones, not counting those that are constant.
     scatter : array of shape (d,) or (d, d), or None
         The prior covariance V of a row. None scales it to the data: the variances within the classes with
         a thousandth of a row of the overall variance; a tied covariance shrinks towards these variances, and

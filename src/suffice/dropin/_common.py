@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
-from suffice import learning
+from suffice import impossible, learning
 from suffice._arrays import FloatArray, as_like, beside, to_numpy
 from suffice.engines.base import Chunk
 from suffice.errors import InvalidCellError
@@ -133,7 +133,7 @@ class GenerativeMixin(ABC):
         name = type(self).__name__
         check_names(self, X)
         try:
-            return learning.score(self._table(X), model.schema, kernel, params or model, estimator=name)
+            return impossible.score(self._table(X), model, kernel, params, estimator=name)
         except InvalidCellError as error:
             raise in_their_words(error, name) from None
 

@@ -110,6 +110,10 @@ class BinarizedDistributions(BernoulliDistributions):
         """Return Σ_j log p of whether the cells are above the threshold."""
         return super().score(self.family.above(x), common)
 
+    def impossible_cells(self, x: Array) -> FloatArray | float:
+        """Return how many cells of each row are on a side of the threshold where no class has any."""
+        return super().impossible_cells(self.family.above(x))
+
     def log_ratio(self, x: Array, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return log p(x_j | a) / p(x_j | b) of whether the cells are above the threshold."""
         return super().log_ratio(self.family.above(x), a, b)

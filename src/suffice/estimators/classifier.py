@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from suffice import learning
+from suffice import impossible, learning
 from suffice._arrays import FloatArray, IntArray
 from suffice.components import Components, has_holes
 from suffice.decisions import decide
@@ -78,8 +78,10 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     prior : "auto", None, a number, a Prior or a list of Priors
         "auto" adds a pseudo-count of 1 (Laplace) to discrete families and a weak, data-scaled
         normal–inverse-Wishart to Gaussians, so that no probability is zero and no covariance singular. None is
-        maximum likelihood. A number is a pseudo-count. With ``estimate="predictive"`` the conjugate priors of textbooks
-        are taken too: `BetaPrior`, `DirichletPrior`, `GammaPrior`, `KnownVariance`.
+        maximum likelihood, under which a value that no class ever had has probability 0 in all of them: it says nothing
+        about the class, with a warning, and rows with it have the log-density −∞. A number is a pseudo-count. With
+        ``estimate="predictive"`` the conjugate priors of textbooks are taken too: `BetaPrior`, `DirichletPrior`,
+        `GammaPrior`, `KnownVariance`.
     class_prior : "empirical", "uniform", PseudoCount, a mapping or an array
         The probabilities of the classes: their shares in the training rows, equal, smoothed shares, or given (in
         the order of the sorted classes).
@@ -87,7 +89,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         How many components each class is a mixture of, p(x | c) = Σ_m p(m | c) p(x | c, m); classes that a mapping
         does not name have one. More than one are found by EM, which begins with clusters of the rows of each class.
     unseen : "prior" or "missing"
-        How a category that training never saw counts in prediction.
+        How a category that training never saw counts in prediction: by the mass that the prior gives it, or not at all.
     threshold : number, mapping of class to number, or None
         With two classes, the probability that the second must reach; with more, the class with the largest
         probability divided by its threshold is predicted.
@@ -413,7 +415,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
 
     def _score(self, kernel: Any, X: Any) -> NDArray[Any]:
         check_is_fitted(self, "statistics_")
-        return learning.score(X, self.schema_, kernel, self._joint, estimator=type(self).__name__, n_jobs=self.n_jobs)
+        return impossible.score(X, self._joint, kernel, estimator=type(self).__name__, n_jobs=self.n_jobs)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of each row: the most probable one, unless a threshold or a cost matrix decides."""
@@ -443,7 +445,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         return logs
 
     def score_samples(self, X: Any) -> FloatArray:
-        """Return log p(x) of each row, (n,): small for outliers."""
+        """Return log p(x) of each row, (n,): small for outliers, −∞ for rows with probability 0 in every class."""
         return self._score(log_evidence, X)
 
     def mahalanobis(self, X: Any) -> FloatArray:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
-from suffice import em, learning
+from suffice import em, impossible, learning
 from suffice._arrays import FloatArray, IntArray
 from suffice.acceleration import accelerates
 from suffice.components import Components, has_holes, lifted, never_seen, shares, uncorrelated
@@ -379,8 +379,7 @@ class Mixture(DensityMixin, BaseEstimator):
     # -- use ----------------------------------------------------------------------------------------------------
 
     def _score(self, kernel: Any, X: Any) -> NDArray[Any]:
-        model = self._joint
-        return learning.score(X, self.schema_, kernel, model, estimator=type(self).__name__, n_jobs=self.n_jobs)
+        return impossible.score(X, self._joint, kernel, estimator=type(self).__name__, n_jobs=self.n_jobs)
 
     def predict(self, X: Any) -> IntArray:
         """Return the most probable component of each row, (n,)."""
@@ -403,7 +402,7 @@ class Mixture(DensityMixin, BaseEstimator):
         return self._score(log_joint, X)
 
     def score_samples(self, X: Any) -> FloatArray:
-        """Return log p(x) of each row, (n,): small for outliers."""
+        """Return log p(x) of each row, (n,): small for outliers, −∞ for rows with probability 0 in every component."""
         return self._score(log_evidence, X)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:

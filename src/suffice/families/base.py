@@ -261,7 +261,23 @@ class Distributions(ABC):
 
     @abstractmethod
     def score(self, x: Array, common: bool = True) -> Array:
-        """Return log p(x | c), n×k; ``common=False`` may leave out what is the same for every class."""
+        """Return log p(x | c), n×k.
+
+        ``common=False`` may leave out what is the same for every class, and leaves out cells that have probability 0 in
+        all of them, which is the logarithm −∞ otherwise.
+        """
+
+    @property
+    def rules_out(self) -> bool:
+        """Whether some values have probability 0 in some classes, as maximum likelihood has it."""
+        return False
+
+    def impossible_cells(self, x: Array) -> FloatArray | float:
+        """Return for each row whether a cell has probability 0 in every class (more than 0) or not (0), (n,).
+
+        Such a cell says nothing about the class: ``score(x, common=False)`` leaves it out.
+        """
+        return 0.0
 
     def log_prob(self, x: ArrayLike) -> FloatArray:
         """Return log p(x | c) of rows as a user has them, n×k."""
@@ -561,13 +577,17 @@ def scaled_rows(x: Array, mean: FloatArray, deviation: FloatArray) -> Array:
     return np.where(np.isnan(rows), 0.0, rows)
 
 
-def log_product(x: Array, logs: LogParameters) -> Array:
-    """Return x · logsᵀ, n×k, for x ≥ 0, with 0 · (−∞) = 0 as in p⁰ = 1."""
+def log_product(x: Array, logs: LogParameters, common: bool = True) -> Array:
+    """Return x · logsᵀ, n×k, for x ≥ 0, with 0 · (−∞) = 0 as in p⁰ = 1.
+
+    Without what is `common` to all classes, a column that is −∞ in every class adds nothing.
+    """
     scores = product(x, logs.finite)
-    if logs.impossible is None:
+    impossible = logs.impossible if common else logs.decisive
+    if impossible is None:
         return scores
     xp = namespace(scores)
-    return xp.where(product(x, logs.impossible) > 0, -xp.inf, scores)
+    return xp.where(product(x, impossible) > 0, -xp.inf, scores)
 
 
 @dataclass(frozen=True, eq=False)
@@ -575,16 +595,36 @@ class LogParameters:
     """Logarithms of parameters, k×d, ready for products: −∞ set apart."""
 
     finite: Factor
-    impossible: Factor | None
+    #: 1 where a logarithm is −∞; None if it is nowhere
+    impossible: Factor | None = None
+    #: the same without the columns where it is −∞ in every class
+    decisive: Factor | None = None
+    #: 1 for these columns, 1×d; None if there are none
+    nowhere: Factor | None = None
 
     @classmethod
     def of(cls, parameters: FloatArray) -> LogParameters:
         """Take the logarithms."""
-        logs = log_of(parameters)
+        return cls.of_logs(log_of(parameters))
+
+    @classmethod
+    def of_logs(cls, logs: FloatArray) -> LogParameters:
+        """Set apart what is −∞."""
         impossible = np.isneginf(logs)
         if not impossible.any():
-            return cls(Factor(logs), None)
-        return cls(Factor(np.where(impossible, 0.0, logs)), Factor(impossible.astype(np.float64)))
+            return cls(Factor(np.ascontiguousarray(logs)))
+        nowhere = np.asarray(impossible.all(0))
+        decisive = impossible & ~nowhere
+        return cls(
+            Factor(np.where(impossible, 0.0, logs)),
+            Factor(impossible.astype(np.float64)),
+            Factor(decisive.astype(np.float64)) if decisive.any() else None,
+            Factor(nowhere[None].astype(np.float64)) if nowhere.any() else None,
+        )
+
+    def n_nowhere(self, x: Array) -> FloatArray | float:
+        """Return what each row of x ≥ 0 has in columns that are −∞ in every class, (n,); 0 if there are none."""
+        return 0.0 if self.nowhere is None else to_float64(product(x, self.nowhere))[:, 0]
 
 
 @dataclass(frozen=True, eq=False)

@@ -174,23 +174,42 @@ class BernoulliDistributions(Distributions):
         finite = np.isfinite(log_yes).all() and np.isfinite(log_no).all()
         return (Factor(log_yes - log_no), log_no.sum(1)) if finite else None
 
+    @cached_property
+    def _apart(self) -> tuple[LogParameters, LogParameters]:
+        """The logarithms of p and 1 − p, −∞ set apart."""
+        return LogParameters.of(self.probability), LogParameters.of(1.0 - self.probability)
+
     def score(self, x: Array, common: bool = True) -> Array:
         """Return x·η − A(η), with the normaliser of the observed columns only."""
+        if self._linear is None:
+            yes, no = self._yes_and_no(x)
+            return log_product(yes, self._apart[0], common) + log_product(no, self._apart[1], common)
         x = in_double(x)
-        _, log_no = self._logs
-        xp = namespace(x)
+        log_odds, normaliser = self._linear
         observed = self.family._check(x)
-        filled = without_holes(x, observed)
-        if self._linear is not None:
-            log_odds, normaliser = self._linear
-            if observed is None:
-                return product(x, log_odds, normaliser)
-            return product(filled, log_odds) + xp.astype(observed, x.dtype) @ as_like(log_no, x).T
-        dense = x.toarray() if issparse(x) else filled
-        there = xp.ones_like(dense) if observed is None else xp.astype(observed, x.dtype)
-        return log_product(dense, LogParameters.of(self.probability)) + log_product(
-            there - dense, LogParameters.of(1.0 - self.probability)
-        )
+        if observed is None:
+            return product(x, log_odds, normaliser)
+        xp, (_, log_no) = namespace(x), self._logs
+        return product(without_holes(x, observed), log_odds) + xp.astype(observed, x.dtype) @ as_like(log_no, x).T
+
+    def _yes_and_no(self, x: Array) -> tuple[Array, Array]:
+        """Return the cells that are 1, and those that are 0 and there, both as indicators."""
+        x = in_double(x)
+        observed = self.family._check(x)
+        dense = x.toarray() if issparse(x) else without_holes(x, observed)
+        xp = namespace(dense)
+        there = xp.ones_like(dense) if observed is None else xp.astype(observed, dense.dtype)
+        return dense, there - dense
+
+    @property
+    def rules_out(self) -> bool:
+        """Whether some class has only zeros or only ones in some column."""
+        return self._linear is None
+
+    def impossible_cells(self, x: Array) -> FloatArray | float:
+        """Return how many cells of each row are what no class ever has."""
+        yes, no = self._yes_and_no(x)
+        return self._apart[0].n_nowhere(yes) + self._apart[1].n_nowhere(no)
 
     def sample(self, classes: IntArray, rng: np.random.Generator) -> FloatArray:
         """Return zeros and ones."""

@@ -52,8 +52,8 @@ class Categorical(Family):
     ----------
     unseen : "prior" or "missing"
         What a value that training never saw is worth in prediction: the mass that the prior gives to a known
-        value without a row, α / (count + α·values), or nothing, as if the cell were missing. Without a prior it
-        is always read as missing.
+        value without a row, α / (count + α·values), or nothing, as if the cell were missing. Without a prior it has
+        probability 0 in every class, so that it says nothing about the class, with a warning.
 
     Examples
     --------
@@ -306,18 +306,36 @@ class CategoricalDistributions(Distributions):
     @cached_property
     def _tables(self) -> list[FloatArray]:
         """Return for each column the log-probabilities, values×k, then a row for UNSEEN (-2) and for MISSING (-1)."""
-        tables = []
+        tables, nothing = [], np.zeros(self.n_classes)
         for j, column in enumerate(self._columns()):
-            unseen = self.unseen_mass[:, j]
-            log_unseen = np.log(unseen, out=np.zeros_like(unseen), where=unseen > 0)
-            known = log_of(self.probability[:, column].T)
-            tables.append(np.vstack([known, log_unseen, np.zeros(self.n_classes)]))
+            # a column that training saw no value of says nothing whatever its value
+            read = self.family.unseen == "prior" and column.stop > column.start
+            log_unseen = log_of(self.unseen_mass[:, j]) if read else nothing
+            tables.append(np.vstack([log_of(self.probability[:, column].T), log_unseen, nothing]))
         return tables
 
     @cached_property
-    def _joined_tables(self) -> FloatArray:
-        """The tables one below the other, as the compiled kernel reads them."""
-        return compiled.whole_registers(np.concatenate(self._tables))
+    def _decisive_tables(self) -> list[FloatArray]:
+        """The same tables with 0 for values that have probability 0 in every class."""
+        return [np.where(np.isneginf(table).all(1, keepdims=True), 0.0, table) for table in self._tables]
+
+    @cached_property
+    def _joined_tables(self) -> tuple[FloatArray, FloatArray]:
+        """Both kinds of tables one below the other, as the compiled kernel reads them."""
+        joined = compiled.whole_registers(np.concatenate(self._tables))
+        same = not any(np.isneginf(table).any() for table in self._tables)
+        return joined, joined if same else compiled.whole_registers(np.concatenate(self._decisive_tables))
+
+    @property
+    def rules_out(self) -> bool:
+        """Whether some value has probability 0 in some class; where unseen values have it, in all of them."""
+        return any(np.isneginf(table).any() for table in self._tables)
+
+    def impossible_cells(self, x: Codes) -> FloatArray | float:
+        """Return how many values of each row have probability 0 in every class."""
+        codes = to_numpy(self._known(x))
+        nowhere = [np.asarray(np.isneginf(table).all(1)) for table in self._tables]
+        return np.sum([where[codes[:, j]] for j, where in enumerate(nowhere)], axis=0).astype(np.float64)
 
     def _known(self, x: Codes) -> Array:
         """Return the codes, with those beyond the values that were learned as unseen."""
@@ -332,10 +350,11 @@ class CategoricalDistributions(Distributions):
         xp = namespace(codes)
         scores: Array = None
         if compiled.library is not None:
-            scores = compiled.score_codes(codes, self.sizes, self._joined_tables, self.n_classes)
+            joined = self._joined_tables[0 if common else 1]
+            scores = compiled.score_codes(codes, self.sizes, joined, self.n_classes)
         if scores is not None:
             return scores
-        for j, table in enumerate(self._tables):
+        for j, table in enumerate(self._tables if common else self._decisive_tables):
             if xp is np:
                 terms = table.take(codes[:, j], axis=0, mode="wrap")
             else:
@@ -397,7 +416,7 @@ class CategoricalDistributions(Distributions):
     def log_ratio(self, x: Codes, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return the log-ratio of the probabilities of each cell's value."""
         codes = to_numpy(self._known(x))
-        terms = [table[codes[:, j], a] - table[codes[:, j], b] for j, table in enumerate(self._tables)]
+        terms = [table[codes[:, j], a] - table[codes[:, j], b] for j, table in enumerate(self._decisive_tables)]
         return np.stack(terms, axis=1), np.zeros(len(codes))
 
 

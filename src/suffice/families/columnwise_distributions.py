@@ -13,7 +13,6 @@ import numpy as np
 from suffice._arrays import Array, FloatArray, IntArray, as_like, namespace, to_float64
 from suffice.families.base import (
     Distributions,
-    Factor,
     LogParameters,
     dense_rows,
     in_double,
@@ -78,14 +77,7 @@ class ColumnwiseDistributions(Distributions):
     @cached_property
     def _factors(self) -> list[LogParameters]:
         """The parts of η ready for products, −∞ set apart (as for a count that only ever was 0)."""
-        factors = []
-        for eta in self.natural_parts():
-            impossible = np.isneginf(eta)
-            if impossible.any():
-                factors.append(LogParameters(Factor(np.where(impossible, 0.0, eta)), Factor(impossible.astype(float))))
-            else:
-                factors.append(LogParameters(Factor(np.ascontiguousarray(eta)), None))
-        return factors
+        return [LogParameters.of_logs(eta) for eta in self.natural_parts()]
 
     @cached_property
     def _normalizers(self) -> FloatArray:
@@ -99,9 +91,9 @@ class ColumnwiseDistributions(Distributions):
         parts, observed = self.family.prepare(x)
         if self.cancels():
             return self._score_centred(x)
-        scores = log_product(parts[0], self._factors[0])
+        scores = log_product(parts[0], self._factors[0], common)
         for part, factor in zip(parts[1:], self._factors[1:], strict=True):
-            scores = scores + log_product(part, factor)
+            scores = scores + log_product(part, factor, common)
         if observed is None:
             scores = scores - as_like(self._normalizers.sum(1), scores)
         else:
@@ -110,6 +102,17 @@ class ColumnwiseDistributions(Distributions):
         if not common:
             return scores
         return scores + as_like(to_float64(self.family.log_base_measure(x)), scores)[:, None]
+
+    @property
+    def rules_out(self) -> bool:
+        """Whether the cells of some class are always 0."""
+        return any(factor.impossible is not None for factor in self._factors)
+
+    def impossible_cells(self, x: Array) -> FloatArray | float:
+        """Return what each row has in columns that are always 0."""
+        parts, _ = self.family.prepare(x)
+        pairs = zip(parts, self._factors, strict=True)
+        return sum((factor.n_nowhere(part) for part, factor in pairs if factor.nowhere is not None), start=0.0)
 
     def cancels(self) -> bool:
         """Whether φ(x)·η and A(η) are so large that their difference has lost digits, and there is a better way."""

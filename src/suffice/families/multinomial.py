@@ -172,8 +172,17 @@ class MultinomialDistributions(Distributions):
         """Return x·log p, and the multinomial coefficient if asked for what all classes share."""
         x = in_double(x)
         self.family._check(x)
-        scores = log_product(x, self._logs)
+        scores = log_product(x, self._logs, common)
         return scores + self.family.log_base_measure(x)[:, None] if common else scores
+
+    @property
+    def rules_out(self) -> bool:
+        """Whether some class never has some word."""
+        return self._logs.impossible is not None
+
+    def impossible_cells(self, x: Array) -> FloatArray | float:
+        """Return how many words of each bag no class ever has."""
+        return self._logs.n_nowhere(in_double(x))
 
     def sample(self, classes: IntArray, rng: np.random.Generator) -> FloatArray:
         """Return bags whose sizes are Poisson with the mean size of their class."""

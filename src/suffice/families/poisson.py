@@ -157,12 +157,22 @@ class PoissonDistributions(Distributions):
         xp = namespace(x)
         observed = observed_cells(x, what="Poisson counts")
         filled = without_holes(x, observed)
-        scores = log_product(filled, self._logs)
+        scores = log_product(filled, self._logs, common)
         if observed is None:
             scores = scores - as_like(self.rate.sum(1), scores)
         else:
             scores = scores - xp.astype(observed, x.dtype) @ as_like(self.rate, x).T
         return scores + self.family.log_base_measure(x)[:, None] if common else scores
+
+    @property
+    def rules_out(self) -> bool:
+        """Whether the counts of some class are always 0."""
+        return self._logs.impossible is not None
+
+    def impossible_cells(self, x: Array) -> FloatArray | float:
+        """Return the counts of each row in columns that are always 0."""
+        x = in_double(x)
+        return self._logs.n_nowhere(without_holes(x, observed_cells(x, what="Poisson counts")))
 
     def sample(self, classes: IntArray, rng: np.random.Generator) -> FloatArray:
         """Return counts."""
