@@ -110,7 +110,7 @@ static PyObject *sorted_lines(PyObject *Py_UNUSED(module), PyObject *tokens)
         PyErr_SetString(PyExc_TypeError, "tokens must be a list");
         return NULL;
     }
-    Py_ssize_t count = PyList_GET_SIZE(tokens);
+    Py_ssize_t count = PyList_Size(tokens);
     if ((size_t)count >= UINT32_MAX) {
         PyErr_SetString(PyExc_OverflowError, "too many tokens");
         return NULL;
@@ -119,23 +119,15 @@ static PyObject *sorted_lines(PyObject *Py_UNUSED(module), PyObject *tokens)
     if (slices == NULL)
         return PyErr_NoMemory();
     size_t total = 0;
-    int is_ascii = 1;
     for (Py_ssize_t i = 0; i < count; i++) {
-        PyObject *token = PyList_GET_ITEM(tokens, i);
+        PyObject *token = PyList_GetItem(tokens, i);
         Py_ssize_t length;
-        const char *text;
         if (!PyUnicode_Check(token)) {
             PyMem_Free(slices);
-            PyErr_Format(PyExc_TypeError, "a token must be a str, but token %zd is %s", i, Py_TYPE(token)->tp_name);
+            PyErr_Format(PyExc_TypeError, "a token must be a str, but token %zd is of %R", i, Py_TYPE(token));
             return NULL;
         }
-        if (PyUnicode_IS_COMPACT_ASCII(token)) {
-            text = (const char *)PyUnicode_1BYTE_DATA(token);
-            length = PyUnicode_GET_LENGTH(token);
-        } else {
-            is_ascii = 0;
-            text = PyUnicode_AsUTF8AndSize(token, &length);
-        }
+        const char *text = PyUnicode_AsUTF8AndSize(token, &length);
         if (text == NULL || length == 0 || (size_t)length >= UINT32_MAX || memchr(text, '\n', (size_t)length)) {
             PyMem_Free(slices);
             if (text == NULL && !PyErr_ExceptionMatches(PyExc_UnicodeEncodeError))
@@ -155,23 +147,19 @@ static PyObject *sorted_lines(PyObject *Py_UNUSED(module), PyObject *tokens)
             slices[kept++] = slices[i];
     }
     size_t size = total ? total - 1 : 0;
-    PyObject *result = is_ascii ? PyUnicode_New((Py_ssize_t)size, 127) : NULL;
-    char *buffer = is_ascii ? (result && size ? (char *)PyUnicode_1BYTE_DATA(result) : NULL) : PyMem_Malloc(size + 1);
+    char *buffer = PyMem_Malloc(size + 1), *at = buffer;
     if (buffer == NULL) {
         PyMem_Free(slices);
-        return result ? result : PyErr_NoMemory(); /* an empty string */
+        return PyErr_NoMemory();
     }
-    char *at = buffer;
     for (size_t i = 0; i < kept; i++) {
         if (i)
             *at++ = '\n';
         memcpy(at, slices[i].text, slices[i].length);
         at += slices[i].length;
     }
-    if (!is_ascii) {
-        result = PyUnicode_DecodeUTF8(buffer, (Py_ssize_t)size, NULL);
-        PyMem_Free(buffer);
-    }
+    PyObject *result = PyUnicode_DecodeUTF8(buffer, (Py_ssize_t)size, NULL);
+    PyMem_Free(buffer);
     PyMem_Free(slices);
     return result;
 }

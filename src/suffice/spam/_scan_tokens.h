@@ -118,7 +118,7 @@ static const char *lines_of(PyObject *object, const char **end)
 {
     Py_ssize_t size;
     if (!PyUnicode_Check(object)) {
-        PyErr_Format(PyExc_TypeError, "lines must be a str, but they are %s", Py_TYPE(object)->tp_name);
+        PyErr_Format(PyExc_TypeError, "lines must be a str, but they are of %R", Py_TYPE(object));
         return NULL;
     }
     const char *text = PyUnicode_AsUTF8AndSize(object, &size);
@@ -185,7 +185,7 @@ static PyObject *count(PyObject *Py_UNUSED(module), PyObject *messages)
     for (int i = 0; i < 2; i++)
         if ((held[i] = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(tokens.count * sizeof(unsigned int)))) == NULL)
             goto done;
-    char *at = buffer;
+    char *at = buffer, *numbers[2] = {PyBytes_AsString(held[0]), PyBytes_AsString(held[1])};
     for (size_t i = 0; i < tokens.count; i++) {
         if (i)
             *at++ = '\n';
@@ -194,7 +194,7 @@ static PyObject *count(PyObject *Py_UNUSED(module), PyObject *messages)
         at += slices[i].length;
         for (int is_ham = 0; is_ham < 2; is_ham++) {
             unsigned int number = tokens.entries[slices[i].number].value.held[is_ham];
-            memcpy(PyBytes_AS_STRING(held[is_ham]) + i * sizeof number, &number, sizeof number);
+            memcpy(numbers[is_ham] + i * sizeof number, &number, sizeof number);
         }
     }
     text = PyUnicode_DecodeUTF8(buffer, at - buffer, NULL);

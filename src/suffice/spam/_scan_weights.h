@@ -184,8 +184,8 @@ static PyObject *weights_evidence(PyObject *object, PyObject *arguments)
         to += length;
         entries[seen++] = entry;
     }
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(field_weights) && i < MOST_FIELDS; i++) {
-        double weight = PyFloat_AsDouble(PyList_GET_ITEM(field_weights, i));
+    for (Py_ssize_t i = 0; i < PyList_Size(field_weights) && i < MOST_FIELDS; i++) {
+        double weight = PyFloat_AsDouble(PyList_GetItem(field_weights, i));
         if (weight == -1.0 && PyErr_Occurred())
             goto done;
         scale[i] = weight / energy[i];
@@ -193,9 +193,10 @@ static PyObject *weights_evidence(PyObject *object, PyObject *arguments)
     parts = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(seen * sizeof(double)));
     if (parts == NULL)
         goto done;
+    char *numbers = PyBytes_AsString(parts);
     for (size_t i = 0; i < seen; i++) {
         double weight = entries[i]->value.weight, part = weight * weight * weight * scale[entries[i]->field];
-        memcpy(PyBytes_AS_STRING(parts) + i * sizeof part, &part, sizeof part);
+        memcpy(numbers + i * sizeof part, &part, sizeof part);
     }
     text = PyUnicode_DecodeUTF8(buffer, to - buffer, NULL);
     if (text != NULL)

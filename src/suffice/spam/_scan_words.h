@@ -2,7 +2,8 @@
 
 enum { JOINS = 1, LETTER = 2, DIGIT = 4, NUMERIC = 8, MONEY = 16, ENDS = 32, IDEOGRAPH = 64 };
 enum { IN_WORD = LETTER | DIGIT | NUMERIC, WORD_LIMIT = 20, LONG_ROOM = 40 };
-static unsigned char kind_of[128]; /* of an ASCII character */
+enum { LEARNED = 128 }; /* the kind of a character beyond ASCII is known */
+static unsigned char kind_of[0x110000]; /* of each character: of ASCII from the start, of others from `learn_kinds` on */
 static char disguised_as[128];     /* the letter that a digit or sign stands for; 0 for none */
 
 typedef struct {
@@ -12,26 +13,44 @@ typedef struct {
     uint32_t hash;
 } Word;
 
-/* Return the kind of the character at `at`, which is well-formed UTF-8, and set how many bytes it has. */
-static int kind_at(const char *at, int *bytes)
+/* Return the character at `at`, which is well-formed UTF-8, and set how many bytes it has. */
+static inline uint32_t letter_at(const char *at, int *bytes)
 {
     const unsigned char *byte = (const unsigned char *)at;
-    Py_UCS4 letter;
     if (byte[0] < 0x80) {
         *bytes = 1;
-        return kind_of[byte[0]];
+        return byte[0];
     }
     if (byte[0] < 0xe0) {
         *bytes = 2;
-        letter = (Py_UCS4)(byte[0] & 0x1f) << 6 | (byte[1] & 0x3f);
-    } else if (byte[0] < 0xf0) {
-        *bytes = 3;
-        letter = (Py_UCS4)(byte[0] & 0x0f) << 12 | (Py_UCS4)(byte[1] & 0x3f) << 6 | (byte[2] & 0x3f);
-    } else {
-        *bytes = 4;
-        letter = (Py_UCS4)(byte[0] & 0x07) << 18 | (Py_UCS4)(byte[1] & 0x3f) << 12;
-        letter |= (Py_UCS4)(byte[2] & 0x3f) << 6 | (byte[3] & 0x3f);
+        return (uint32_t)(byte[0] & 0x1f) << 6 | (byte[1] & 0x3f);
     }
+    if (byte[0] < 0xf0) {
+        *bytes = 3;
+        return (uint32_t)(byte[0] & 0x0f) << 12 | (uint32_t)(byte[1] & 0x3f) << 6 | (byte[2] & 0x3f);
+    }
+    *bytes = 4;
+    uint32_t high = (uint32_t)(byte[0] & 0x07) << 18 | (uint32_t)(byte[1] & 0x3f) << 12;
+    return high | (uint32_t)(byte[2] & 0x3f) << 6 | (byte[3] & 0x3f);
+}
+
+static inline int kind_at(const char *at, int *bytes)
+{
+    return kind_of[letter_at(at, bytes)];
+}
+
+/* Return whether a method of str without arguments says yes; -1 with an error. */
+static int is_so(PyObject *text, const char *method)
+{
+    PyObject *answer = PyObject_CallMethod(text, method, NULL);
+    int result = answer ? PyObject_IsTrue(answer) : -1;
+    Py_XDECREF(answer);
+    return result;
+}
+
+/* Return the kind of a character beyond ASCII, which Python's own str is asked for; -1 with an error. */
+static int find_kind(uint32_t letter)
+{
     if (letter == 0xa3 || letter == 0x20ac) /* pound and euro */
         return MONEY;
     if (letter == 0x2019) /* an apostrophe */
@@ -39,23 +58,37 @@ static int kind_at(const char *at, int *bytes)
     int is_ideograph = (letter >= 0x3040 && letter <= 0x30ff) || (letter >= 0x3400 && letter <= 0x9fff) ||
                        (letter >= 0xac00 && letter <= 0xd7af);
     int kind = is_ideograph ? IDEOGRAPH : 0;
-    if (Py_UNICODE_ISALPHA(letter))
-        return kind | LETTER;
-    if (Py_UNICODE_ISDIGIT(letter))
-        return kind | DIGIT;
-    return Py_UNICODE_ISALNUM(letter) ? kind | NUMERIC : kind;
+    PyObject *text = PyUnicode_FromOrdinal((int)letter);
+    int is_letter = text ? is_so(text, "isalpha") : -1;
+    int is_digit = is_letter ? 0 : is_so(text, "isdigit");
+    int is_number = is_letter || is_digit ? 0 : is_so(text, "isalnum");
+    Py_XDECREF(text);
+    if (is_letter < 0 || is_digit < 0 || is_number < 0)
+        return -1;
+    return kind | (is_letter ? LETTER : is_digit ? DIGIT : is_number ? NUMERIC : 0);
+}
+
+/* Find the kinds of all characters of a text that were not met before; -1 with an error. */
+static int learn_kinds(const char *at, const char *end)
+{
+    for (int bytes; at < end; at += bytes) {
+        uint32_t letter = letter_at(at, &bytes);
+        if (letter < 0x80 || kind_of[letter] & LEARNED)
+            continue;
+        int kind = find_kind(letter);
+        if (kind < 0)
+            return -1;
+        kind_of[letter] = (unsigned char)(kind | LEARNED);
+    }
+    return 0;
 }
 
 /* Return prefix + one, or prefix + one + " " + other. */
 static PyObject *joined(const char *prefix, size_t prefix_length, Word one, const Word *other)
 {
     size_t length = prefix_length + one.length + (other ? 1 + (size_t)other->length : 0);
-    int is_ascii = one.length == one.letters && (!other || other->length == other->letters);
-    PyObject *result = is_ascii ? PyUnicode_New((Py_ssize_t)length, 127) : NULL;
-    if (is_ascii && result == NULL)
-        return NULL;
-    char *buffer = is_ascii ? (char *)PyUnicode_1BYTE_DATA(result) : PyMem_Malloc(length), *at = buffer;
-    if (buffer == NULL)
+    char room[256], *at = length <= sizeof room ? room : PyMem_Malloc(length);
+    if (at == NULL)
         return PyErr_NoMemory();
     memcpy(at, prefix, prefix_length);
     memcpy(at + prefix_length, one.text, one.length);
@@ -63,10 +96,9 @@ static PyObject *joined(const char *prefix, size_t prefix_length, Word one, cons
         at[prefix_length + one.length] = ' ';
         memcpy(at + prefix_length + one.length + 1, other->text, other->length);
     }
-    if (!is_ascii) {
-        result = PyUnicode_DecodeUTF8(buffer, (Py_ssize_t)length, NULL);
-        PyMem_Free(buffer);
-    }
+    PyObject *result = PyUnicode_DecodeUTF8(at, (Py_ssize_t)length, NULL);
+    if (at != room)
+        PyMem_Free(at);
     return result;
 }
 
@@ -221,9 +253,12 @@ static PyObject *words(PyObject *Py_UNUSED(module), PyObject *arguments)
         return NULL;
     }
     /* a word and the sign behind it have two bytes at least, but what begins with an ideograph is cut at each letter */
-    size_t most = PyUnicode_IS_ASCII(text_object) ? (size_t)size / 2 + 1 : (size_t)size, number = 0, longs = 0;
+    int is_ascii = PyUnicode_GetLength(text_object) == size;
+    size_t most = is_ascii ? (size_t)size / 2 + 1 : (size_t)size, number = 0, longs = 0;
     size_t limited = limit > 0 ? (size_t)limit : 0;
-    if (PyUnicode_IS_ASCII(text_object) && most > limited)
+    if (!is_ascii && learn_kinds(text, text + size) < 0)
+        return NULL;
+    if (is_ascii && most > limited)
         most = limited;
     Words all = {.prefix = prefix, .prefix_length = prefix_length, .slots = power_of_two(2 * most)};
     PyObject *result = NULL;
