@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+import suffice
 from suffice import GaussianDiscriminant, Mixture, NaiveBayes, compiled
 from suffice.compiled import boundary, loading, signatures
 
@@ -310,7 +311,7 @@ def test_levels_that_are_not_there_are_errors():
     for level in missing:
         result = in_python(SHOW, SUFFICE_COMPILED=level)
         assert result.returncode
-        assert "ImportError: the compiled kernels cannot be used" in result.stderr
+        assert "ImportError: the compiled kernels are required but not there" in result.stderr
 
 
 def test_kernels_that_are_required_must_be_there(tmp_path, monkeypatch):
@@ -318,7 +319,7 @@ def test_kernels_that_are_required_must_be_there(tmp_path, monkeypatch):
     monkeypatch.delenv("SUFFICE_REQUIRE_COMPILED", raising=False)
     assert loading.load(tmp_path) is None
     monkeypatch.setenv("SUFFICE_REQUIRE_COMPILED", "1")
-    with pytest.raises(ImportError, match="they were not built"):
+    with pytest.raises(ImportError, match="required but not there: they were not built"):
         loading.load(tmp_path)
     (tmp_path / loading.NAME).write_bytes(b"no library")
     with pytest.raises(ImportError, match="cannot be used"):
@@ -328,5 +329,18 @@ def test_kernels_that_are_required_must_be_there(tmp_path, monkeypatch):
         assert loading.load(tmp_path) is None
     monkeypatch.setenv("SUFFICE_COMPILED", "0")
     monkeypatch.setenv("SUFFICE_REQUIRE_COMPILED", "1")
-    with pytest.raises(ImportError, match="contradict"):
+    with pytest.raises(ImportError, match="switched off by SUFFICE_COMPILED=0"):
         loading.load(tmp_path)
+
+
+def test_show_versions_names_the_level_blas_and_threads(capsys, monkeypatch):
+    suffice.show_versions()
+    lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
+    assert lines["suffice"] == suffice.__version__
+    assert {"Python", "NumPy", "SciPy", "scikit-learn", "threads", "BLAS"} < set(lines)
+    if compiled.library is not None:
+        assert lines["kernels"].startswith(f"{compiled.library.level} (this processor has ")
+    monkeypatch.setattr(compiled, "library", None)
+    monkeypatch.setenv("SUFFICE_COMPILED", "0")
+    suffice.show_versions()
+    assert "NumPy instead: switched off by SUFFICE_COMPILED=0" in capsys.readouterr().out

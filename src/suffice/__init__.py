@@ -54,6 +54,7 @@ if TYPE_CHECKING:  # what is read here is loaded by `__getattr__` when it is fir
     from suffice.ranking import FamilyRanking, best_family, distribution
     from suffice.sources import scan, stream
     from suffice.statistics import Statistics
+    from suffice.versions import show_versions
 
 #: which module has which public names; modules load when a name of theirs is first used, so that a part that needs
 #: neither scikit-learn nor SciPy, such as `suffice.spam`, does not wait for them
@@ -102,6 +103,7 @@ _NAMES = {
     "ranking": ("FamilyRanking", "best_family", "distribution"),
     "sources": ("scan", "stream"),
     "statistics": ("Statistics",),
+    "versions": ("show_versions",),
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}
 
@@ -152,6 +154,7 @@ __all__ = [
     "plot",
     "save",
     "scan",
+    "show_versions",
     "stream",
 ]
 

@@ -199,3 +199,10 @@ def test_the_environment_switches_the_loops_off():
     environment = {**os.environ, "SUFFICE_COMPILED": "0"}
     run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "None"
+
+
+def test_loops_that_are_required_must_be_there():
+    code = "import suffice.spam.scan"
+    environment = {**os.environ, "SUFFICE_COMPILED": "0", "SUFFICE_REQUIRE_COMPILED": "1"}
+    run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert "ImportError: the compiled loops are required" in run.stderr
