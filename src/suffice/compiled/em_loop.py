@@ -155,8 +155,8 @@ class EMLoop:
 
     def release(self) -> None:
         """Give back the work space, which grows with the rows; there are no more iterations."""
-        self._workspace = compiled._aligned(1, 0, np.float64)
-        self._start = (0, None, None)
+        self._workspace = aligned((0,), np.float64)
+        self._start = (_AT_MODEL, None, None)
 
     def advance(self, max_iter: int, tol: float, *, rate: bool = False) -> None:
         """Make some of the next `max_iter` iterations, for a few hundredths of a second; an interrupt keeps them.

@@ -18,7 +18,7 @@ from suffice._arrays import FloatArray
 from suffice.agglomeration import MergeTree, merge_tree
 from suffice.compiled import em_loop
 from suffice.covariance import Covariance, as_structure
-from suffice.covariance.belief import constant
+from suffice.covariance.constant import constant
 from suffice.engines import MemoryEngine
 from suffice.errors import EstimateError
 from suffice.estimators.mixture import Mixture
