@@ -14,6 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import suffice
 from suffice import GaussianDiscriminant, Mixture, MixtureSearch, NaiveBayes, SoftKMeans
+from suffice.estimators import mixture_starts
 
 ORACLES = Path(__file__).parents[2] / "shared/oracles"
 
@@ -285,3 +286,32 @@ def test_soft_k_means_takes_numbers_only_and_names_the_column_that_has_none(colu
     table = pd.DataFrame({"size": np.arange(20.0), "other": column})
     with pytest.raises(ValueError, match=f"soft k-means takes numbers, but column 'other' holds {what}"):
         SoftKMeans(2, stiffness).fit(table)
+
+
+@pytest.mark.parametrize("covariance", ["full", "tied", "VEV"])
+def test_starts_that_race_in_one_call_are_those_that_race_one_by_one(covariance, monkeypatch):
+    X, _ = blobs(300)
+    X = X + np.random.default_rng(0).normal(scale=2.0, size=X.shape)
+    at_once = Mixture(4, covariance=covariance, random_state=0).fit(X)
+    monkeypatch.setattr(mixture_starts, "_SMALL", 0)
+    one_by_one = Mixture(4, covariance=covariance, random_state=0).fit(X)
+    assert at_once.n_iter_ == one_by_one.n_iter_
+    np.testing.assert_allclose(at_once.bound_history_, one_by_one.bound_history_, rtol=1e-10)
+
+
+def test_the_bound_is_told_from_the_chosen_start_on():
+    X, z = blobs(400)
+    X = X + np.random.default_rng(0).normal(scale=2.0, size=X.shape)
+    mixture = Mixture(3, random_state=0, tol=1e-8).fit(X)
+    assert mixture.n_iter_ == len(mixture.bound_history_) > sum(rounds for rounds, _ in mixture_starts.RACE)
+    assert (np.diff(mixture.bound_history_) >= -1e-9 * abs(mixture.bound_history_[-1])).all()
+    gain = mixture.bound_history_[-1] - mixture.bound_history_[0]
+    assert gain > 10 * (mixture.bound_history_[-1] - mixture.bound_history_[-2])
+
+
+@pytest.mark.parametrize("max_iter", [1, 3, 5])
+def test_starts_count_among_the_iterations(max_iter):
+    X, _ = blobs(200)
+    with pytest.warns(ConvergenceWarning) if max_iter > 1 else warnings.catch_warnings():
+        mixture = Mixture(4, max_iter=max_iter, tol=0.0, random_state=0).fit(X)
+    assert mixture.n_iter_ == len(mixture.bound_history_) == max_iter

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from suffice import em
-from suffice._arrays import FloatArray, to_float64
+from suffice._arrays import FloatArray, IntArray, to_float64
 from suffice.compiled import em_loop
 from suffice.covariance import Covariance, GivenSphere
 from suffice.engines import Engine, MemoryEngine, Rows
@@ -111,6 +111,13 @@ class Climbs:
         belong = MemoryEngine(Rows((self.rows,), members))
         return GaussianClimb(self.components, loop, lambda: self.components.begin(belong))
 
+    def race(self, labels: Sequence[IntArray], tol: float, rounds: int, more: int, kept: int) -> GaussianClimb | None:
+        """Return the best of several starts after its first iterations, as `EMLoop.race` does; None if all fail."""
+        loop = self._loop()
+        if not loop.race(np.stack(labels), tol, rounds, more, kept):
+            return None
+        return GaussianClimb(self.components, loop, _has_begun)
+
     def _loop(self) -> em_loop.EMLoop:
         structure, prior = self._family.structure, self.prior
         strength = float(prior.scatter_count) if isinstance(prior, NormalInverseWishart) else 0.0
@@ -130,6 +137,10 @@ class Climbs:
         family = self.components.schema.blocks[0].family
         assert isinstance(family, Gaussian)
         return family
+
+
+def _has_begun() -> JointModel:
+    raise AssertionError("the best of a race has made its first iteration")
 
 
 class GaussianClimb:

@@ -30,6 +30,7 @@ _AT_MODEL, _WITH_LABELS, _WITH_SHARES = (
 #: with more columns than this LAPACK is faster; eigenvectors are so sooner
 _MOST_COLUMNS, _MOST_ROTATED = 64, 32
 _ROTATED = ("EVE", "VVE", "EEV", "VEV")
+MOST_STARTS = CONSTANTS["MOST_STARTS"]
 #: seconds after which a call should come back, so that Ctrl-C and progress work
 _SECONDS_PER_CALL = 0.03
 #: multiplications per second of a slow processor, by which the iterations of the first call are chosen
@@ -147,6 +148,35 @@ class EMLoop:
         if shares.shape != (len(self._x), self._k):
             raise ValueError(f"shares must be of shape {(len(self._x), self._k)}, not {shares.shape}")
         self._begin(_WITH_SHARES, None, shares)
+
+    def race(self, labels: IntArray, tol: float, rounds: int, more: int, kept: int) -> bool:
+        """Begin with the best of several starts, after its first iterations; return whether one has an estimate.
+
+        Parameters
+        ----------
+        labels : array of shape (starts, n)
+            The component of each row, for up to MOST_STARTS starts.
+        tol : float
+        rounds, more, kept : int
+            All starts make `rounds` iterations, and the `kept` best `more`. A start that has almost stopped rising at
+            the bound of an earlier one is taken at once.
+        """
+        labels = np.ascontiguousarray(labels, dtype=np.int64)
+        bounds, ended = np.empty(rounds + more), np.empty(1, dtype=np.int64)
+        self._settings[0] = tol
+        assert compiled.library is not None
+        found = compiled.library(
+            "em_race", "double", self._x, *self._x.shape, self._k, self._weight, self._structure, self._settings,
+            self._believed, len(labels), labels, rounds, more, kept, self.log_shares, self.means, self.covariance,
+            self.count, self.center, self.first, self.second, bounds, self._done, ended, len(self._workspace),
+            self._workspace,
+        )  # fmt: skip
+        if not found:
+            return False
+        self._begin(_AT_MODEL)
+        self.bounds = bounds[: int(self._done[0])].tolist()
+        self._settings[3], self.status = self.bounds[-1], int(ended[0])
+        return True
 
     def _begin(self, how: int, labels: IntArray | None = None, shares: FloatArray | None = None) -> None:
         self._start = how, labels, shares

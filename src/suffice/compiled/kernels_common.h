@@ -37,6 +37,7 @@ enum { EM_CONTINUES, EM_CONVERGED, EM_NO_ESTIMATE, EM_NOT_FINITE, EM_CONSTANT };
 enum { SAME_SPHERES, OWN_SPHERES, OWN_ELLIPSOIDS }; /* what a cluster costs that two are merged to */
 enum { GROUP = 8 };                                 /* clusters whose mergers are computed side by side */
 enum { MOST_TRIALS = 16 };                          /* candidates for one seed of k-means */
+enum { MOST_STARTS = 16 };                          /* starts of EM that race against each other */
 enum { LINE_BYTES = 64 };                           /* of a cache line, and of the widest register */
 enum { MOST_LANES = LINE_BYTES / sizeof(double) };  /* doubles in the widest register of any level */
 enum { FEW = 5 };                                   /* columns whose products `quadratic_scores` sums together */

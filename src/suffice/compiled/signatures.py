@@ -60,6 +60,7 @@ CONSTANTS = {
     "BEGIN_WITH_LABELS": 1,
     "BEGIN_WITH_SHARES": 2,
     "N_SETTINGS": 8,
+    "MOST_STARTS": 16,
     "EM_CONTINUES": 0,
     "EM_CONVERGED": 1,
     "EM_NO_ESTIMATE": 2,
@@ -253,6 +254,19 @@ KERNELS: dict[str, tuple[tuple[str, ...], str]] = {
         count: double[k] out; center: double[k, d] out; first: double[k, d] out;
         second: double[*((d, d) if structure == EEE else (k, d, d) if {_MATRICES} else (k, d))] out;
         bounds: double[rounds + 1] out; done: int64[1] out; size; workspace: double[size] out""",
+    ),
+    "em_race": (
+        ("double",),
+        f"""x: double[n, d] rows; n; d; k; weight: double[n] optional; structure; settings: double[N_SETTINGS];
+        belief: double[*((d, d) if {_MATRICES} else (d,))] optional; starts; labels: int64[starts, n];
+        rounds; more; kept; sets: double[starts, 2 * k * (1 + 2 * d * d) + 3 * k * d] scratch;
+        rises: double[starts, rounds + more + 1] scratch; log_share: double[k] out; mean: double[k, d] out;
+        covariance: double[1 if structure in (EII, EEI, EEE, GIVEN_SPHERE) else k,
+        *((d, d) if {_MATRICES} else (d,))] out;
+        count: double[k] out; center: double[k, d] out; first: double[k, d] out;
+        second: double[*((d, d) if structure == EEE else (k, d, d) if {_MATRICES} else (k, d))] out;
+        bounds: double[rounds + more] out; done: int64[1] out; ended: int64[1] out; size;
+        workspace: double[size] out""",
     ),
 }
 
