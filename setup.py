@@ -6,6 +6,7 @@ instruction set of the processor that the compiler builds for, with that set's o
 
 import os
 import runpy
+import shlex
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -54,7 +55,8 @@ class BuildKernels(build_ext):
 
     def _compile(self, source: str, level: str, options: list[str]) -> list[str]:
         folder = f"{self.build_temp}/{level}"  # objects are named after their source
-        return self.compiler.compile([f"{FOLDER}/{source}"], folder, extra_postargs=[*OPTIONS, *options])
+        given = shlex.split(os.environ.get("CFLAGS", ""))  # what the user says comes after what we say of all levels
+        return self.compiler.compile([f"{FOLDER}/{source}"], folder, extra_postargs=[*OPTIONS, *given, *options])
 
     def _parts(self) -> list[tuple[str, str, list[str]]]:
         """Return the objects to compile: their source, level and options.

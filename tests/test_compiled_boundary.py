@@ -15,6 +15,7 @@ from suffice import GaussianDiscriminant, Mixture, NaiveBayes, compiled
 from suffice.compiled import boundary, loading, signatures
 
 needs_kernels = pytest.mark.skipif(compiled.library is None, reason="the kernels were not built (no C compiler)")
+native = pytest.mark.skipif("SUFFICE_EMULATED" in os.environ, reason="the kernels are run by an emulator")
 C_TYPES = {"double": "double", "float": "float", "int64": "int64_t", "int32": "int32_t", "real": "void"}
 #: values for the integers of all kernels, with which every array has some cells
 INTEGERS = {"n": 6, "d": 3, "k": 2, "D": 8, "K": 8, "size": 8, "width": 4, "height": 9, "products": 10, "forms": 2,
@@ -114,6 +115,7 @@ def test_arguments_that_do_not_apply_must_be_none(kernel, kind):
                     call(*{**values, argument.name: np.zeros(1)}.values())
 
 
+@native
 def test_addresses_and_steps_are_those_of_the_arrays():
     function = Recorder()
     call = boundary.bind(function, "complete_rows", "double")
@@ -297,6 +299,7 @@ def test_kernels_can_be_switched_off():
     assert in_python(SHOW, SUFFICE_COMPILED="0").stdout.strip() == "None"
 
 
+@native
 @needs_kernels
 def test_the_environment_chooses_the_level():
     best = compiled.library.levels[-1]
@@ -304,6 +307,7 @@ def test_the_environment_chooses_the_level():
         assert in_python(SHOW, SUFFICE_COMPILED=wanted).stdout.strip() == found
 
 
+@native
 def test_levels_that_are_not_there_are_errors():
     result = in_python(SHOW, SUFFICE_COMPILED="avx9")
     assert "ImportError: SUFFICE_COMPILED must be 0, 1 or one of base, avx2, avx512, neon" in result.stderr

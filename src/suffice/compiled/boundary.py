@@ -155,7 +155,7 @@ def aligned(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
     line = CONSTANTS["LINE_BYTES"]
     size = math.prod(shape) * np.dtype(dtype).itemsize
     memory = np.empty(size + line, dtype=np.uint8)
-    begin = -ctypes.addressof(_address(memory)) % line
+    begin = -ctypes.addressof(_NOTHING.from_buffer(memory)) % line  # type: ignore[arg-type]
     return memory[begin : begin + size].view(dtype).reshape(shape)
 
 
@@ -211,7 +211,7 @@ class Library:
     """
 
     def __init__(self, path: Path, level: str | None = None) -> None:
-        self._library = ctypes.CDLL(str(path))
+        self._library = self._open(path)
         if self._number("fingerprint") != FINGERPRINT:
             raise KernelError("it was built from other sources than these; build it again")
         differing = {name for name, value in CONSTANTS.items() if self._constants().get(name) != value}
@@ -239,6 +239,9 @@ class Library:
         if result == CONSTANTS["OUT_OF_RANGE"]:
             raise OutOfRangeError(f"an index given to the compiled kernel {name} is out of range")
         return result
+
+    def _open(self, path: Path) -> Any:
+        return ctypes.CDLL(str(path))
 
     def _text(self, name: str) -> str:
         function = self._library[name]
