@@ -140,9 +140,7 @@ def test_columns_at_prediction_must_be_those_of_training():
     with pytest.raises(ValueError, match=says("yet now missing", "- age")):
         model.predict(FRAME[["city"]])
     with pytest.raises(ValueError, match=says("unseen at fit time", "- extra")):
-        model.predict(FRAME.assign(extra=1))
-    with pytest.raises(ValueError, match=says("same order", "Column 0 is 'city', but was 'age'", "select")):
-        model.predict(FRAME[["city", "age"]])
+        model.partial_fit(FRAME.assign(extra=1), Y)
     with pytest.raises(ValueError, match=says("X has 3 features", "expecting 2")):
         model.predict(np.zeros((2, 3)))
     with pytest.raises(ValueError, match=says("yet now missing", "- age")):

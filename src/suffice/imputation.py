@@ -32,7 +32,7 @@ def impute(estimator: Any, X: Any, model: JointModel, random_state: Any, sample:
     table = as_table(X)
     name = type(estimator).__name__
     if isinstance(table, ArrayTable) and issparse(table.array):  # it has no holes
-        model.schema.check(table, name)
+        model.schema.check(table, name, extra=True)
         return X
     filling = Filling(model, _never_seen(estimator, model.schema), _seed(random_state) if sample else None)
     found = impossible.score(table, model, fill, filling, estimator=name, n_jobs=estimator.n_jobs, marked=True)
@@ -230,14 +230,16 @@ def _words(cells: NDArray[Any]) -> list[str]:
 
 
 def _filled_frame(table: FrameTable, found: Filled) -> Any:
-    """Return the frame with other columns where these had holes; the rest, the names and the index stay."""
-    filled = {column: _filled_series(table, column, found) for column in found.columns()}
+    """Return the frame with other columns where these had holes; the rest, the names, the order and the index stay."""
+    read = found.schema.arranged(table)
+    assert isinstance(read, FrameTable)
+    filled = {read.label(column): _filled_series(read, column, found) for column in found.columns()}
     native = table.frame.to_native()
     if not table.frame.implementation.is_pandas():
         return table.frame.with_columns(*filled.values()).to_native() if filled else native
     out = native.copy()
-    for column, series in filled.items():
-        out.isetitem(column, series.to_native().array)  # by place, whatever the index
+    for label, series in filled.items():
+        out.isetitem(list(table.labels).index(label), series.to_native().array)  # by place, whatever the index
     return out
 
 

@@ -166,14 +166,14 @@ def score(
     def encoded() -> Iterator[Rows]:
         start = 0
         for table, _, _ in source.batches():
-            schema.check(table, estimator)
+            schema.check(table, estimator, extra=True)
             table.offset = start
             yield Rows(encoder.encode(table), None, start)
             start += len(table)
 
     if not isinstance(source, MemorySource):
         return StreamEngine(encoded, n_jobs, progress).map(kernel, params)
-    schema.check(source.table, estimator)
+    schema.check(source.table, estimator, extra=True)
     _require_rows(len(source.table), source.table.n_columns)
     if _whole(source, schema):
         return MemoryEngine(Rows(encoder.encode(source.table)), n_jobs, progress).map(kernel, params)

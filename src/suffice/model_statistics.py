@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from suffice._arrays import FloatArray, IntArray
 from suffice.errors import NotKeptError
-from suffice.families import Categorical, Family, Gaussian
+from suffice.families import Categorical, Dirichlet, Family, Gaussian
 from suffice.labels import as_class_array, class_list, sorted_order
 from suffice.schema import Block, Categories, Schema
 from suffice.statistics import CategoryCounts, JointStatistics, Moments, Statistics
@@ -21,7 +21,8 @@ from suffice.statistics import CategoryCounts, JointStatistics, Moments, Statist
 class ModelStatistics:
     """All that a model keeps of its training rows: sums, and what they are sums of.
 
-    ``a + b`` is what training on the rows of both would have kept: classes and categories are matched by name.
+    ``a + b`` is what training on the rows of both would have kept: classes, categories and named columns are matched
+    by name, and columns that only `b` has are left out.
     ``a - b`` takes the rows of `b` out, as for a person who asked to be forgotten. `suffice.save` writes them,
     and every estimator has `from_statistics`.
 
@@ -73,6 +74,7 @@ class ModelStatistics:
             raise TypeError(f"only the statistics of another model can be added or subtracted, not {other!r}")
         for side in (self, other):
             side.require_classes()
+        other = other._with_columns_of(self.schema)
         self._require_same_columns(other)
         classes = list(class_list(self.classes))
         classes += [label for label in class_list(other.classes) if label not in classes]
@@ -92,6 +94,40 @@ class ModelStatistics:
                 "of the classes: they cannot be merged, reduced or estimated again; fit on the rows"
             )
 
+    def _with_columns_of(self, schema: Schema) -> ModelStatistics:
+        """Return the sums of the columns that another schema names, in its order; unchanged where some are absent."""
+        mine = self.schema
+        if mine.names is None or schema.names is None or mine.names == schema.names:
+            return self
+        own = {name: column for column, name in enumerate(mine.names)}
+        if not own.keys() >= set(schema.names):
+            return self
+        blocks, sums = [], []
+        for wanted in schema.blocks:
+            columns = [own[schema.names[column]] for column in wanted.columns]
+            block, found = next(
+                pair for pair in zip(mine.blocks, self.joint.blocks, strict=True) if columns[0] in pair[0].columns
+            )
+            if not set(columns) <= set(block.columns):
+                raise _families_differ(schema, mine)
+            if isinstance(block.family, Dirichlet) and len(columns) < len(block.columns):
+                raise ValueError(
+                    f"the parts of a whole cannot be combined with fewer of them: {block.family!r} reads "
+                    f"{[mine.names[column] for column in block.columns]} on one side and "
+                    f"{[schema.names[column] for column in wanted.columns]} on the other"
+                )
+            places = np.array([block.columns.index(column) for column in columns], dtype=np.intp)
+            blocks.append(Block(block.family, wanted.columns))
+            sums.append(found.with_columns(places, len(block.columns)))
+        categories = {
+            column: mine.categories[own[name]]
+            for column, name in enumerate(schema.names)
+            if own[name] in mine.categories
+        }
+        moved = Schema(schema.names, schema.n_columns, tuple(blocks), categories, mine.library)
+        joint = JointStatistics(self.joint.class_count, tuple(sums))
+        return ModelStatistics(self.classes, moved, joint, self.declared, self.class_of)
+
     def _require_same_columns(self, other: ModelStatistics) -> None:
         mine, theirs = self.schema, other.schema
         if mine.n_columns != theirs.n_columns or mine.names != theirs.names:
@@ -100,10 +136,7 @@ class ModelStatistics:
                 f"{list(mine.labels)[:6]} and the other {list(theirs.labels)[:6]}"
             )
         if mine.blocks != theirs.blocks:
-            raise ValueError(
-                f"statistics can only be combined for the same families, but one side has "
-                f"{[block.family for block in mine.blocks]} and the other {[block.family for block in theirs.blocks]}"
-            )
+            raise _families_differ(mine, theirs)
 
     def _onto(self, classes: NDArray[Any], schema: Schema, declared: bool) -> ModelStatistics:
         """Return the same sums over more classes and categories."""
@@ -132,6 +165,13 @@ class ModelStatistics:
             f"<ModelStatistics of {self.class_count.sum():g} rows, {len(self.classes)} classes, "
             f"{self.schema.n_columns} columns>"
         )
+
+
+def _families_differ(mine: Schema, theirs: Schema) -> ValueError:
+    return ValueError(
+        f"statistics can only be combined for the same families, but one side has "
+        f"{[block.family for block in mine.blocks]} and the other {[block.family for block in theirs.blocks]}"
+    )
 
 
 def sums_by_class(count: FloatArray, class_of: IntArray) -> FloatArray:

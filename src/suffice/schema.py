@@ -86,15 +86,31 @@ class Schema:
         """Return the family of each block, as `make_schema` would be given it."""
         return {tuple(self.labels[column] for column in block.columns): block.family for block in self.blocks}
 
-    def check(self, table: Table, estimator: str) -> None:
-        """Raise unless `table` has the columns of training, in the same order."""
-        if self.names is not None and table.names is not None and table.names != self.names:
-            raise ValueError(_names_differ(self.names, table.names))
+    def check(self, table: Table, estimator: str, *, extra: bool = False) -> None:
+        """Raise unless `table` has the columns of training, in any order where they have names.
+
+        Parameters
+        ----------
+        extra : bool
+            Whether it may have others beside, which are not read.
+        """
+        if self.names is not None and table.names is not None:
+            given = set(table.names)
+            if table.names != self.names and not (given >= set(self.names) if extra else given == set(self.names)):
+                raise ValueError(_names_differ(self.names, table.names))
+            return
         if table.n_columns != self.n_columns:
             raise ValueError(
                 f"X has {table.n_columns} features, but {estimator} is expecting {self.n_columns} features as input; "
                 f"pass the same columns as in training"
             )
+
+    def arranged(self, table: Table) -> Table:
+        """Return a table that was checked with its columns in the order of training."""
+        if self.names is None or table.names is None or table.names == self.names:
+            return table
+        places = {name: place for place, name in enumerate(table.names)}
+        return table.select([places[name] for name in self.names])
 
 
 def _names_differ(fitted: tuple[str, ...], given: tuple[str, ...]) -> str:
@@ -106,12 +122,6 @@ def _names_differ(fitted: tuple[str, ...], given: tuple[str, ...]) -> str:
         message += "Feature names unseen at fit time:\n" + _some(unexpected)
     if missing:
         message += "Feature names seen at fit time, yet now missing:\n" + _some(missing)
-    if not unexpected and not missing:
-        place = next(i for i, (a, b) in enumerate(zip(fitted, given, strict=True)) if a != b)
-        message += (
-            "Feature names must be in the same order as they were in fit.\n"
-            f"Column {place} is {given[place]!r}, but was {fitted[place]!r}; select the columns in that order.\n"
-        )
     return message
 
 
@@ -211,6 +221,7 @@ class Encoder:
 
     def encode(self, table: Table) -> tuple[Any, ...]:
         """Return one block of rows a family; nothing is copied that need not be."""
+        table = self.schema.arranged(table)
         return tuple(
             self._codes(table, block.columns) if isinstance(block.family, Categorical) else table.numbers(block.columns)
             for block in self.schema.blocks

@@ -79,6 +79,10 @@ class Statistics(ABC):
             **{name: arrays[name][kept] if name in self.class_fields else arrays[name] for name in arrays}
         )
 
+    @abstractmethod
+    def with_columns(self, places: IntArray, n_columns: int) -> Self:
+        """Return the sums of some of the `n_columns` columns of the block, in the order of their places."""
+
     def times(self, factor: float) -> Self:
         """Return the sums of the same rows with `factor` times their weight."""
         arrays = self.arrays()
@@ -147,6 +151,12 @@ class Sums(Statistics):
         """Return the identity of ``+``: no rows at all."""
         return cls(np.zeros((n_classes, n_columns)), np.zeros((n_classes, n_statistics or n_columns)))
 
+    def with_columns(self, places: IntArray, n_columns: int) -> Self:
+        """Return the sums of some of the columns; a count that is one for all of them stays."""
+        k = len(self.total)
+        count = self.count[:, places] if self.count.shape[1] == n_columns else self.count
+        return type(self)(count, self.total.reshape(k, -1, n_columns)[:, :, places].reshape(k, -1))
+
     def _plus(self, other: Self, sign: float) -> Self:
         if sign > 0:
             return type(self)(_added(self.count, other.count), self.total + other.total)
@@ -197,6 +207,11 @@ class CategoryCounts(Statistics):
         stops = np.cumsum(self.sizes)
         return (slice(int(stop - size), int(stop)) for stop, size in zip(stops, self.sizes, strict=True))
 
+    def with_columns(self, places: IntArray, n_columns: int) -> Self:
+        """Return the counts of some of the columns."""
+        columns = list(self.columns())
+        return type(self)(np.concatenate([self.total[:, columns[j]] for j in places], axis=1), self.sizes[places])
+
     def with_values(self, positions: list[IntArray], sizes: IntArray) -> CategoryCounts:
         """Return the same counts with value v of column j moved to ``positions[j][v]`` of ``sizes[j]``."""
         moved = CategoryCounts.empty(self.n_classes, sizes)
@@ -245,6 +260,10 @@ class Moments(Statistics):
     @abstractmethod
     def empty(cls, n_classes: int, n_columns: int) -> Moments:
         """Return the identity of ``+``: no rows at all."""
+
+    def with_columns(self, places: IntArray, n_columns: int) -> Self:
+        """Return the moments of some of the columns."""
+        return self.of_columns(places)
 
     @property
     def n_columns(self) -> int:

@@ -52,6 +52,10 @@ class Table(ABC):
     def rows(self, start: int, stop: int) -> Table:
         """Return some of the rows."""
 
+    def select(self, columns: Sequence[int]) -> Table:
+        """Return some of the columns, in the order given, of a table whose columns have names."""
+        raise NotImplementedError
+
     @abstractmethod
     def kind(self, column: int) -> Kind:
         """Return what the cells of a column are."""
@@ -402,6 +406,14 @@ class FrameTable(_ColumnTable):
         """Return some of the rows."""
         part = object.__new__(FrameTable)
         part.__dict__.update(self.__dict__, frame=self.frame[start:stop], offset=self.offset + start)
+        return part
+
+    def select(self, columns: Sequence[int]) -> FrameTable:
+        """Return some of the columns, in the order given."""
+        labels = [self._labels[column] for column in columns]
+        names = None if self.names is None else tuple(labels)
+        part = object.__new__(FrameTable)
+        part.__dict__.update(self.__dict__, frame=self.frame[:, list(columns)], _labels=labels, names=names)
         return part
 
     def numbers(self, columns: Sequence[int]) -> FloatArray:

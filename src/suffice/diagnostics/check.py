@@ -101,7 +101,7 @@ def check_assumptions(schema: Schema, classes: Sequence[Any], X: Any, y: Any, ra
 
 def _draw(schema: Schema, classes: Sequence[Any], X: Any, y: Any, random_state: Any) -> _Sample:
     table = as_table(X)
-    schema.check(table, "check")
+    schema.check(table, "check", extra=True)
     numbers = {label: number for number, label in enumerate(classes)}
     labels = np.asarray(y, dtype=object).ravel().tolist()
     if len(labels) != len(table):

@@ -255,4 +255,9 @@ def compatible(model: JointModel, schema: Schema, k: int) -> JointModel:
             f"the mixture to begin with has {len(model.log_prior)} components of {model.schema.n_columns} columns, but "
             f"{k} of {schema.n_columns} are asked for"
         )
+    if model.schema.names is not None and schema.names is not None and model.schema.names != schema.names:
+        raise ValueError(
+            f"the mixture to begin with has the columns {list(model.schema.names)[:6]}, but the rows "
+            f"{list(schema.names)[:6]}; select the same columns in the same order"
+        )
     return JointModel(schema, model.log_prior, model.distributions)

@@ -66,6 +66,7 @@ class Design:
 
     def encode(self, table: Table) -> Array:
         """Return the design of some rows, n×p; NaN where a cell is missing."""
+        table = self.schema.arranged(table)
         if all(term.levels is None for term in self.terms):
             return table.numbers([term.column for term in self.terms])
         parts = [self._numbers(table, term) if term.levels is None else _dummies(table, term) for term in self.terms]
@@ -80,7 +81,7 @@ class Design:
         """Raise an error that says which column has how many missing or infinite cells, and where the first is."""
         found: dict[Any, list[Any]] = {}
         start = 0
-        for table in tables:
+        for table in map(self.schema.arranged, tables):
             for term in self.terms:
                 cells = self._numbers(table, term)[:, 0] if term.levels is None else _codes(table, term)
                 bad = np.flatnonzero(~np.isfinite(cells))
@@ -105,7 +106,7 @@ class Design:
         places = np.cumsum([0, *(len(term.names) for term in self.terms)])
         numeric = [(term, center[place]) for term, place in zip(self.terms, places, strict=False)]
         furthest = np.zeros(len(numeric))
-        for table in tables:
+        for table in map(self.schema.arranged, tables):
             for j, (term, middle) in enumerate(numeric):
                 with np.errstate(over="ignore"):
                     cells = np.abs(self._numbers(table, term)[:, 0] - middle) if term.levels is None else np.zeros(1)
@@ -178,6 +179,7 @@ class Survey:
                 self._kinds = [table.kind(column) for column in range(table.n_columns)]
             self._sums = np.zeros(table.n_columns)
         self._schema.check(table, estimator)
+        table = self._schema.arranged(table)
         for column, kind in enumerate(self._kinds):
             if kind is Kind.CATEGORY and column not in self._places.values():
                 found = table.values(column)

@@ -71,13 +71,14 @@ def offsets(table: Table, design: Design, link: Link, offset: Any, exposure: Any
     n = len(table)
     total: FloatArray | None = None
     for name, values, column in (("offset", offset, design.offset), ("exposure", exposure, design.exposure)):
-        if is_column(values):
-            column, values = find_column(table, values, f"`{name}`"), None
+        read = design.schema.arranged(table)
+        if is_column(values):  # of the table that is given, which may have other columns beside
+            read, column, values = table, find_column(table, values, f"`{name}`"), None
         if values is None and column is None:
             continue
         if values is None:
             assert column is not None
-            cells = table.numbers([column])[0:n]
+            cells = read.numbers([column])[0:n]
             values = to_float64(cells.toarray() if issparse(cells) else cells)[:, 0]
         elif np.isscalar(values):
             raise ValueError(
@@ -116,7 +117,7 @@ def answer(
         source = source.without_target()
 
     def encoded(table: Table, start: int) -> Rows:
-        design.schema.check(table, estimator)
+        design.schema.check(table, estimator, extra=True)
         table.offset, table.has_families = start, False
         shift = offset_of(table, start)
         rows = design.encode(table)

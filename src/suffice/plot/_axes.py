@@ -29,6 +29,16 @@ def colours(k: int) -> list[Any]:
     return [palette(c % palette.N) for c in range(k)]
 
 
+def arranged(model: Any, X: Any) -> Any:
+    """Return a table with the columns that a model of this library reads, in its order."""
+    table, schema = as_table(X), getattr(model, "schema_", None)
+    if schema is None:
+        return X
+    schema.check(table, type(model).__name__, extra=True)
+    found = schema.arranged(table)
+    return X if found is table else found.frame.to_native()
+
+
 def numbers(X: Any) -> FloatArray:
     """Return the cells of a table of numbers, n×d."""
     table = as_table(X)

@@ -47,7 +47,8 @@ def densities(model: Any, X: Any, column: Any, y: Any = None, ax: Any = None) ->
             f"are in model.distributions_"
         )
     table = as_table(X)
-    model.schema_.check(table, type(model).__name__)
+    model.schema_.check(table, type(model).__name__, extra=True)
+    table = model.schema_.arranged(table)
     cells = dense_rows(table.numbers([place])[0 : len(table)])[:, 0]
     ax = axes(ax)
     grid = _grid(cells[np.isfinite(cells)], block.family)

@@ -8,7 +8,7 @@ import numpy as np
 
 from suffice._arrays import FloatArray, IntArray
 from suffice.labels import class_list
-from suffice.plot._axes import axes, colours, numbers
+from suffice.plot._axes import arranged, axes, colours, numbers
 
 _RESOLUTION = 220
 _MOST_POINTS = 3000
@@ -33,6 +33,7 @@ def regions(model: Any, X: Any, y: Any = None, ax: Any = None) -> Any:
     >>> X, y = load_iris(return_X_y=True)
     >>> ax = plot.regions(GaussianDiscriminant("full").fit(X[:, 2:], y), X[:, 2:], y)
     """
+    X = arranged(model, X)
     cells = numbers(X)
     if cells.shape[1] != 2:
         raise ValueError(f"regions are drawn of two columns, but X has {cells.shape[1]}; fit a model to two of them")
