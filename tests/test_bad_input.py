@@ -11,12 +11,15 @@ from scipy import sparse
 
 import suffice
 from suffice import (
+    GLM,
     Bernoulli,
     Categorical,
     Gaussian,
     GaussianDiscriminant,
     GenerativeClassifier,
     InvalidCellError,
+    LogisticRegression,
+    Mixture,
     Multinomial,
     NaiveBayes,
     Poisson,
@@ -256,3 +259,37 @@ def test_reasons_where_both_classes_are_impossible_are_not_a_crash():
     reasons = model.explain(np.array([[0.0, 1.0], [0.0, 0.0]]))
     assert np.isnan(reasons.log_odds[0])
     assert reasons.log_odds[1] == np.inf
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [[["a", "b"]] * 6, np.array([["a", "b"]] * 6), pd.DataFrame({0: ["a"] * 6, "q": ["b"] * 6}).rename(columns=str)],
+)
+def test_labels_of_two_columns_are_not_blamed_on_the_rows(labels):
+    for model in (NaiveBayes(), GenerativeClassifier(), LogisticRegression()):
+        with pytest.raises(ValueError, match=says("y must hold one label a row", "2 columns", "of y")):
+            model.fit(X, labels)
+    with pytest.raises(ValueError, match="y of two columns must hold numbers"):
+        GLM("binomial").fit(X, labels)
+    with pytest.raises(ValueError, match=says("row 0 of y is [0, 2]", "pass one label a row")):
+        fits(labels=[[0, 2]] * 6)
+    with pytest.raises(ValueError, match=says("y must hold one label a row", "row 0 has 1 cells and row 1 has 2")):
+        fits(labels=[["a"], ["a", "b"]] * 3)
+
+
+@pytest.mark.parametrize("cell", [["a", "b"], {"a": 1}, {1, 2}, np.arange(2)], ids=lambda cell: type(cell).__name__)
+def test_lists_are_no_words(cell):
+    cells = pd.Series([None, *[cell] * 5], dtype=object)
+    tables = [FRAME.assign(tokens=cells), FRAME.assign(tokens=cells).to_numpy()]
+    for table, name in zip(tables, ["'tokens'", "2"], strict=True):
+        for model in (NaiveBayes(), NaiveBayes({2: "categorical"}), Mixture(1), GLM(), LogisticRegression()):
+            with pytest.raises(
+                ValueError, match=says(f"column {name} holds a {type(cell).__name__}", "row 1", "spread")
+            ):
+                model.fit(table, [0, 1, 2, 0, 1, 2])
+    with pytest.raises(ValueError, match=says(f"y holds a {type(cell).__name__}", "row 1")):
+        fits(labels=cells)
+    with pytest.raises(ValueError, match=says("row 1 holds a")):
+        suffice.best_family(cells)
+    words = fits(FRAME.assign(tokens=[("a", 1), ("b", 2)] * 3))  # what can be told apart are categories
+    assert words.schema_.categories[2].values == (("a", 1), ("b", 2))

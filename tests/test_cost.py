@@ -114,3 +114,10 @@ def test_every_public_name_is_there_and_comes_from_one_module():
         assert getattr(suffice, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         suffice.nothing  # noqa: B018
+
+
+def test_dir_lists_public_names_alone():
+    assert set(suffice.__all__) <= set(dir(suffice))
+    assert set(dir(suffice)) - set(suffice.__all__) == {"dropin", "posteriors", "spam"}
+    for name in dir(suffice):
+        assert getattr(suffice, name) is not None

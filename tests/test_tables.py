@@ -9,7 +9,7 @@ from mixed import mixed_columns
 from scipy import sparse
 from sklearn.datasets import load_iris
 
-from suffice import Bernoulli, Categorical, Gaussian, GenerativeClassifier, Multinomial, NaiveBayes, Poisson
+from suffice import GLM, Bernoulli, Categorical, Gaussian, GenerativeClassifier, Multinomial, NaiveBayes, Poisson
 
 LIBRARIES = {
     "pandas": pd.DataFrame,
@@ -238,3 +238,16 @@ def test_a_series_is_no_table_and_the_message_is_that_of_a_1d_array(series):
     for fit in (NaiveBayes().fit, NaiveBayes().fit(np.arange(6.0)[:, None], [0, 1] * 3).predict):
         with pytest.raises(ValueError, match=r"a table must be a 2D array, but X has shape \(6,\). Reshape your data"):
             fit(column, [0, 1] * 3) if fit.__name__ == "fit" else fit(column)
+
+
+def test_what_a_model_knows_of_its_columns_prints_in_a_line():
+    words = [f"word {i}" for i in range(20_000)]
+    table = pd.DataFrame({"word": words}).assign(**{f"x{j}": np.arange(20_000.0) for j in range(50)})
+    y = np.arange(20_000) % 2
+    model, linear = NaiveBayes().fit(table, y), GLM().fit(table[["word"]][:300], y[:300])
+    assert repr(model.schema_) == (
+        "<Schema of 51 columns: Categorical(unseen='prior') of 'word'; Gaussian(covariance='diagonal') of 'x0', 'x1', "
+        "'x2', 'x3', … (50)>"
+    )
+    for shown in (model.schema_.categories, model.schema_.blocks, model._joint.schema, linear.design_):
+        assert len(repr(shown)) < 250

@@ -175,5 +175,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return the public names."""
-    return sorted({*globals(), *__all__})
+    """Return the public names and modules."""
+    return sorted({*__all__, "dropin", "posteriors", "spam"})

@@ -11,6 +11,25 @@ from suffice._arrays import IntArray
 from suffice.families.categorical import MISSING
 
 
+class NestedCellError(ValueError):
+    """A cell is a list or another container, which is no value of a column."""
+
+    def __init__(self, row: int, cell: Any) -> None:
+        super().__init__(f"a cell must be a number, a word or a boolean, but row {row} holds {shown(cell)}")
+        self.row, self.cell = row, cell
+
+
+def is_nested(cell: Any) -> bool:
+    """Return whether a cell is a container that no family reads."""
+    return isinstance(cell, (list, set, dict, np.ndarray))
+
+
+def shown(cell: Any) -> str:
+    """Return what a cell is, and how it begins."""
+    text = repr(cell)
+    return f"a {type(cell).__name__}, {text if len(text) <= 60 else text[:60] + '…'}"
+
+
 class Factorized:
     """A column as numbers of its distinct values; `declared` values belong to its type, seen or not."""
 
@@ -75,8 +94,8 @@ def _factorize_list(values: list[Any]) -> Factorized:
         else:
             try:
                 codes[row] = numbers.setdefault(value, len(numbers))
-            except TypeError:  # a value that cannot be hashed, such as a dict, is known by what it prints
-                codes[row] = numbers.setdefault(repr(value), len(numbers))
+            except TypeError:  # a value that cannot be hashed
+                raise NestedCellError(row, value) from None
     return Factorized(codes, list(numbers))
 
 

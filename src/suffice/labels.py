@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice._arrays import FloatArray, as_doubles, to_numpy
-from suffice.factorize import Factorized, factorize, factorize_series
+from suffice.factorize import Factorized, NestedCellError, factorize, factorize_series, shown
 from suffice.responsibilities import Labels, PartialLabels, Responsibilities, SoftLabels
-from suffice.tables import FrameTable, as_table
+from suffice.tables import ArrayTable, FrameTable, Kind, as_table
 
 #: missing labels are an error
 REFUSED = object()
@@ -35,9 +35,6 @@ class LabelCoder:
         weight, and it does not matter which class it is put in.
     """
 
-    #: whether rows without labels are an error
-    needs_labels = True
-
     def __init__(
         self,
         classes: Sequence[Any] | NDArray[Any] | None = None,
@@ -55,6 +52,11 @@ class LabelCoder:
         self.n_rows = 0
         self.n_missing = 0
         self._dtype: np.dtype[Any] | None = None if classes is None else as_objects_if_mixed(classes).dtype
+
+    @property
+    def needs_labels(self) -> bool:
+        """Whether a table without any labels is an error: it is not where the user has said which classes there are."""
+        return self._missing_label is REFUSED or not self._declared
 
     def encode(self, y: Any, sample_weight: Any, n_rows: int, start: int = 0) -> Responsibilities:
         """Return who belongs to which class; every complaint names the row. Rows without a label weigh nothing."""
@@ -87,14 +89,22 @@ class LabelCoder:
 
     def _codes(self, y: Any, n_rows: int, start: int) -> NDArray[np.intp]:
         """Return the number of each row's class, −1 where it is missing."""
+        if y is None and not self.needs_labels:
+            return np.full(n_rows, -1, dtype=np.intp)
         series = _as_series(y)
-        if series is not None:
-            found, n_labels = factorize_series(series), len(series)
-            self._remember(np.dtype(object) if found.values and isinstance(found.values[0], str) else None)
-        else:
-            labels = _one_dimensional(y)
-            found, n_labels = factorize(labels), len(labels)
-            self._remember(labels.dtype)
+        try:
+            if series is not None:
+                found, n_labels = factorize_series(series), len(series)
+                self._remember(np.dtype(object) if found.values and isinstance(found.values[0], str) else None)
+            else:
+                labels = _one_dimensional(y)
+                found, n_labels = factorize(labels), len(labels)
+                self._remember(labels.dtype)
+        except NestedCellError as error:
+            raise ValueError(
+                f"labels must be words, booleans or whole numbers, but y holds {shown(error.cell)}, in row "
+                f"{start + error.row}; pass one label a row"
+            ) from None
         _require_classes(found.values)
         if n_labels != n_rows:
             raise ValueError(f"there must be one label a row, but X has {n_rows} rows and y has {n_labels} labels")
@@ -162,8 +172,8 @@ class LabelCoder:
         if bad.any():
             row = int(np.flatnonzero(bad)[0])
             raise ValueError(
-                f"soft labels must be probabilities that sum to 1 in every row, but row {start + row} is "
-                f"{_shown(matrix[row].tolist())}; normalise it"
+                f"soft labels must be probabilities that sum to 1 in every row, but row {start + row} of y is "
+                f"{_shown(matrix[row].tolist())}; normalise it, or pass one label a row if these are labels"
             )
         columns = list(range(matrix.shape[1])) if names is None else list(names)
         self._remember(None if names is None else np.dtype(object))
@@ -196,10 +206,8 @@ class LabelCoder:
 class NoLabels(LabelCoder):
     """For models that are told nothing about classes: all rows are of one."""
 
-    needs_labels = False
-
     def __init__(self) -> None:
-        super().__init__(np.zeros(1, dtype=np.intp), declared=True)
+        super().__init__(np.zeros(1, dtype=np.intp), declared=True, missing_label=None)
 
     def encode(self, y: Any, sample_weight: Any, n_rows: int, start: int = 0) -> Labels:
         """Return the weights of the rows."""
@@ -276,9 +284,19 @@ def _soft_labels(y: Any) -> tuple[FloatArray, Sequence[Any] | None] | None:
         return None
     if not isinstance(y, (list, tuple)) and len(getattr(y, "shape", ())) != 2:
         return None
-    table = as_table(y)
+    try:
+        table = as_table(y)
+    except ValueError as error:
+        raise ValueError(f"y must hold one label a row, or one probability for each class: {error}") from error
     if table.n_columns < 2:
         return None
+    if not isinstance(table, ArrayTable):
+        words = next((column for column in range(table.n_columns) if table.kind(column) is Kind.CATEGORY), None)
+        if words is not None:
+            raise ValueError(
+                f"y must hold one label a row, or one probability for each class, but it has {table.n_columns} columns "
+                f"and holds words in column {table.label(words)!r} of y; pass one of the columns as y"
+            )
     matrix = as_doubles(table.numbers(range(table.n_columns))[:])
     return matrix, table.labels if isinstance(table, FrameTable) else None
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice._arrays import FloatArray
-from suffice.factorize import is_missing
+from suffice.factorize import NestedCellError, is_missing, is_nested
 from suffice.families import (
     Bernoulli,
     Beta,
@@ -212,6 +212,9 @@ def _column(x: Any, sample_weight: Any) -> tuple[NDArray[Any], FloatArray]:
     weight = check_weight(sample_weight, len(array))
     weight = np.ones(len(array)) if weight is None else weight
     if array.dtype.kind == "O":
+        nested = next((row for row, cell in enumerate(array.tolist()) if is_nested(cell)), None)
+        if nested is not None:
+            raise NestedCellError(nested, array[nested])
         there = np.array([not is_missing(cell) for cell in array.tolist()], dtype=bool)
         kept = array[there].tolist()
         numbers = all(isinstance(cell, (Real, Decimal, np.number)) for cell in kept)

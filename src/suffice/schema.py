@@ -16,12 +16,27 @@ from suffice.families.categorical import MISSING, UNSEEN, Codes
 from suffice.tables import ArrayTable, Kind, Table
 
 
+def listed(values: Sequence[Any], most: int = 4) -> str:
+    """Return the first few values as text, and how many there are where that is not all.
+
+    Examples
+    --------
+    >>> listed(range(3)), listed("abcdefg")
+    ('0, 1, 2', "'a', 'b', 'c', 'd', … (7)")
+    """
+    first = ", ".join(map(repr, values[:most]))
+    return first if len(values) <= most else f"{first}, … ({len(values):,})"
+
+
 @dataclass(frozen=True)
 class Block:
     """Columns that one family reads, independent of the other blocks given the class."""
 
     family: Family
     columns: tuple[int, ...]
+
+    def __repr__(self) -> str:
+        return f"Block({self.family!r}, columns=({listed(self.columns)}))"
 
 
 @dataclass(frozen=True)
@@ -30,6 +45,9 @@ class Categories:
 
     values: tuple[Any, ...] = ()
     declared: bool = False
+
+    def __repr__(self) -> str:
+        return f"Categories(({listed(self.values)}), declared={self.declared})"
 
 
 @dataclass(frozen=True)
@@ -52,6 +70,10 @@ class Schema:
     blocks: tuple[Block, ...]
     categories: Mapping[int, Categories] = field(default_factory=dict)
     library: str | None = None
+
+    def __repr__(self) -> str:
+        families = [f"{block.family!r} of {listed([self.labels[c] for c in block.columns])}" for block in self.blocks]
+        return f"<Schema of {self.n_columns:,} columns: {'; '.join(families[:6])}{'; …' * (len(families) > 6)}>"
 
     @property
     def labels(self) -> Sequence[str | int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from typing import Any
 
@@ -16,7 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice._arrays import Array, FloatArray, IntArray, issparse, namespace, plain_csr, to_numpy
-from suffice.factorize import Factorized, factorize, factorize_series, is_missing
+from suffice.factorize import (
+    Factorized,
+    NestedCellError,
+    factorize,
+    factorize_series,
+    is_missing,
+    is_nested,
+    shown,
+)
 
 #: whole numbers below this are used as numbers of values as they are
 _MOST_RAW_VALUES = 4096
@@ -285,6 +293,20 @@ class _ColumnTable(Table):
             f"pass families={{{label!r}: Categorical()}}" if self.has_families else "turn all of its cells into words"
         )
 
+    def _nested(self, column: int, row: int, cell: Any) -> ValueError:
+        """Return the error for a cell that is a list or another container."""
+        return ValueError(
+            f"column {self.label(column)!r} holds {shown(cell)}, in row {row + self.offset}, which no family reads; "
+            f"spread it over several columns, or leave it out"
+        )
+
+    def _factorized(self, column: int, read: Callable[[Any], Factorized], cells: Any) -> Factorized:
+        """Return the distinct values of a column, or say that some are none."""
+        try:
+            return read(cells)
+        except NestedCellError as error:
+            raise self._nested(column, error.row, error.cell) from None
+
     def _kind_of_objects(self, column: int, cells: Iterable[Any]) -> Kind:
         """Look at the cells themselves where the type of the column says nothing."""
         numbers = booleans = 0
@@ -296,6 +318,8 @@ class _ColumnTable(Table):
                 booleans += 1
             elif isinstance(cell, (int, float, np.number)):
                 numbers += 1
+            elif is_nested(cell):
+                raise self._nested(column, row, cell)
             elif text is None:
                 text = (row, cell)
         if text is not None and numbers:
@@ -341,7 +365,7 @@ class ObjectTable(_ColumnTable):
 
     def values(self, column: int) -> Factorized:
         """Return a column's distinct values."""
-        return factorize(self.array[:, column])
+        return self._factorized(column, factorize, self.array[:, column])
 
 
 def _frame(X: Any) -> FrameTable | None:
@@ -471,7 +495,7 @@ class FrameTable(_ColumnTable):
                 f"column {self.label(column)!r} holds {series.dtype}, which no family reads; spread it over several "
                 f"columns, or leave it out"
             )
-        return factorize_series(series)
+        return self._factorized(column, factorize_series, series)
 
 
 def _what(cell: Any) -> str:

@@ -132,6 +132,24 @@ def test_without_labels_the_classifier_is_the_mixture(covariance):
         GenerativeClassifier().fit(X, [None] * len(X))
 
 
+@pytest.mark.parametrize("make", [NaiveBayes, GenerativeClassifier, GaussianDiscriminant])
+def test_no_labels_at_all_are_labels_that_are_all_missing(make, tmp_path):
+    X, z = clusters()
+    settings = {"classes": 3, "random_state": 3}
+    wanted = make(**settings).fit(X, [None] * len(X)).predict_proba(X)
+    np.testing.assert_array_equal(make(**settings).fit(X).predict_proba(X), wanted)
+    streamed = make(**settings).fit(suffice.stream([X[:100], X[100:]]))
+    np.testing.assert_allclose(streamed.predict_proba(X), wanted, atol=1e-6)
+    halves = suffice.stream([(X[:100], z[:100]), X[100:]])
+    partly = make(**settings).fit(halves)
+    labels = [*z[:100].tolist(), *[None] * (len(X) - 100)]
+    np.testing.assert_allclose(partly.predict_proba(X), make(**settings).fit(X, labels).predict_proba(X), atol=1e-6)
+    with pytest.raises(ValueError, match="requires y to be passed"):
+        make().fit(X)
+    with pytest.raises(ValueError, match="requires y to be passed"):
+        make(**settings).partial_fit(X)
+
+
 @pytest.mark.parametrize("covariance", ["full", "tied", "diagonal", "VEV"])
 @pytest.mark.parametrize("weight", [1.0, 0.3, 0.0])
 @pytest.mark.parametrize("acceleration", [None, "squarem"])

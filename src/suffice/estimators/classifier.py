@@ -205,7 +205,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
             NaN, None and null mark missing cells.
         y : labels of any type, or an n×k matrix (or data frame) of class probabilities
-            None, NaN and `missing_label` mark rows without a label; so does a row of NaN among probabilities.
+            None, NaN and `missing_label` mark rows without a label; so does a row of NaN among probabilities. No y at
+            all is the same for every row, where `classes` says which classes there are.
         sample_weight : array of shape (n,), optional
 
         Raises

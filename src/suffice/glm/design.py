@@ -10,7 +10,7 @@ import numpy as np
 
 from suffice._arrays import Array, FloatArray, issparse, to_float64
 from suffice.labels import sorted_order
-from suffice.schema import Schema, find_column
+from suffice.schema import Schema, find_column, listed
 from suffice.tables import ArrayTable, Kind, Table
 
 #: numbers whose squares, summed and weighted, stay well within what a float64 can be
@@ -27,6 +27,10 @@ class Term:
     levels: tuple[Any, ...] | None = None
     #: whether the first level has a column too, as there is no intercept to stand for it
     keep_first: bool = False
+
+    def __repr__(self) -> str:
+        levels = "" if self.levels is None else f", levels=({listed(self.levels)})"
+        return f"Term({self.label!r}{levels})"
 
     @property
     def shown(self) -> tuple[Any, ...]:
@@ -58,6 +62,9 @@ class Design:
     terms: tuple[Term, ...]
     offset: int | None = None
     exposure: int | None = None
+
+    def __repr__(self) -> str:
+        return f"<Design of {self.schema.n_columns:,} columns: {listed(self.terms)}>"
 
     @property
     def names(self) -> list[str]:

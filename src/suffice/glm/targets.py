@@ -25,8 +25,13 @@ def as_target(model: Pair, y: Any, sample_weight: Any, n_rows: int, start: int, 
     weight = check_weight(sample_weight, n_rows, start)
     numbers = None
     if isinstance(model.response, BinomialResponse) and len(np.shape(y)) == 2 and np.shape(y)[1] == 2:
-        table = as_table(y)
-        cells = table.numbers([0, 1])[0 : len(table)]
+        try:
+            table = as_table(y)
+            cells = table.numbers([0, 1])[0 : len(table)]
+        except ValueError as error:
+            raise ValueError(
+                "y of two columns must hold numbers, successes and failures, but that is not what it holds; convert it"
+            ) from error
         yes, no = (as_numbers(cells[:, i], n_rows, "y", start) for i in (0, 1))
         trials = yes + no
         if (np.minimum(yes, no) < 0).any():

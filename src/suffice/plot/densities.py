@@ -11,20 +11,20 @@ from suffice.families import Categorical, Family, Gaussian
 from suffice.families.base import dense_rows
 from suffice.labels import class_list
 from suffice.plot._axes import axes, colours
-from suffice.schema import find_column
+from suffice.schema import find_column, listed
 from suffice.tables import as_table
 
 _POINTS = 400
 
 
-def densities(model: Any, X: Any, column: Any, y: Any = None, ax: Any = None) -> Any:
+def densities(model: Any, X: Any, column: Any = None, y: Any = None, ax: Any = None) -> Any:
     """Draw p(x_j, c) of a column of numbers for each class or component, over a histogram; return the axes.
 
     Parameters
     ----------
     model : a fitted classifier or mixture of this library
     X : the rows, whose column is drawn as a histogram
-    column : its name or place
+    column : its name or place; not needed where the model has one column
     y : their classes, for a histogram of each; None draws one of all rows
 
     Examples
@@ -35,7 +35,16 @@ def densities(model: Any, X: Any, column: Any, y: Any = None, ax: Any = None) ->
     >>> plot.densities(NaiveBayes().fit(X, y), X, 2, y).get_ylabel()
     'density'
     """
-    joint, place = model._joint, find_column(model.schema_, column, "`column`")
+    if column is not None and np.ndim(column) > 0:  # densities(model, X, y), as regions(model, X, y)
+        column, y = None, column if y is None else y
+    joint = model._joint
+    if column is None and model.schema_.n_columns > 1:
+        raise ValueError(
+            f"densities are those of one column, but the model has {model.schema_.n_columns}; say which, by its name "
+            f"or place, as in densities(model, X, {model.schema_.labels[0]!r}, y); the columns are "
+            f"{listed(model.schema_.labels, 8)}"
+        )
+    place = find_column(model.schema_, model.schema_.labels[0] if column is None else column, "`column`")
     block, found = next(
         (block, found)
         for block, found in zip(joint.schema.blocks, joint.distributions, strict=True)
