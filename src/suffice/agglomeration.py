@@ -102,9 +102,10 @@ def _principal(rows: FloatArray, weight: FloatArray) -> FloatArray:
     total = weight.sum()
     centred = rows - weight @ rows / total
     centred -= weight @ centred / total  # what rounding left of an offset
-    deviation = np.sqrt(weight @ centred**2 / max(total - 1.0, 0.5 * total))
-    varies = deviation > 1e-13 * np.abs(rows).max(0, initial=0.0)
-    scaled = centred[:, varies] / deviation[varies]
+    largest = np.abs(centred).max(0, initial=0.0)
+    varies = largest > 1e-13 * np.abs(rows).max(0, initial=0.0)
+    centred = centred[:, varies] / largest[varies]  # so that no square overflows
+    scaled = centred / np.sqrt(weight @ centred**2 / max(total - 1.0, 0.5 * total))
     _, singular, axes = np.linalg.svd(np.sqrt(weight)[:, None] * scaled, full_matrices=False)
     kept = singular > _RANK * singular.max(initial=0.0)
     return np.asarray(scaled @ axes[kept].T / np.sqrt(singular[kept]))

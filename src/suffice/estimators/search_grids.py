@@ -14,7 +14,7 @@ from sklearn.model_selection import KFold
 from sklearn.utils import _safe_indexing
 
 from suffice import learning
-from suffice._arrays import FloatArray
+from suffice._arrays import FloatArray, issparse, to_float64
 from suffice.agglomeration import MergeTree, merge_tree
 from suffice.compiled import em_loop
 from suffice.covariance import Covariance, as_structure
@@ -31,6 +31,7 @@ from suffice.labels import check_weight
 from suffice.mixture_loop import is_simple
 from suffice.responsibilities import Labels, PartialLabels
 from suffice.starts import generator
+from suffice.statistics import Moments
 from suffice.tables import ArrayTable, as_table
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 MOST_SAMPLED = 2000
 #: rows whose densities are computed at a time
 _CHUNK = 20_000
+#: cells of a sparse array that may be filled in
+_MOST_CELLS = 20_000_000
 #: what is told of a mixture
 FIGURES = ("log_likelihood", "n_parameters", "bic", "aic", "icl")
 
@@ -57,7 +60,7 @@ class Grid(ABC):
 
     #: whether sizes can be searched in several threads at a time
     threaded: bool
-    #: whether all columns are Gaussian, so that maximum likelihood makes no value impossible
+    #: whether all columns are Gaussian and vary: else maximum likelihood makes values impossible, or has no estimate
     gaussian: bool
 
     def __init__(self, search: MixtureSearch, structures: Sequence[Any], X: Any, sample_weight: Any) -> None:
@@ -75,7 +78,8 @@ class Grid(ABC):
         found = self._best(k, self.structures, starts, None if automatic else prior, stop)
         failed = [i for i, run in enumerate(found) if not run.found] if automatic else []
         if failed:
-            starts = [*starts, *(run.shares() for run in found if run.found)]
+            shares = (run.shares() for run in found if run.found)
+            starts = [*starts, *(start for start in shares if start is not None)]
             again = self._best(k, [self.structures[i] for i in failed], starts, "auto", stop)
             for i, run in zip(failed, again, strict=True):
                 found[i] = run
@@ -144,6 +148,7 @@ class NumericGrid(Grid):
         if len(rows) > MOST_SAMPLED:
             drawn = generator(search.random_state).choice(len(rows), MOST_SAMPLED, replace=False)
             self.sample = rows.taken(np.sort(drawn))
+        self.n_distinct = len(np.unique(self.sample.x, axis=0))
         self.trees: list[MergeTree] = [
             merge_tree(self.sample.x, shape, weight=self.sample.weight) for shape in ("VVV", "EII")[: search.n_init]
         ]
@@ -165,13 +170,17 @@ class NumericGrid(Grid):
             return PartialLabels(None, check_weight(weight, n, start), 1, n)
 
         engine = learning.passes(X, None, sample_weight, schema, known, n_jobs=search.n_jobs)
-        if not isinstance(engine, MemoryEngine) or not isinstance(engine.rows.blocks[0], np.ndarray):
+        if not isinstance(engine, MemoryEngine):
             return None
-        x = np.ascontiguousarray(engine.rows.blocks[0], dtype=np.float64)
         responsibilities = engine.rows.responsibilities
         assert isinstance(responsibilities, PartialLabels)
-        rows = _numeric(x, responsibilities.weight)
-        if rows is None or (search.prior is None and rows.x.shape[1] < x.shape[1]):
+        (block,) = engine.rows.chunk(0, len(engine.rows)).blocks
+        if issparse(block):
+            if block.shape[0] * block.shape[1] > _MOST_CELLS:
+                return None
+            block = block.toarray()
+        rows = _numeric(np.ascontiguousarray(to_float64(block)), responsibilities.weight)
+        if rows is None or (search.prior is None and rows.x.shape[1] < schema.n_columns):
             return None
         if not all(em_loop.available(shape.code, rows.x.shape[1]) for shape in shapes):
             return None
@@ -190,7 +199,7 @@ class NumericGrid(Grid):
         return self._priors[key]
 
     def _starts(self, k: int) -> list[Start]:
-        if k > len(self.sample):
+        if k > self.n_distinct:
             return []
         merged = [tree.labels(k) for tree in self.trees]
         more = self.search.n_init - len(self.trees) if k > 1 else 0
@@ -303,13 +312,20 @@ class TableGrid(Grid):
         super().__init__(search, structures, X, sample_weight)
         mixtures = [search._mixture(1, structure, prior=None) for structure in structures]
         self._overall = {i: mixture._survey(X, sample_weight)[0] for i, mixture in enumerate(mixtures)}
-        blocks = self._overall[0].schema.blocks
-        self.gaussian = all(isinstance(block.family, Gaussian) for block in blocks)
-        self.tree = _tree_of(X) if self.gaussian else None
+        numeric = all(isinstance(block.family, Gaussian) for block in self._overall[0].schema.blocks)
+        varying = (isinstance(sums, Moments) and not constant(sums).any() for sums in self._overall[0].joint.blocks)
+        self.gaussian = numeric and all(varying)
+        table = as_table(X)
+        self.n_distinct, self.tree = len(table), None
+        if numeric and isinstance(table, ArrayTable) and len(table) <= MOST_SAMPLED and not issparse(table.array):
+            rows = to_float64(table.numbers(range(table.n_columns))[:])
+            self.n_distinct = len(np.unique(rows, axis=0))
+            self.tree = merge_tree(rows) if np.isfinite(rows).all() else None
 
     def _starts(self, k: int) -> list[Start]:
-        merged = [] if self.tree is None or k == 1 or k > len(self.tree.merged) else [self.tree.labels(k)]
-        return [*merged, "k-means++"]
+        if k > self.n_distinct:
+            return []
+        return ["k-means++"] if self.tree is None or k == 1 else [self.tree.labels(k), "k-means++"]
 
     def _trial(self, k: int, structure: Any, start: Start, prior: Any, stop: Event) -> MixtureTrial:
         overall = self._overall[self.structures.index(structure)]
@@ -346,12 +362,3 @@ class TableGrid(Grid):
                 return float("nan")
             total += float(mixture.score_samples(_safe_indexing(self.X, test)) @ weight[test])
         return total / float(weight.sum())
-
-
-def _tree_of(X: Any) -> MergeTree | None:
-    """Return the clusters by merging of a table of few rows of numbers, none of them missing."""
-    table = as_table(X)
-    if len(table) > MOST_SAMPLED or not isinstance(table, ArrayTable):
-        return None
-    rows = np.asarray(table.numbers(range(table.n_columns))[:], dtype=np.float64)
-    return merge_tree(rows) if np.isfinite(rows).all() else None

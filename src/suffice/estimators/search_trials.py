@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from threading import Event
 from typing import Any, Protocol
 
@@ -24,6 +25,9 @@ from suffice.priors import NormalInverseWishart
 from suffice.statistics import Moments
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
+#: variances, in units of the squared range of a column: of a component that may have collapsed, of the rows of one that
+#: has, and of rounding alone
+_NARROW, _COLLAPSED, _ROUNDING = 1e-4, 1e-14, 1e-24
 #: a component with a smaller share than this of all rows is empty
 _EMPTY = 1e-12
 
@@ -65,8 +69,8 @@ class Trial(Protocol):
     def advance(self, iterations: int) -> None:
         """Make so many iterations more, or fewer where the bound stops rising."""
 
-    def shares(self) -> FloatArray:
-        """Return the responsibilities, n×k."""
+    def shares(self) -> FloatArray | None:
+        """Return the responsibilities, n×k; None where components were left without rows."""
 
 
 def beats(new: Trial, old: Trial) -> bool:
@@ -98,6 +102,11 @@ class GaussianRows:
     x: FloatArray
     weight: FloatArray | None
     overall: Moments
+
+    @cached_property
+    def spread(self) -> FloatArray:
+        """The range of each column, (d,)."""
+        return np.ptp(self.x, axis=0)
 
     def __len__(self) -> int:
         return len(self.x)
@@ -152,7 +161,7 @@ class GaussianTrial:
             self.loop.begin_with_labels(start)
         else:
             self.loop.begin_with_shares(start if rows.weight is None else start * rows.weight[:, None])
-        self.objective = -np.inf
+        self._found, self.objective = False, -np.inf
 
     @property
     def penalised(self) -> bool:
@@ -161,8 +170,8 @@ class GaussianTrial:
 
     @property
     def found(self) -> bool:
-        """Whether there is an estimate."""
-        return self.loop.status in (em_loop.CONTINUES, em_loop.CONVERGED) and np.isfinite(self.loop.log_likelihood)
+        """Whether there is an estimate, and no component has collapsed."""
+        return self._found
 
     @property
     def converged(self) -> bool:
@@ -181,10 +190,40 @@ class GaussianTrial:
             if self._stop.is_set():
                 raise StoppedError
             self.loop.advance(goal - len(self.loop.bounds), self._tol, rate=True)
-        self.objective = -np.inf
-        if self.found:
+        self._found, self.objective = self._solid(), -np.inf
+        if self._found:
             penalty = self.structure.log_prior(self.loop.covariance, self.prior or self._weak, *self.loop.means.shape)
             self.objective = self.log_likelihood + penalty
+
+    def _solid(self) -> bool:
+        """Return whether there is an estimate, and no component has collapsed."""
+        loop = self.loop
+        if loop.status not in (em_loop.CONTINUES, em_loop.CONVERGED) or not np.isfinite(loop.log_likelihood):
+            return False
+        if self.penalised:
+            return True
+        spread = self.rows.spread
+        if loop.covariance.ndim == 2:
+            narrowest = float((loop.covariance / spread**2).min())
+        else:
+            narrowest = float(np.linalg.eigvalsh(loop.covariance / np.outer(spread, spread)).min())
+        return narrowest > _NARROW or (narrowest > _ROUNDING and not self._collapsed())
+
+    def _collapsed(self) -> bool:
+        """Return whether the scatter of the rows, which rounding may hide, leaves the likelihood without a maximum."""
+        shares = self.shares()
+        if self.rows.weight is not None:
+            shares *= self.rows.weight[:, None]
+        count = shares.sum(0)
+        if not (count > 0).all():
+            return True
+        scaled = self.rows.x / self.rows.spread
+        scatter = np.empty((self.k, scaled.shape[1], scaled.shape[1]))
+        for c, own in enumerate(shares.T):
+            centred = scaled - own @ scaled / count[c]
+            scatter[c] = (own[:, None] * centred).T @ centred / count[c]
+        axes = np.linalg.eigh(self.loop.covariance)[1] if self.structure.code.endswith("E") else None
+        return collapsed(scatter, count, self.structure.code, axes)
 
     def log_joint(self, x: FloatArray | None = None) -> FloatArray:
         """Return log p(x, c), n×k, of the rows or of others."""
@@ -224,6 +263,34 @@ class GaussianTrial:
         """Return the model and its statistics, as `Mixture` takes them up."""
         model, statistics = GaussianClimb(components, self.loop, lambda: None).reached()  # type: ignore[arg-type, return-value]
         return em.Outcome(model, statistics, self.loop.bounds, self.converged)
+
+
+def collapsed(scatter: FloatArray, count: FloatArray, code: str, axes: FloatArray | None) -> bool:
+    """Return whether rows leave no positive variance where a structure needs one.
+
+    Parameters
+    ----------
+    scatter : array of shape (k, d, d)
+        The covariance of the rows of each component, in units of the range of the columns.
+    count : array of shape (k,)
+    code : str
+        The letters for volume, shape and orientation.
+    axes : array of shape (k or 1, d, d) or None
+        Those of the components, where all share them.
+    """
+    volume, shape, orientation = tuple(code)
+    if axes is not None:
+        along = np.einsum("cij,cil,clj->cj", *np.broadcast_arrays(axes, scatter, axes), optimize=True)
+    elif orientation == "V":
+        along = np.linalg.eigvalsh(scatter)
+    else:
+        along = np.diagonal(scatter, axis1=1, axis2=2)
+    pooled = count @ along / count.sum()
+    if orientation == "E" and shape == "E":  # the axes are those of the pooled scatter
+        pooled = np.linalg.eigvalsh(np.tensordot(count, scatter, 1) / count.sum())
+    needed = [along.sum(1) if volume == "V" else along.sum()]
+    needed += [along] if shape == "V" else [pooled] if shape == "E" else []
+    return any((np.asarray(variance) <= _COLLAPSED).any() for variance in needed)
 
 
 # -- any table ----------------------------------------------------------------------------------------------------
@@ -271,11 +338,13 @@ class MixtureTrial:
         """Return the log-density of the prior, or of the weak one where there is none."""
         priors = fitted._fitted_components.priors if self.penalised else self._weak
         parts = zip(fitted.schema_.blocks, fitted.distributions_, fitted.statistics_.joint.blocks, priors, strict=True)
-        return float(sum(block.family.log_prior(found, sums, prior) for block, found, sums, prior in parts))
+        with np.errstate(over="ignore"):
+            return float(sum(block.family.log_prior(found, sums, prior) for block, found, sums, prior in parts))
 
-    def shares(self) -> FloatArray:
-        """Return the responsibilities, n×k."""
-        return self._next.predict_proba(self._table)
+    def shares(self) -> FloatArray | None:
+        """Return the responsibilities, n×k; None where components were left without rows."""
+        shares: FloatArray = self._next.predict_proba(self._table)
+        return shares if shares.shape[1] == self.mixture.n_components else None
 
     def fitted(self) -> Mixture:
         """Return the mixture, with all of its iterations."""
