@@ -24,6 +24,7 @@ from suffice.estimators.glm import GLM
 from suffice.estimators.logistic import LogisticRegression
 from suffice.estimators.mixture import Mixture
 from suffice.estimators.presets import GaussianDiscriminant, NaiveBayes
+from suffice.estimators.search import MixtureSearch
 from suffice.estimators.soft_kmeans import SoftKMeans
 from suffice.glm.links import Link
 from suffice.glm.state import restore, state
@@ -58,7 +59,7 @@ _FITTED: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def save(model: Model | Linear | ModelStatistics, path: str | os.PathLike[str]) -> None:
+def save(model: Model | Linear | MixtureSearch | ModelStatistics, path: str | os.PathLike[str]) -> None:
     """Write a fitted model, or its statistics, to a file that `load` reads; the file is whole or not there at all.
 
     Examples
@@ -72,6 +73,8 @@ def save(model: Model | Linear | ModelStatistics, path: str | os.PathLike[str]) 
     """
     arrays: dict[str, NDArray[Any]] = {}
     header: dict[str, Any] = {}
+    if isinstance(model, MixtureSearch):
+        header["search"], model = _pack_search(model), model.best_estimator_
     if isinstance(model, ModelStatistics):
         header["model"] = None
         header["statistics"] = pack_statistics(model, arrays)
@@ -94,7 +97,7 @@ def save(model: Model | Linear | ModelStatistics, path: str | os.PathLike[str]) 
     model_file.write(Path(path), header, arrays)
 
 
-def _settings(model: Model) -> dict[str, Any]:
+def _settings(model: Model | MixtureSearch) -> dict[str, Any]:
     """Return the settings of a model; where it began, and generators, are not kept: they have done their work."""
     params = model.get_params(deep=False)
     if not isinstance(params.get("init", ""), str):
@@ -123,7 +126,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         ) from error
 
 
-def _unpack_model(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Model | ModelStatistics:
+def _unpack_model(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Any:
     statistics = unpack_statistics(header["statistics"], arrays) if "statistics" in header else None
     if header["model"] is None:
         require(statistics is not None, "there are neither statistics nor a model")
@@ -147,7 +150,7 @@ def _unpack_model(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]])
         setattr(model, name, value)
     _check_settings(model)
     _require_all_used(model, arrays)
-    return model
+    return model if "search" not in header else _unpack_search(header["search"], model)
 
 
 def _check_settings(model: Model) -> None:
@@ -171,6 +174,35 @@ def _require_all_used(model: Model, arrays: Mapping[str, NDArray[Any]]) -> None:
     if "log_prior" in arrays:
         pack_parameters(model._joint, again)
     require(again.keys() == arrays.keys(), f"there are arrays {sorted(again.keys() ^ arrays.keys())} too many or few")
+
+
+# -- searches: their best mixture, and the table of all ---------------------------------------------------------------
+
+
+def _pack_search(search: MixtureSearch) -> dict[str, Any]:
+    if not hasattr(search, "best_estimator_"):
+        raise ValueError("only a fitted model can be saved; call fit on this MixtureSearch first")
+    params = _settings(search)
+    if isinstance(params["n_components"], range):
+        params["n_components"] = list(params["n_components"])
+    results = {name: pack(values) for name, values in search.results_.items()}
+    return {
+        "params": {name: pack(value) for name, value in params.items()},
+        "results": results,
+        "best": search.best_index_,
+    }
+
+
+def _unpack_search(packed: Mapping[str, Any], best: Any) -> MixtureSearch:
+    search = MixtureSearch(**{name: unpack(value) for name, value in packed["params"].items()})
+    results = {name: unpack(values) for name, values in packed["results"].items()}
+    n = len(results["covariance"])
+    whole = all(isinstance(values, np.ndarray) and values.shape == (n,) for values in results.values())
+    require(whole and search.criterion in results, f"the results of the search are {sorted(results)}")
+    require(isinstance(best, Mixture), f"the best of the search is a {type(best).__name__}")
+    require(is_count(packed["best"]) and packed["best"] < n, f"the best of {n} mixtures is number {packed['best']!r}")
+    search.results_, search.best_index_ = results, packed["best"]
+    return search._use(best)
 
 
 # -- linear models, which have parameters and no statistics ----------------------------------------------------------

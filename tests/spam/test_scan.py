@@ -58,7 +58,9 @@ def test_words_of_huge_texts_are_those_of_the_twin(piece):
 
 @pytest.mark.parametrize("shape", ["{}", "a{}b"])
 def test_every_character_is_of_the_kind_that_the_twin_says(shape):
-    letters = [chr(code) for code in range(0x33480) if not 0xD800 <= code < 0xE000]  # all that are assigned, but variants
+    letters = [
+        chr(code) for code in range(0x33480) if not 0xD800 <= code < 0xE000
+    ]  # all that are assigned, but variants
     text = " ".join(shape.format(letter) for letter in letters).lower()
     same = words_of(text, "", len(text)) == twin_of(lambda: words_of(text, "", len(text)), tokeniser)
     assert same

@@ -185,11 +185,16 @@ class MixtureSearch(DensityMixin, BaseEstimator):
         self.best_index_ = int(np.nanargmin(values) if _SMALLER[self.criterion] else np.nanargmax(values))
         run, row = found[self.best_index_]
         structure = self._structures()[self.best_index_ % len(self._structures())]
-        self.best_estimator_ = best = grid.mixture(run, row["n_components"], structure)
+        self._use(grid.mixture(run, row["n_components"], structure))
+
+    def _use(self, best: Mixture) -> Self:
+        """Be the best mixture."""
+        self.best_estimator_ = best
         self.n_features_in_ = best.n_features_in_
         self.__dict__.pop("feature_names_in_", None)
         if hasattr(best, "feature_names_in_"):
             self.feature_names_in_ = best.feature_names_in_
+        return self
 
     # -- the best mixture ---------------------------------------------------------------------------------------
 
