@@ -24,7 +24,8 @@ from suffice import (
     NaiveBayes,
     SoftKMeans,
 )
-from suffice.estimators import glm, logistic, partly_labelled
+from suffice.compiled import em_loop
+from suffice.estimators import glm, logistic, partly_labelled, search_trials
 from suffice.glm import fitting, lbfgs
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to one process")
@@ -193,32 +194,56 @@ def test_l_bfgs_keeps_the_best_so_far(monkeypatch):
         assert np.isfinite(model.coef_).all()
 
 
-def test_an_interrupted_search_has_the_sizes_that_were_done(monkeypatch):
-    fitted = Mixture.fit
+@pytest.mark.parametrize("numbers", [True, False])
+def test_an_interrupted_search_has_the_sizes_that_were_done(monkeypatch, numbers):
+    run = search_trials.GaussianTrial if numbers else search_trials.MixtureTrial
+    advance = run.advance
 
-    def fit(self, *args, **kw):
-        if self.n_components == 3:
+    def interrupted_at_three(self, iterations):
+        if (self.k if numbers else self.mixture.n_components) == 3:
             press_ctrl_c()
-        return fitted(self, *args, **kw)
+        return advance(self, iterations)
 
-    monkeypatch.setattr(Mixture, "fit", fit)
-    search = MixtureSearch([1, 2, 3], ["EII", "VVI"], random_state=0)
-    with pytest.raises(KeyboardInterrupt, match="the first 2 of 3 sizes"):
-        search.fit(X)
+    monkeypatch.setattr(run, "advance", interrupted_at_three)
+    table = X if numbers else np.where(X > 2.9, np.nan, X)
+    search = MixtureSearch([1, 2, 3], ["EII", "VVI"], random_state=0, n_jobs=1)
+    with pytest.raises(KeyboardInterrupt, match="2 of 3 sizes were compared"):
+        search.fit(table)
     assert search.results_["n_components"].tolist() == [1, 1, 2, 2]
     assert search.best_estimator_.n_components in (1, 2)
-    with suffice.keep_on_interrupt(), pytest.warns(ConvergenceWarning, match="the first 2 of 3 sizes"):
-        search.fit(X)
-    fresh = MixtureSearch([3], ["EII"])
+    with suffice.keep_on_interrupt(), pytest.warns(ConvergenceWarning, match="2 of 3 sizes were compared"):
+        search.fit(table)
+    fresh = MixtureSearch([3], ["EII"], n_jobs=1)
     with suffice.keep_on_interrupt(), pytest.raises(KeyboardInterrupt):
-        fresh.fit(X)
+        fresh.fit(table)
     assert not hasattr(fresh, "results_")
 
 
-@pytest.mark.usefixtures("interrupted")
+def test_all_threads_of_a_search_stop(monkeypatch):
+    advance = em_loop.EMLoop.advance
+
+    def slow(self, *args, **kw):  # a size that would never be done
+        if len(self.log_shares) == 1:
+            return advance(self, *args, **kw)
+        time.sleep(0.01)
+        return []
+
+    monkeypatch.setattr(em_loop.EMLoop, "advance", slow)
+    search = MixtureSearch([1, 2, 3, 4], ["EII", "VVV"], n_jobs=3)
+    with pytest.raises(KeyboardInterrupt), ctrl_c_after(0.3):
+        search.fit(X)
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("suffice-search")]
+
+
 def test_a_search_stops_in_the_middle_of_a_mixture():
-    with suffice.keep_on_interrupt(), pytest.raises(KeyboardInterrupt):
-        MixtureSearch([2], ["EII", "VVI"], random_state=0, **forever).fit(X)
+    search = MixtureSearch([2], ["EII", "VVI"], **forever)
+
+    def fit_again_and_again():
+        while True:
+            search.fit(np.tile(X, (30, 1)))
+
+    with suffice.keep_on_interrupt(), pytest.raises(KeyboardInterrupt), ctrl_c_after(0.2):
+        fit_again_and_again()
 
 
 @pytest.mark.usefixtures("interrupted")

@@ -1,6 +1,5 @@
 """Mixtures as people use them: saving, choosing, beginning, streaming."""
 
-import json
 import warnings
 from pathlib import Path
 
@@ -8,12 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import suffice
-from suffice import GaussianDiscriminant, Mixture, MixtureSearch, NaiveBayes, SoftKMeans
+from suffice import GaussianDiscriminant, Mixture, NaiveBayes, SoftKMeans
 from suffice.estimators import mixture_starts
 
 ORACLES = Path(__file__).parents[2] / "shared/oracles"
@@ -191,69 +189,6 @@ def test_batches_do_not_forget_a_mixture_that_was_loaded(tmp_path):
         suffice.load(tmp_path / "m").partial_fit(X)
 
 
-def test_a_search_over_fewer_distinct_rows_than_components():
-    X = np.repeat(blobs()[0][:3], 20, axis=0)
-    assert np.isfinite(MixtureSearch([2, 5], ["EII", "VVV"], random_state=0).fit(X).best_estimator_.score(X))
-
-
-# -- choosing -----------------------------------------------------------------------------------------------------
-
-
-def test_the_search_keeps_the_best_and_shows_the_rest():
-    X, _ = blobs()
-    search = MixtureSearch(range(1, 5), ["EII", "VVV"], random_state=0).fit(X)
-    assert (search.best_estimator_.n_components, search.best_estimator_.covariance) == (3, "EII")
-    table = pd.DataFrame(search.results_)
-    assert len(table) == 8
-    assert table["bic"].idxmin() == search.best_index_
-    assert search.best_estimator_.bic(X) == pytest.approx(table["bic"].min())
-    clone(search)
-
-
-@pytest.mark.parametrize("criterion", ["icl", "aic", "cv"])
-def test_every_criterion_finds_the_clusters(criterion):
-    X, _ = blobs(200)
-    search = MixtureSearch([1, 3], "spherical", criterion, random_state=0, cv=3).fit(X)
-    assert search.best_estimator_.n_components == 3
-    with pytest.raises(ValueError, match="criterion must be one of"):
-        MixtureSearch(criterion="best").fit(X)
-
-
-def test_the_search_draws_itself():
-    pytest.importorskip("matplotlib").use("Agg")
-    X, _ = blobs(150)
-    axes = MixtureSearch([1, 2, 3], ["EII", "VVI"], random_state=0).fit(X).plot()
-    assert [line.get_label() for line in axes.get_lines()][:2] == ["EII", "VVI"]
-
-
-def oracle(name):
-    if not (ORACLES / f"{name}.json").exists():
-        pytest.skip("needs ../shared/oracles")
-    table = pd.read_csv(ORACLES / f"{name}.csv")
-    found = json.loads((ORACLES / f"{name}.json").read_text())["clustering"]
-    return table.select_dtypes("number").to_numpy(dtype=float), found
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["iris", "faithful"])
-def test_mclust_is_reached_by_every_model(name):
-    X, found = oracle(name)
-    search = MixtureSearch(found["G"], found["models"], prior=None, n_init=10, tol=1e-8, max_iter=2000, random_state=0)
-    search.fit(X)
-    ours = -search.results_["bic"].reshape(len(found["G"]), len(found["models"]))
-    theirs = np.array(found["bic"], dtype=float)
-    short = np.argwhere(ours < theirs - 0.01)
-    assert [(found["G"][i], found["models"][j], ours[i, j] - theirs[i, j]) for i, j in short] == []
-    assert not np.isnan(ours[~np.isnan(theirs)]).any()
-    best = search.best_estimator_
-    assert best.n_parameters_ == found["best"]["df"] or -best.bic(X) > found["best"]["bic"]
-    chosen = np.nanargmax(np.where(np.isnan(theirs), -np.inf, theirs))
-    row = {name: values[chosen] for name, values in search.results_.items()}
-    assert (row["covariance"], row["n_components"]) == (found["best"]["model"], found["best"]["G"])
-    assert row["n_parameters"] == found["best"]["df"]
-    assert found["best"]["loglik"] - 0.01 < row["log_likelihood"] < found["best"]["loglik"] + 0.1
-
-
 # -- soft k-means -------------------------------------------------------------------------------------------------
 
 
@@ -300,7 +235,7 @@ def test_starts_that_race_in_one_call_are_those_that_race_one_by_one(covariance,
 
 
 def test_the_bound_is_told_from_the_chosen_start_on():
-    X, z = blobs(400)
+    X, _ = blobs(400)
     X = X + np.random.default_rng(0).normal(scale=2.0, size=X.shape)
     mixture = Mixture(3, random_state=0, tol=1e-8).fit(X)
     assert mixture.n_iter_ == len(mixture.bound_history_) > sum(rounds for rounds, _ in mixture_starts.RACE)

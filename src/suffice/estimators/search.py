@@ -127,6 +127,7 @@ class MixtureSearch(DensityMixin, BaseEstimator):
         self._mixture(1, structures[0])._check_parameters()
         grid = NumericGrid.of(self, structures, X, sample_weight) or TableGrid(self, structures, X, sample_weight)
         done: dict[int, list[tuple[Any, dict[str, Any]]]] = {}
+        interrupted = False
         try:
             with keep_on_interrupt(False), ONE_BLAS_THREAD:  # Ctrl-C ends the search, and not one of its mixtures
                 n_threads = threads(self.n_jobs) if grid.threaded else 1
@@ -134,8 +135,9 @@ class MixtureSearch(DensityMixin, BaseEstimator):
         except KeyboardInterrupt:
             if not done:
                 raise
+            interrupted = True
         self._keep_the_best(grid, [entry for place in sorted(done) for entry in done[place]])
-        if len(done) < len(sizes):
+        if interrupted:
             end_early(f"{len(done)} of {len(sizes)} sizes were compared", stacklevel=2)
         return self
 

@@ -222,8 +222,7 @@ class GaussianTrial:
         for c, own in enumerate(shares.T):
             centred = scaled - own @ scaled / count[c]
             scatter[c] = (own[:, None] * centred).T @ centred / count[c]
-        axes = np.linalg.eigh(self.loop.covariance)[1] if self.structure.code.endswith("E") else None
-        return collapsed(scatter, count, self.structure.code, axes)
+        return collapsed(scatter, count, self.structure.code)
 
     def log_joint(self, x: FloatArray | None = None) -> FloatArray:
         """Return log p(x, c), n×k, of the rows or of others."""
@@ -265,8 +264,8 @@ class GaussianTrial:
         return em.Outcome(model, statistics, self.loop.bounds, self.converged)
 
 
-def collapsed(scatter: FloatArray, count: FloatArray, code: str, axes: FloatArray | None) -> bool:
-    """Return whether rows leave no positive variance where a structure needs one.
+def collapsed(scatter: FloatArray, count: FloatArray, code: str) -> bool:
+    """Return whether rows leave no positive variance where a structure needs one: its likelihood has no maximum.
 
     Parameters
     ----------
@@ -275,22 +274,18 @@ def collapsed(scatter: FloatArray, count: FloatArray, code: str, axes: FloatArra
     count : array of shape (k,)
     code : str
         The letters for volume, shape and orientation.
-    axes : array of shape (k or 1, d, d) or None
-        Those of the components, where all share them.
     """
     volume, shape, orientation = tuple(code)
-    if axes is not None:
-        along = np.einsum("cij,cil,clj->cj", *np.broadcast_arrays(axes, scatter, axes), optimize=True)
-    elif orientation == "V":
-        along = np.linalg.eigvalsh(scatter)
-    else:
-        along = np.diagonal(scatter, axis1=1, axis2=2)
-    pooled = count @ along / count.sum()
-    if orientation == "E" and shape == "E":  # the axes are those of the pooled scatter
-        pooled = np.linalg.eigvalsh(np.tensordot(count, scatter, 1) / count.sum())
-    needed = [along.sum(1) if volume == "V" else along.sum()]
-    needed += [along] if shape == "V" else [pooled] if shape == "E" else []
-    return any((np.asarray(variance) <= _COLLAPSED).any() for variance in needed)
+    columns = np.diagonal(scatter, axis1=1, axis2=2)
+    along = columns if orientation == "I" else np.linalg.eigvalsh(scatter)
+    needed = [columns.sum(1) if volume == "V" else columns.sum()]
+    if shape == "V":  # axes that all share may be those of any one component
+        needed.append(along)
+    elif shape == "E" and orientation == "E":
+        needed.append(np.linalg.eigvalsh(np.tensordot(count, scatter, 1) / count.sum()))
+    elif shape == "E":
+        needed.append(count @ along / count.sum())
+    return any(bool((np.asarray(variance) <= _COLLAPSED).any()) for variance in needed)
 
 
 # -- any table ----------------------------------------------------------------------------------------------------
