@@ -1,13 +1,15 @@
 # make demo: the main job, from nothing.   make test: the tests, from nothing.   make bench: against the peers.
+# make wheels: for every platform, into dist.   make test-wheel: this machine's wheel, where there is no compiler.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test bench lint clean
+.PHONY: demo test bench wheels test-wheel lint clean
 
 $(STAMP): pyproject.toml setup.py $(wildcard src/suffice/compiled/*.[ch] src/suffice/spam/*.[ch])
 	$(PYTHON) -m venv $(VENV)
+	rm -f src/suffice/*/*.cpython-*  # earlier builds, for one version of Python, which that would load first
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $(STAMP)
 
@@ -20,10 +22,17 @@ test: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
 
+wheels: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'suffice[wheels]'
+	$(BIN)/python tools/wheels.py $(PLATFORMS)
+
+test-wheel: wheels
+	PYTHON=$(PYTHON) tools/test-wheel
+
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 clean:
-	rm -rf $(VENV) build dist
+	rm -rf $(VENV) .venv-newest build dist

@@ -8,7 +8,7 @@ import os
 import runpy
 import shlex
 import subprocess
-import sys
+import sysconfig
 from concurrent.futures import ThreadPoolExecutor
 from glob import glob
 
@@ -18,6 +18,7 @@ from setuptools.command.build_ext import build_ext
 FOLDER = "src/suffice/compiled"
 SPAM = "src/suffice/spam"
 KERNELS = "suffice.compiled.kernels"
+IS_FOR_WINDOWS = sysconfig.get_platform().startswith("win")
 OPTIONS = ["-O3", "-std=gnu11", "-ffp-contract=fast", "-Wno-psabi"]
 #: the instruction sets of each processor, by the macro that compilers define for it, and the options for each of them
 LEVELS = {
@@ -45,7 +46,7 @@ class BuildKernels(build_ext):
         if extension.name == KERNELS:
             with ThreadPoolExecutor() as pool:
                 objects = [one for found in pool.map(self._compile, *zip(*self._parts(), strict=True)) for one in found]
-            libraries = [] if sys.platform == "win32" else ["m"]
+            libraries = [] if IS_FOR_WINDOWS else ["m"]
             self.compiler.link_shared_object(objects, self.get_ext_fullpath(extension.name), libraries=libraries)
             return
         # the fallbacks of the spam filter are in Python, which rounds every product: no fused multiply-add
@@ -77,14 +78,20 @@ class BuildKernels(build_ext):
     def get_ext_filename(self, name: str) -> str:
         """Return the name of the file; that of the kernels is the same for every Python."""
         if name.split(".")[-1] == KERNELS.split(".")[-1]:
-            return f"{name.replace('.', '/')}{'.dll' if sys.platform == 'win32' else '.so'}"
+            return f"{name.replace('.', '/')}{'.dll' if IS_FOR_WINDOWS else '.so'}"
         return super().get_ext_filename(name)
 
 
-setup(
-    cmdclass={"build_ext": BuildKernels},
-    ext_modules=[
-        Extension(KERNELS, glob(f"{FOLDER}/*.c"), depends=glob(f"{FOLDER}/*.h"), optional=True),
-        Extension("suffice.spam._scan", [f"{SPAM}/_scan.c"], depends=glob(f"{SPAM}/_scan_*.h"), optional=True),
-    ],
+kernels = Extension(KERNELS, glob(f"{FOLDER}/*.c"), depends=glob(f"{FOLDER}/*.h"), optional=True)
+scan = Extension(
+    "suffice.spam._scan",
+    [f"{SPAM}/_scan.c"],
+    depends=glob(f"{SPAM}/_scan_*.h"),
+    py_limited_api=True,
+    optional=True,
 )
+if sysconfig.get_config_var("Py_GIL_DISABLED"):  # free-threaded: CPython has no limited API there
+    setup(cmdclass={"build_ext": BuildKernels}, ext_modules=[kernels])
+else:
+    options = {"bdist_wheel": {"py_limited_api": "cp311"}}
+    setup(cmdclass={"build_ext": BuildKernels}, ext_modules=[kernels, scan], options=options)
