@@ -10,6 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -389,7 +390,7 @@ def _frame(X: Any) -> FrameTable | None:
 def _require_unique_names(X: Any) -> None:
     """Refuse what pandas and Arrow allow; polars does not, and asking a lazy frame for its names is work."""
     pandas = hasattr(X, "iloc") and hasattr(X, "columns")  # a series has no columns
-    labels = list(X.columns) if pandas else list(getattr(X, "column_names", ()))
+    labels = X.columns.tolist() if pandas else list(getattr(X, "column_names", ()))
     if len(set(labels)) < len(labels):
         repeated = ", ".join(repr(label) for label in dict.fromkeys(labels) if labels.count(label) > 1)
         raise ValueError(f"column names must be unique, but {repeated} occurs more than once; rename the columns")
@@ -399,7 +400,8 @@ class FrameTable(_ColumnTable):
     """A data frame of pandas, polars, Arrow or any other library that narwhals reads eagerly."""
 
     def __init__(self, frame: Any) -> None:
-        labels = list(frame.to_native().columns) if frame.implementation.is_pandas_like() else list(frame.columns)
+        pandas = frame.implementation.is_pandas_like()
+        labels = frame.to_native().columns.tolist() if pandas else list(frame.columns)
         strings = sum(isinstance(label, str) for label in labels)
         if 0 < strings < len(labels):
             # scikit-learn's rule, in its words
@@ -443,28 +445,52 @@ class FrameTable(_ColumnTable):
     def numbers(self, columns: Sequence[int]) -> FloatArray:
         """Return these columns as floats: all at once where the library has them side by side."""
         native, implementation = self.frame.to_native(), self.frame.implementation
+        whole = list(columns) == list(range(self.n_columns))
         if implementation.is_pandas():
-            kinds = {getattr(dtype, "kind", "") if isinstance(dtype, np.dtype) else "" for dtype in native.dtypes}
-            if kinds <= {"i", "u", "f"}:
-                return np.ascontiguousarray(native.iloc[:, list(columns)].to_numpy(dtype=np.float64))
+            part = native if whole else native.iloc[:, list(columns)]
+            kinds = {dtype.kind if isinstance(dtype, np.dtype) else "" for dtype in set(part.dtypes.tolist())}
+            if kinds <= {"i", "u", "f"} or kinds == {"b"}:
+                return np.ascontiguousarray(part.to_numpy(dtype=np.float64))
+        elif implementation.is_polars():
+            part = native if whole else native.select([self._labels[j] for j in columns])
+            dtypes = set(part.dtypes)
+            if all(dtype.is_float() or dtype.is_integer() for dtype in dtypes):
+                one = all(str(dtype) == "Float64" for dtype in dtypes)
+                return np.asarray((part if one else part.cast(float)).to_numpy(order="c"), dtype=np.float64)
         return super().numbers(columns)
 
+    @cached_property
+    def _dtypes(self) -> list[Any]:
+        """The type of each column, translated by narwhals once per type and not once per column."""
+        native, implementation = self.frame.to_native(), self.frame.implementation
+        if not (implementation.is_pandas() or implementation.is_polars()):
+            return list(self.frame.schema.values())
+        known: dict[Any, Any] = {}
+        found = []
+        for column, dtype in enumerate(list(native.dtypes)):
+            # what NumPy calls an object can be a word in one column and anything in the next
+            key = column if getattr(dtype, "kind", "") == "O" else dtype
+            if key not in known:
+                known[key] = self.series(column).dtype
+            found.append(known[key])
+        return found
+
     def series(self, column: int) -> Any:
-        """Return a column."""
-        return self.frame[:, column]
+        """Return a column; by its label, since by its place narwhals lists the names of all columns first."""
+        return self.frame.get_column(self._labels[column])
 
     def kind(self, column: int) -> Kind:
         """Return what the type of the column says, and look at the cells where it is 'object'."""
         import narwhals.stable.v2 as nw
 
-        series = self.series(column)
-        dtype = series.dtype
+        dtype = self._dtypes[column]
         if dtype.is_numeric():
             return Kind.NUMBER
         if dtype == nw.Boolean:
             return Kind.BOOLEAN
         if isinstance(dtype, (nw.String, nw.Categorical, nw.Enum)):
             return Kind.CATEGORY
+        series = self.series(column)
         if "complex" in str(getattr(series.to_native(), "dtype", "")):
             raise ValueError("Complex data not supported: a table must hold real numbers, words or booleans")
         if isinstance(dtype, (nw.Object, nw.Unknown)):
