@@ -5,9 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test bench wheels test-wheel lint clean
+.PHONY: demo test bench wheels test-wheel lint sanitize clean
 
-$(STAMP): pyproject.toml setup.py $(wildcard src/suffice/compiled/*.[ch] src/suffice/spam/*.[ch])
+$(STAMP): pyproject.toml setup.py $(wildcard src/suffice/compiled/*.[ch] src/suffice/spam/*.[ch]) src/suffice/compiled/signatures.py
 	$(PYTHON) -m venv $(VENV)
 	rm -f src/suffice/*/*.cpython-*  # earlier builds, for one version of Python, which that would load first
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
@@ -33,6 +33,10 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# the kernels with AddressSanitizer and UndefinedBehaviorSanitizer, apart from the installed ones
+sanitize: $(STAMP)
+	.ci/kernels sanitize
 
 clean:
 	rm -rf $(VENV) .venv-newest build dist

@@ -11,6 +11,7 @@ import subprocess
 import sysconfig
 from concurrent.futures import ThreadPoolExecutor
 from glob import glob
+from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
@@ -35,7 +36,8 @@ LEVELS = {
 }
 #: the loops of the widest instruction set in narrower instructions, to test them where the processor does not have it
 EMULATED = {"avx512": ["-march=haswell", "-DEMULATED", "-DLANES=8", "-DMOST=10"]}
-FINGERPRINT = runpy.run_path(f"{FOLDER}/signatures.py")["FINGERPRINT"]
+SIGNATURES = f"{FOLDER}/signatures.py"
+FINGERPRINT = runpy.run_path(SIGNATURES)["FINGERPRINT"]
 
 
 class BuildKernels(build_ext):
@@ -44,10 +46,14 @@ class BuildKernels(build_ext):
     def build_extension(self, extension: Extension) -> None:
         """Choose the options and build; the kernels for each instruction set."""
         if extension.name == KERNELS:
+            target = Path(self.get_ext_fullpath(extension.name))
+            newest = max(Path(path).stat().st_mtime for path in (*extension.sources, *extension.depends))
+            if not self.force and target.exists() and target.stat().st_mtime > newest:
+                return
             with ThreadPoolExecutor() as pool:
                 objects = [one for found in pool.map(self._compile, *zip(*self._parts(), strict=True)) for one in found]
             libraries = [] if IS_FOR_WINDOWS else ["m"]
-            self.compiler.link_shared_object(objects, self.get_ext_fullpath(extension.name), libraries=libraries)
+            self.compiler.link_shared_object(objects, str(target), libraries=libraries)
             return
         # the fallbacks of the spam filter are in Python, which rounds every product: no fused multiply-add
         gnu = ["-O3", "-std=gnu11", "-ffp-contract=off"]
@@ -82,7 +88,9 @@ class BuildKernels(build_ext):
         return super().get_ext_filename(name)
 
 
-kernels = Extension(KERNELS, glob(f"{FOLDER}/*.c"), depends=glob(f"{FOLDER}/*.h"), optional=True)
+kernels = Extension(
+    KERNELS, glob(f"{FOLDER}/*.c"), depends=[__file__, SIGNATURES, *glob(f"{FOLDER}/*.h")], optional=True
+)
 scan = Extension(
     "suffice.spam._scan",
     [f"{SPAM}/_scan.c"],

@@ -2,7 +2,7 @@
 
 Set ``SUFFICE_EMULATED`` to a command that runs `emulated_driver.c` on a library, for example
 ``qemu-aarch64 -L /usr/aarch64-linux-gnu build/aarch64/driver build/aarch64/suffice/compiled/kernels.so``. Then every
-call of a kernel, checked by the same boundary as ever, is sent to the emulator, and its results are copied back.
+call of a kernel, checked by the same boundary as ever, is sent to that program, and its results are copied back.
 """
 
 import atexit
