@@ -13,6 +13,8 @@ from suffice import Mixture, SoftKMeans, em, mixture_loop
 from suffice.compiled import em_loop
 from suffice.components import Components, equal_shares
 from suffice.covariance import GivenSphere
+from suffice.dropin import GaussianMixture
+from suffice.dropin import mixture as mixture_in_dropin
 from suffice.engines import MemoryEngine, Rows
 from suffice.errors import EstimateError
 from suffice.families import Gaussian
@@ -51,13 +53,13 @@ def problem_of(x, structure, labels, k, weight=None, prior="auto", log_shares=No
     return problem, components.begin(MemoryEngine(Rows((x,), Labels(labels, weight, k))))
 
 
-def outcomes(problem, start, max_iter=10, tol=0.0):
+def outcomes(problem, start, max_iter=10, tol=0.0, **options):
     """Return what EM comes to by Python and by the compiled loop: an outcome, or the error."""
     assert problem.climb is not None
     found = []
     for each in (replace(problem, climb=None), problem):
         try:
-            found.append(em.run(each, start, max_iter=max_iter, tol=tol))
+            found.append(em.run(each, start, max_iter=max_iter, tol=tol, **options))
         except EstimateError as error:
             found.append(error)
     return found
@@ -106,6 +108,42 @@ def test_the_bound_never_falls_and_the_loop_ends_where_python_does(structure):
     assert loop.bounds[-1] == pytest.approx(python.bounds[-1], rel=1e-7)
     for outcome in (python, loop):
         assert (np.diff(outcome.bounds) >= -1e-12 * np.abs(outcome.bounds[-1])).all()
+
+
+@pytest.mark.parametrize("structure", em_loop.STRUCTURES)
+def test_leaps_are_those_of_python_and_calls_do_not_interrupt_them(structure, monkeypatch):
+    x, labels = clusters(272, 2, 3, seed=0, spread=1.2)
+    problem, start = problem_of(x, structure, labels, 3)
+    python, loop = outcomes(problem, start, max_iter=40, tol=1e-9, accelerate=True)
+    slow = em.run(problem, start, max_iter=40, tol=1e-9)
+    assert len(loop.bounds) < len(slow.bounds) or loop.bounds[-1] > slow.bounds[-1]
+    assert (np.diff(loop.bounds) >= 0).all()
+    if structure not in IN_ANGLES:  # axes that fit all components equally well may be others
+        check_same(python, loop, 1e-9)
+    monkeypatch.setattr(em_loop, "_SECONDS_PER_CALL", 1e-9)
+    in_parts = em.run(problem, start, max_iter=40, tol=1e-9, accelerate=True)
+    if structure not in IN_ANGLES:
+        check_same(in_parts, loop, 1e-9)
+
+
+@pytest.mark.parametrize("structure", em_loop.STRUCTURES)
+def test_constant_columns_are_left_out_of_the_loop(structure):
+    x, labels = clusters(150, 3, 3, seed=12)
+    more = np.insert(x, [0, 2], [0.1, 1e5], axis=1)
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, 150)
+    problem, start = problem_of(more, structure, labels, 3, weight)
+    climb = problem.climb(start)
+    climb.advance(5, 0.0)
+    assert len(climb.bounds) == 5
+    for accelerate in (True, False):
+        python, loop = outcomes(problem, start, accelerate=accelerate)
+        check_same(python, loop, 1e-8 if structure in IN_ANGLES else 1e-10)
+        assert loop.model.distributions[0].constant.tolist() == [True, False, False, True, False]
+    without = em.run(*problem_of(x, structure, labels, 3, weight), max_iter=10, tol=0.0)
+    means = loop.model.distributions[0].means
+    np.testing.assert_allclose(means[:, [1, 2, 4]], without.model.distributions[0].means, rtol=1e-6)
+    np.testing.assert_array_equal(means[:, [0, 3]], more[:3, [0, 3]])
+    assert problem_of(np.ones((20, 2)), structure, np.arange(20) % 2, 2)[0].climb is None
 
 
 def test_soft_k_means_has_equal_shares_and_its_variance():
@@ -160,7 +198,6 @@ def degenerate():
     x = base.copy()
     x[:, 1] = 7.0
     yield "constant column", x, rng.integers(0, 3, 60), 3
-    yield "all rows the same", np.full((30, 2), 3.0), np.arange(30) % 2, 2
     x = base.copy()
     x[:, 2] = x[:, 0] - 2.0 * x[:, 1]
     yield "collinear columns", x, rng.integers(0, 3, 60), 3
@@ -352,9 +389,39 @@ def test_mixtures_use_the_loop_where_they_can(monkeypatch):
         warnings.simplefilter("ignore")
         Mixture(2, init=labels).fit(holes)
         Mixture(2, covariance="diagonal", init=labels).fit(holes)
-        Mixture(2, init=labels, acceleration="squarem").fit(x)
         Mixture(2, {0: "gaussian", 1: "gamma"}, init=labels).fit(np.exp(x))
     assert not calls
+
+
+@pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
+def test_the_drop_in_gives_the_same_by_the_loop(kind, monkeypatch, capsys):
+    (x, _), with_loop = clusters(250, 3, 4, seed=4), mixture_in_dropin.is_small
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, 250)
+    cases = [(x, None, 1e-6), (x + 1e5, weight, 1e-3), (x.astype(np.float32), None, 1e-6), (np.round(x), None, 0.0)]
+    for rows, weights, reg_covar in cases:
+        fits = []
+        for small in (with_loop, lambda *_: False):
+            monkeypatch.setattr(mixture_in_dropin, "is_small", small)
+            settings = {"reg_covar": reg_covar, "means_init": rows[:4], "tol": 1e-4, "random_state": 0, "verbose": 2}
+            model = GaussianMixture(4, covariance_type=kind, verbose_interval=1, **settings)
+            fits.append((model.fit(rows, sample_weight=weights), capsys.readouterr().out.split("Iteration")))
+        (loop, said), (python, also_said) = fits
+        single = rows.dtype == np.float32
+        assert loop.converged_
+        assert loop.lower_bound_ == pytest.approx(python.lower_bound_, rel=1e-4 if single else 1e-8)
+        if not single:
+            assert loop.n_iter_ == python.n_iter_
+            assert len(said) == len(also_said)
+            np.testing.assert_allclose(loop.precisions_cholesky_, python.precisions_cholesky_, rtol=1e-5, atol=1e-7)
+            np.testing.assert_allclose(loop.weights_, python.weights_, rtol=1e-7)
+
+
+def test_the_drop_in_fails_in_the_same_words(monkeypatch):
+    x = np.repeat([[0.0, 0.0], [1.0, 1.0], [5.0, 2.0]], 10, axis=0)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="ill-defined empirical covariance"):
+            GaussianMixture(3, reg_covar=0.0, random_state=0).fit(x)
+        monkeypatch.setattr(mixture_in_dropin, "is_small", lambda *_: False)
 
 
 def test_large_tables_are_left_to_threads():

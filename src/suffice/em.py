@@ -49,6 +49,9 @@ class Climb(Protocol[Found, Taken]):
     def bounds(self) -> list[float]:
         """The bound of each iteration so far."""
 
+    def accelerate(self) -> None:
+        """Leap ahead from now on."""
+
     def advance(self, max_iter: int, tol: float) -> None:
         """Make the next iterations, for a few hundredths of a second; an interrupt keeps those that were made."""
 
@@ -71,7 +74,7 @@ class Problem(Generic[Model, Sums]):
     log_prior: Callable[[Model, Sums], float]
     #: the model that a weighted sum of statistics gives, beginning with another one; None where it gives none
     extrapolate: Callable[[Sequence[Sums], Sequence[float], Model], Model | None]
-    #: many iterations at a time from a model, without leaps; None where they can only be made one by one
+    #: many iterations at a time from a model; None where they can only be made one by one
     climb: Callable[[Model], Climb[Model, Sums] | None] | None = None
 
 
@@ -145,8 +148,10 @@ def run(
     bounds = list(before)
     leaps = Squarem(problem.extrapolate) if accelerate else None
     leap: Model | None = None
-    if climb is None and problem.climb is not None and not accelerate:
+    if climb is None and problem.climb is not None:
         climb = problem.climb(model)
+    if climb is not None and accelerate:
+        climb.accelerate()
     converged = False
     try:
         while climb is not None and not (climb.converged or climb.stopped) and len(climb.bounds) < max_iter:

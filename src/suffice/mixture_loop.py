@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from suffice import em
 from suffice._arrays import FloatArray, IntArray, to_float64
 from suffice.compiled import em_loop
 from suffice.covariance import Covariance, GivenSphere
+from suffice.covariance.belief import given_scatter
+from suffice.covariance.constant import ConstantColumns
 from suffice.engines import Engine, MemoryEngine, Rows
 from suffice.families import Gaussian
 from suffice.families.gaussian import GaussianDistributions
@@ -61,7 +65,10 @@ def climbs(
     rows = np.asarray(rows, dtype=np.float64)
     if not np.isfinite(rows).all():
         return None
-    return Climbs(components, rows, known.weight, k, prior, components.log_shares is equal_shares)
+    columns = ConstantColumns.of(prior, rows)
+    if columns.n_varying == 0:
+        return None
+    return Climbs(components, rows, known.weight, k, prior, components.log_shares is equal_shares, columns)
 
 
 def _code(structure: Covariance) -> str:
@@ -89,15 +96,19 @@ class Climbs:
     k: int
     prior: PriorSpec
     equal_shares: bool
+    columns: ConstantColumns
 
     def __call__(self, start: JointModel) -> GaussianClimb | None:
         """Return the iterations from a model; None where it is of another kind."""
         (distributions,) = start.distributions
         if type(distributions) is not GaussianDistributions or distributions.family is not self._family:
             return None
-        loop = self._loop()
-        loop.begin_at(start.log_prior, distributions.means, distributions.compact)
-        return GaussianClimb(self.components, loop, lambda: start)
+        if not _same(distributions.constant, self.columns.constant):
+            return None
+        loop, matrix = self._loop(), not self._family.structure.diagonal
+        compact = self.columns.varying(distributions.compact, matrix=matrix)
+        loop.begin_at(start.log_prior, self.columns.varying(distributions.means), compact)
+        return GaussianClimb(self.components, loop, lambda: start, self.columns)
 
     def begin(self, members: Responsibilities) -> GaussianClimb | None:
         """Return the iterations from the estimates of rows whose components are given."""
@@ -109,7 +120,7 @@ class Climbs:
         else:
             return None
         belong = MemoryEngine(Rows((self.rows,), members))
-        return GaussianClimb(self.components, loop, lambda: self.components.begin(belong))
+        return GaussianClimb(self.components, loop, lambda: self.components.begin(belong), self.columns)
 
     def race(self, labels: Sequence[IntArray], tol: float, rounds: int, more: int, kept: int) -> GaussianClimb | None:
         """Return the best of several starts after its first iterations, as `EMLoop.race` does; None if all fail."""
@@ -119,18 +130,26 @@ class Climbs:
         return GaussianClimb(self.components, loop, _has_begun)
 
     def _loop(self) -> em_loop.EMLoop:
-        structure, prior = self._family.structure, self.prior
-        strength = float(prior.scatter_count) if isinstance(prior, NormalInverseWishart) else 0.0
+        structure, prior, strength, believed = self._family.structure, self.prior, 0.0, None
+        if isinstance(prior, NormalInverseWishart) and not isinstance(structure, GivenSphere):
+            strength = float(prior.scatter_count)
+            believed = None if strength == 0.0 else given_scatter(prior, self.rows.shape[1])
         return em_loop.EMLoop(
-            self.rows,
+            self._rows,
             _code(structure),
             self.k,
             weight=self.weight,
             strength=strength,
-            believed=np.asarray(prior.scatter) if isinstance(prior, NormalInverseWishart) and strength > 0 else None,
+            believed=None if believed is None else self.columns.varying(believed, matrix=True),
             variance=structure.variance if isinstance(structure, GivenSphere) else 0.0,
             equal_shares=self.equal_shares,
+            offset=self.columns.log_prior(prior, 1 if structure.tied else self.k),
         )
+
+    @cached_property
+    def _rows(self) -> FloatArray:
+        """The columns that are not constant."""
+        return np.ascontiguousarray(self.columns.varying(self.rows))
 
     @property
     def _family(self) -> Gaussian:
@@ -146,8 +165,15 @@ def _has_begun() -> JointModel:
 class GaussianClimb:
     """Iterations of EM from one model; see `em.Climb`."""
 
-    def __init__(self, components: Components, loop: em_loop.EMLoop, start: Callable[[], JointModel]) -> None:
+    def __init__(
+        self,
+        components: Components,
+        loop: em_loop.EMLoop,
+        start: Callable[[], JointModel],
+        columns: ConstantColumns | None = None,
+    ) -> None:
         self._components, self._loop, self._start = components, loop, start
+        self._columns = ConstantColumns(None, np.empty(components.schema.n_columns)) if columns is None else columns
 
     @property
     def converged(self) -> bool:
@@ -164,6 +190,10 @@ class GaussianClimb:
         """The bound of each iteration so far."""
         return self._loop.bounds
 
+    def accelerate(self) -> None:
+        """Leap ahead from now on."""
+        self._loop.accelerate()
+
     def advance(self, max_iter: int, tol: float) -> None:
         """Make the next iterations, for a few hundredths of a second."""
         self._loop.advance(max_iter, tol)
@@ -174,17 +204,23 @@ class GaussianClimb:
         if not loop.bounds:
             return self._start(), None
         assert isinstance(block.family, Gaussian)
-        distributions = GaussianDistributions(block.family, loop.means, loop.covariance)
+        columns, structure = self._columns, block.family.structure
+        compact = columns.covariances(loop.covariance, matrix=not structure.diagonal)
+        distributions = GaussianDistributions(block.family, columns.means(loop.means), compact, columns.constant)
         model = JointModel(self._components.schema, loop.log_shares, (distributions,))
-        statistics = JointStatistics(loop.count, (_moments(loop, block.family.structure.layout),))
+        statistics = JointStatistics(loop.count, (_moments(loop, columns, structure.layout),))
         if loop.status == em_loop.NO_ESTIMATE:  # Python says why
             model = self._components.estimate(statistics, model)
         return model, statistics
 
 
-def _moments(loop: em_loop.EMLoop, layout: type[Moments]) -> Moments:
-    count = loop.count[:, None]
+def _moments(loop: em_loop.EMLoop, columns: ConstantColumns, layout: type[Moments]) -> Moments:
+    count, center, first = loop.count[:, None], columns.means(loop.center), columns.sums(loop.first)
+    second = columns.sums(loop.second, matrix=layout is not DiagonalMoments)
     if layout is DiagonalMoments:
-        return DiagonalMoments(np.broadcast_to(count, loop.first.shape), loop.center, loop.first, loop.second)
-    kind = TiedMoments if layout is TiedMoments else FullMoments
-    return kind(count, loop.center, loop.first, loop.second)
+        return DiagonalMoments(np.broadcast_to(count, first.shape), center, first, second)
+    return (TiedMoments if layout is TiedMoments else FullMoments)(count, center, first, second)
+
+
+def _same(one: NDArray[np.bool_] | None, other: NDArray[np.bool_] | None) -> bool:
+    return one is other or (one is not None and other is not None and np.array_equal(one, other))

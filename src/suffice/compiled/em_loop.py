@@ -27,6 +27,7 @@ CONTINUES, CONVERGED, NO_ESTIMATE, NOT_FINITE, CONSTANT_COLUMN = (
 _AT_MODEL, _WITH_LABELS, _WITH_SHARES = (
     CONSTANTS[f"BEGIN_{name}"] for name in ("AT_MODEL", "WITH_LABELS", "WITH_SHARES")
 )
+_NO_LEAPS, _LEAPS_BEGIN, _LEAPS_CONTINUE = (CONSTANTS[name] for name in ("NO_LEAPS", "LEAPS_BEGIN", "LEAPS_CONTINUE"))
 #: with more columns than this LAPACK is faster; eigenvectors are so sooner
 _MOST_COLUMNS, _MOST_ROTATED = 64, 32
 _ROTATED = ("EVE", "VVE", "EEV", "VEV")
@@ -73,6 +74,8 @@ class EMLoop:
         Whether the loop ends when the bound changes by less than `tol`, and not by no more than `tol` of itself.
     least : float
         The rows that a component must have more of where there is no prior; with fewer there is no estimate.
+    offset : float
+        What is added to every bound.
 
     Attributes
     ----------
@@ -100,6 +103,7 @@ class EMLoop:
         ridge: float = 0.0,
         absolute: bool = False,
         least: float = 0.0,
+        offset: float = 0.0,
     ) -> None:
         found = compiled._rows(np.asarray(x, dtype=np.float64))
         assert found is not None, "the kernels are there"
@@ -111,7 +115,7 @@ class EMLoop:
             raise ValueError(f"weight must be of shape ({n},), not {self._weight.shape}")
         self._structure = CONSTANTS[structure]
         diagonal, shared = structure in _DIAGONAL, structure in _SHARED
-        settings = (0.0, strength, variance, -math.inf, equal_shares, ridge, absolute, least)
+        settings = (0.0, strength, variance, -math.inf, equal_shares, ridge, absolute, least, offset, _NO_LEAPS)
         self._settings = np.array(settings, dtype=np.float64)
         self._believed = _as_kept(believed, d, diagonal) if strength > 0.0 else None
         self.log_shares, self.means = np.empty(k), np.empty((k, d))
@@ -180,8 +184,13 @@ class EMLoop:
 
     def _begin(self, how: int, labels: IntArray | None = None, shares: FloatArray | None = None) -> None:
         self._start = how, labels, shares
-        self._settings[3] = -math.inf
+        self._settings[3], self._settings[9] = -math.inf, _NO_LEAPS
         self.bounds, self.status, self.log_likelihood = [], CONTINUES, math.nan
+
+    def accelerate(self) -> None:
+        """Extrapolate from now on, as `suffice.acceleration.Squarem` does."""
+        if self._settings[9] == _NO_LEAPS:
+            self._settings[9] = _LEAPS_BEGIN
 
     def release(self) -> None:
         """Give back the work space, which grows with the rows; there are no more iterations."""
@@ -210,6 +219,7 @@ class EMLoop:
             self.bounds += bounds[:done].tolist()
             if done:
                 self._start, self._settings[3] = (_AT_MODEL, None, None), bounds[done - 1]
+                self._settings[9] = _NO_LEAPS if self._settings[9] == _NO_LEAPS else _LEAPS_CONTINUE
         if rate and self.status in (CONTINUES, CONVERGED):
             self.log_likelihood = float(bounds[done])
         if done == self._per_call:

@@ -32,7 +32,10 @@ enum { FULL, TIED, SCALED, DIAGONAL, SPHERE };      /* the form of a mixture's s
 enum { EII, VII, EEI, VEI, EVI, VVI, EEE, VEE, EVE, VVE, EEV, VEV, EVV, VVV, GIVEN_SPHERE };
 /* where the iterations of EM begin, their settings by place in an array, and how they ended */
 enum { BEGIN_AT_MODEL, BEGIN_WITH_LABELS, BEGIN_WITH_SHARES };
-enum { TOL, STRENGTH, GIVEN_VARIANCE, BOUND_BEFORE, EQUAL_SHARES, RIDGE, ABSOLUTE, LEAST, N_SETTINGS };
+enum {
+    TOL, STRENGTH, GIVEN_VARIANCE, BOUND_BEFORE, EQUAL_SHARES, RIDGE, ABSOLUTE, LEAST, OFFSET, ACCELERATE, N_SETTINGS
+};
+enum { NO_LEAPS, LEAPS_BEGIN, LEAPS_CONTINUE }; /* what ACCELERATE may be */
 enum { EM_CONTINUES, EM_CONVERGED, EM_NO_ESTIMATE, EM_NOT_FINITE, EM_CONSTANT };
 enum { SAME_SPHERES, OWN_SPHERES, OWN_ELLIPSOIDS }; /* what a cluster costs that two are merged to */
 enum { GROUP = 8 };                                 /* clusters whose mergers are computed side by side */

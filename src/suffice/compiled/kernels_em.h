@@ -33,6 +33,12 @@ typedef struct {
     double *axes, *gradient, *curvature, value, rows, steepest, rounding;
 } NAME(point);
 
+/* What the extrapolation steps remember: how many of the last iterations and their bounds, how long a step may be, how
+ * long the one under way is, and whether it is still to be tried. All are doubles, as they lie in the workspace. */
+typedef struct {
+    double kept, longest, length, pending, bounds[3];
+} NAME(leaps);
+
 typedef struct {
     const double *x, *weight, *belief;
     int64_t stride, n, d, k, structure;
@@ -52,6 +58,8 @@ typedef struct {
     double *matrix[4], *vector[2];     /* d×d and (d,) */
     double *share;     /* k×n */
     NAME(sums) others; /* moments that nobody asks for */
+    NAME(leaps) *leaps;
+    NAME(sums) last[3]; /* the moments of the last iterations */
 } NAME(em);
 
 static int64_t NAME(n_covariances)(const NAME(em) *em) { return em->shared ? 1 : em->k; }
@@ -319,6 +327,8 @@ static int NAME(expect)(NAME(em) *em, const NAME(model) *m, NAME(sums) *s, doubl
     return NAME(expect_together)(em, m, s, log_likelihood) || NAME(expect_apart)(em, m, s, log_likelihood);
 }
 
+#include "kernels_leaps.h"
+
 /* -- the loop ------------------------------------------------------------------------------------------------------ */
 
 /* The next part of the workspace, which begins with a cache line; only counted where there is none. */
@@ -340,7 +350,7 @@ static void NAME(part_model)(const NAME(em) *em, double *workspace, int64_t *use
 }
 
 /* Divide the workspace; returns how many doubles it has to have. */
-static int64_t NAME(parts)(NAME(em) *em, double *workspace, NAME(model) *models, int n_models) {
+static int64_t NAME(parts)(NAME(em) *em, double *workspace, NAME(model) *models) {
     const int64_t d = em->d, k = em->k, angles = d * (d - 1) / 2;
     int64_t used = 0;
     em->matrices = em->structure >= EEE && em->structure != GIVEN_SPHERE;
@@ -348,7 +358,7 @@ static int64_t NAME(parts)(NAME(em) *em, double *workspace, NAME(model) *models,
                  em->structure == GIVEN_SPHERE;
     em->form = !em->matrices ? SCALED : em->shared ? TIED : FULL;
     em->products = em->form == FULL ? (d + 1) * (d + 2) / 2 : em->form == TIED ? d + 1 : 2 * d + 1;
-    for (int i = 0; i < n_models; i++) NAME(part_model)(em, workspace, &used, models + i);
+    for (int i = 0; i < 3; i++) NAME(part_model)(em, workspace, &used, models + i);
     em->left = (int64_t *)NAME(part)(workspace, &used, em->products + SPARE);
     em->right = (int64_t *)NAME(part)(workspace, &used, em->products + SPARE);
     em->origin = NAME(part)(workspace, &used, d);
@@ -383,10 +393,14 @@ static int64_t NAME(parts)(NAME(em) *em, double *workspace, NAME(model) *models,
     em->changes = NAME(part)(workspace, &used, MEMORY * angles);
     em->angles = NAME(part)(workspace, &used, 2 * angles);
     em->share = NAME(part)(workspace, &used, k * em->n);
-    em->others.count = NAME(part)(workspace, &used, k);
-    em->others.center = NAME(part)(workspace, &used, k * d);
-    em->others.first = NAME(part)(workspace, &used, k * d);
-    em->others.second = NAME(part)(workspace, &used, NAME(n_second)(em));
+    em->leaps = (NAME(leaps) *)NAME(part)(workspace, &used, sizeof(NAME(leaps)) / sizeof(double));
+    for (int i = 0; i < 4; i++) {
+        NAME(sums) *const sums = i < 3 ? em->last + i : &em->others;
+        sums->count = NAME(part)(workspace, &used, k);
+        sums->center = NAME(part)(workspace, &used, k * d);
+        sums->first = NAME(part)(workspace, &used, k * d);
+        sums->second = NAME(part)(workspace, &used, NAME(n_second)(em));
+    }
     return used;
 }
 
@@ -430,8 +444,8 @@ static void NAME(copy_model)(const NAME(em) *em, const NAME(model) *from, double
 /* How many doubles the workspace of `em_loop` has to have. */
 EXPORT int64_t NAME(em_room)(int64_t n, int64_t d, int64_t k, int64_t structure) {
     NAME(em) em = {.n = n, .d = d, .k = k, .structure = structure};
-    NAME(model) models[2];
-    return NAME(parts)(&em, 0, models, 2);
+    NAME(model) models[3];
+    return NAME(parts)(&em, 0, models);
 }
 
 /* Up to `rounds` iterations of EM over n rows of d columns without missing values.
@@ -440,8 +454,9 @@ EXPORT int64_t NAME(em_room)(int64_t n, int64_t d, int64_t k, int64_t structure)
  * `labels` where it is 1, or by `shares` (n×k, with the weights in them) where it is 2. The model at the end, the
  * moments that it was estimated from and the bound of each iteration are written where they belong; bounds has room for
  * one more, the log-likelihood of the model at the end, where `rate` asks for it. `done` is how many iterations there
- * were; the workspace has `size` doubles. Returns how it ended: where that is NO_ESTIMATE, the moments have none and the model is the one before; where it
- * is NOT_FINITE, the moments of the model could not be taken. */
+ * were; the workspace has `size` doubles, and holds what extrapolation steps remember from call to call. Returns how it
+ * ended: where that is NO_ESTIMATE, the moments have none and the model is the one before; where it is NOT_FINITE, the
+ * moments of the model could not be taken. */
 EXPORT int64_t NAME(em_loop)(const double *x, int64_t stride, int64_t n, int64_t d, int64_t k, const double *weight,
                              int64_t structure, const double *settings, const double *belief, int64_t begin,
                              const int64_t *labels, const double *shares, int64_t rounds, int64_t rate,
@@ -449,7 +464,7 @@ EXPORT int64_t NAME(em_loop)(const double *x, int64_t stride, int64_t n, int64_t
                              double *first, double *second, double *bounds, int64_t *done, int64_t size,
                              double *workspace) {
     NAME(em) em = {.x = x, .weight = weight, .belief = belief, .stride = stride, .n = n, .d = d, .k = k};
-    NAME(model) models[2], *now = models, *next = models + 1;
+    NAME(model) models[3], *now = models, *next = models + 1, *const leap = models + 2;
     NAME(sums) sums = {count, center, first, second};
     double before = settings[BOUND_BEFORE], log_likelihood = 0.0;
     int64_t ended = EM_CONTINUES;
@@ -460,7 +475,7 @@ EXPORT int64_t NAME(em_loop)(const double *x, int64_t stride, int64_t n, int64_t
     em.ridge = settings[RIDGE];
     em.least = settings[LEAST];
     if (NAME(em_room)(n, d, k, structure) > size || (em.strength > 0.0 && !belief)) return OUT_OF_RANGE;
-    NAME(parts)(&em, workspace, models, 2);
+    NAME(parts)(&em, workspace, models);
     NAME(pair_columns)(&em);
     *done = 0;
     if (em.strength > 0.0 && NAME(has_constant_column)(&em)) return EM_CONSTANT;
@@ -472,18 +487,33 @@ EXPORT int64_t NAME(em_loop)(const double *x, int64_t stride, int64_t n, int64_t
     } else {
         for (int64_t c = 0; c < k; c++)
             for (int64_t i = 0; i < n; i++)
-                em.share[c * n + i] = begin == BEGIN_WITH_SHARES ? shares[i * k + c] : labels[i] != c ? 0.0 : weight ? weight[i] : 1.0;
+                em.share[c * n + i] = begin == BEGIN_WITH_SHARES ? shares[i * k + c]
+                                      : labels[i] != c           ? 0.0
+                                      : weight                   ? weight[i]
+                                                                 : 1.0;
         NAME(shared_moments)(&em, &sums);
         if (!NAME(improve)(&em, &sums, 0, now) || !NAME(factorise)(&em, now)) return EM_NO_ESTIMATE;
     }
+    NAME(begin_leaps)(em.leaps, settings[ACCELERATE]);
     while (*done < rounds && ended == EM_CONTINUES) {
-        if (!NAME(expect)(&em, now, &sums, &log_likelihood)) {
+        const NAME(model) *const tried = em.leaps->pending != 0.0 ? leap : now;
+        NAME(sums) *const taken = tried == leap ? &em.others : &sums;
+        const int finite = NAME(expect)(&em, tried, taken, &log_likelihood);
+        const double bound = log_likelihood + NAME(log_prior)(&em, tried) + settings[OFFSET], change = bound - before;
+        if (tried == leap && !(finite && change >= 0.0)) {
+            NAME(take_back)(&em);
+            em.leaps->pending = 0.0;
+            bounds[(*done)++] = before;
+            continue;
+        }
+        if (!finite) {
             ended = EM_NOT_FINITE;
             break;
         }
-        const double bound = log_likelihood + NAME(log_prior)(&em, now), change = bound - before;
         bounds[(*done)++] = before = bound;
-        if (!NAME(improve)(&em, &sums, now, next) || !NAME(factorise)(&em, next)) {
+        if (tried == leap) NAME(copy_sums)(&em, taken, &sums);
+        if (!NAME(improve)(&em, &sums, tried, next) || !NAME(factorise)(&em, next)) {
+            if (tried == leap) now = leap;
             ended = EM_NO_ESTIMATE;
             break;
         }
@@ -491,7 +521,8 @@ EXPORT int64_t NAME(em_loop)(const double *x, int64_t stride, int64_t n, int64_t
         now = next, next = swapped;
         const int stays = settings[ABSOLUTE] != 0.0 ? fabs(change) < settings[TOL]
                                                     : change <= settings[TOL] * (1.0 + fabs(bound));
-        if (stays) ended = EM_CONVERGED;
+        if (stays && tried != leap) ended = EM_CONVERGED;
+        if (settings[ACCELERATE] != 0.0) em.leaps->pending = NAME(leap_after)(&em, &sums, bound, now, leap);
     }
     NAME(copy_model)(&em, now, log_share, mean, covariance);
     if (rate && !NAME(expect)(&em, now, &em.others, bounds + *done)) bounds[*done] = NAN;

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,3 +97,71 @@ def resolved(structure: Covariance, moments: Moments, prior: NormalInverseWishar
         scatter = beside_constants(believed, columns, d, matrix=believed.ndim == 2)
     numbers = {"scatter_count": rows, "scatter": scatter, "mean": prior_mean(moments, prior)}
     return FixedPrior(**{**vars(prior), **numbers}, still=still)
+
+
+@dataclass(frozen=True, eq=False)
+class ConstantColumns:
+    """Columns that hold one value only, so that a mixture is learned without them, and put back beside the others."""
+
+    #: whether each column is constant, (d,); None if none is
+    constant: NDArray[np.bool_] | None
+    #: their values, at the places of the columns
+    values: FloatArray
+
+    @classmethod
+    def of(cls, prior: Any, rows: FloatArray) -> Self:
+        """Return the constant columns of these rows, where all rows that the prior was made for have them."""
+        still = prior.still if isinstance(prior, FixedPrior) else None
+        if still is not None:
+            still = still & (rows == rows[0]).all(0)
+        return cls(still if still is not None and still.any() else None, rows[0])
+
+    @property
+    def n_varying(self) -> int:
+        """How many columns are not constant."""
+        return len(self.values) - (0 if self.constant is None else int(self.constant.sum()))
+
+    @cached_property
+    def _varying(self) -> IntArray:
+        assert self.constant is not None
+        return np.flatnonzero(~self.constant)
+
+    def varying(self, values: FloatArray, *, matrix: bool = False) -> FloatArray:
+        """Return the columns of an array that are not constant, or the rows and columns of its matrices."""
+        return values if self.constant is None else of_columns(values, self._varying, matrix=matrix)
+
+    def covariances(self, values: FloatArray, *, matrix: bool) -> FloatArray:
+        """Return the covariances of all columns, given those of the columns that are not constant."""
+        if self.constant is None:
+            return values
+        return beside_constants(values, self._varying, len(self.values), matrix=matrix)
+
+    def means(self, values: FloatArray) -> FloatArray:
+        """Return the means or centres of all columns."""
+        return values if self.constant is None else self._placed(values, np.tile(self.values, (len(values), 1)))
+
+    def sums(self, values: FloatArray, *, matrix: bool = False) -> FloatArray:
+        """Return the moments of all columns about their means: constant ones have none."""
+        if self.constant is None:
+            return values
+        d = len(self.values)
+        nothing = np.zeros((*values.shape[: values.ndim - 1 - matrix], *((d, d) if matrix else (d,))))
+        return self._placed(values, nothing, matrix=matrix)
+
+    def _placed(self, values: FloatArray, whole: FloatArray, *, matrix: bool = False) -> FloatArray:
+        if matrix:
+            whole[..., self._varying[:, None], self._varying] = values
+        else:
+            whole[..., self._varying] = values
+        return whole
+
+    def log_prior(self, prior: Any, n_covariances: int) -> float:
+        """Return what the constant columns add to the log-density of the prior."""
+        if self.constant is None:
+            return 0.0
+        assert isinstance(prior, NormalInverseWishart)
+        believed = given_scatter(prior, len(self.values))
+        assert believed is not None
+        rows = float(prior.scatter_count)
+        terms = np.log(NEUTRAL_VARIANCE) + np.diagonal(believed)[self.constant] / NEUTRAL_VARIANCE
+        return -0.5 * rows * n_covariances * float(terms.sum())

@@ -95,8 +95,6 @@ class Start:
 
     def _run(self, max_iter: int, tol: float, **options: Any) -> None:
         problem, climb = replace(self._problem, climb=None), self._climb
-        if options.get("accelerate") and climb is not None and len(self.bounds) < max_iter and not self.converged:
-            climb, self._model = None, self.model  # a climb knows no leaps
         first = None if climb is not None else self._model
         self._outcome = em.run(problem, first, max_iter=max_iter, tol=tol, climb=climb, before=self.bounds, **options)
         self._model, self._climb = self._outcome.model, None
