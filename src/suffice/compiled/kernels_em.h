@@ -9,7 +9,7 @@
 #define TOLERATED 1e-10       /* the error that the product form may have in a log-density, as in quadratic.py */
 #define SMALLEST_PIVOT 1e-7   /* of a correlation matrix that is not taken to be singular, as in quadratic.py */
 #define LOST_DIGITS 1e-7      /* of the squares left in a scatter that has lost half its digits, as in statistics.py */
-#define SETTLED 1e-4          /* share of a bound by which starts that lead to the same end may differ, as in mixture_starts.py */
+#define ALIKE 1e-4            /* share of a bound by which starts that lead to the same end may differ, as in mixture_starts.py */
 #define NEAR 256.0            /* standard deviations (times √½) up to which a mean may be scaled before it is subtracted */
 #define SMALLEST_NUMBER 2.2250738585072014e-308
 
@@ -541,7 +541,7 @@ static double NAME(height)(const NAME(start) *s) { return NAME(able)(s) ? s->bou
 /* Whether two starts have almost stopped rising, at almost the same bound. */
 static int NAME(agree)(const NAME(start) *a, const NAME(start) *b) {
     if (!NAME(able)(a) || !NAME(able)(b) || a->made < 2 || b->made < 2) return 0;
-    const double near = SETTLED * (1.0 + fabs(NAME(height)(a)));
+    const double near = ALIKE * (1.0 + fabs(NAME(height)(a)));
     return fabs(NAME(height)(a) - NAME(height)(b)) <= near && NAME(height)(a) - a->bounds[a->made - 2] <= near &&
            NAME(height)(b) - b->bounds[b->made - 2] <= near;
 }
@@ -557,7 +557,8 @@ EXPORT int64_t NAME(em_race)(const double *x, int64_t stride, int64_t n, int64_t
                              double *center, double *first, double *second, double *bounds, int64_t *done,
                              int64_t *ended, int64_t size, double *workspace) {
     NAME(em) em = {.n = n, .d = d, .k = k, .structure = structure};
-    if (starts > MOST_STARTS || NAME(parts)(&em, 0, 0, 0) > size) return OUT_OF_RANGE;
+    NAME(model) models[3];
+    if (starts > MOST_STARTS || NAME(parts)(&em, 0, models) > size) return OUT_OF_RANGE;
     const int64_t cells = NAME(n_covariances)(&em) * NAME(cells_of_covariance)(&em), moments = NAME(n_second)(&em);
     NAME(start) all_starts[MOST_STARTS], *best = 0, *s;
     double own[N_SETTINGS];
@@ -611,6 +612,6 @@ EXPORT int64_t NAME(em_race)(const double *x, int64_t stride, int64_t n, int64_t
 #undef SMALLEST_PIVOT
 #undef LOST_DIGITS
 #undef NEAR
-#undef SETTLED
+#undef ALIKE
 #undef SMALLEST_NUMBER
 #undef MEMORY
