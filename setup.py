@@ -15,6 +15,7 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.errors import CompileError
 
 FOLDER = "src/suffice/compiled"
 SPAM = "src/suffice/spam"
@@ -70,8 +71,11 @@ class BuildKernels(build_ext):
 
         The levels are those of the processor that the compiler builds for, which may not be the one at hand.
         """
-        command = [*self.compiler.compiler_so, "-dM", "-E", "-x", "c", "-"]
-        macros = subprocess.run(command, input="", capture_output=True, text=True, check=True).stdout
+        try:
+            command = [*self.compiler.compiler_so, "-dM", "-E", "-x", "c", "-"]
+            macros = subprocess.run(command, input="", capture_output=True, text=True, check=True).stdout
+        except (AttributeError, OSError, subprocess.SubprocessError) as error:  # then the kernels are left out
+            raise CompileError(f"the kernels need GCC or clang: {error}") from error
         levels = next((found for macro, found in LEVELS.items() if f"#define {macro} " in macros), {"base": []})
         common = [f"-DFINGERPRINT={FINGERPRINT}"]
         if os.environ.get("SUFFICE_EMULATE"):

@@ -223,7 +223,7 @@ def damaged():
     def make(**parts):
         x = sparse.csr_array(np.array([[1.0, 0, 2], [0, 0, 3], [4, 5, 6], [0, 7, 0]]))
         for name, value in parts.items():
-            setattr(x, name, np.asarray(value, dtype=x.indices.dtype))
+            setattr(x, name, np.asarray(value))
         return x
 
     good = make()
@@ -232,6 +232,10 @@ def damaged():
             indices = good.indices.copy()
             indices[place] = bad
             yield make(indices=indices)
+    for bad in (2**32, 2**32 + 1, -(2**32)):  # 0 or 1 in 32 bits
+        yield make(indices=[bad, *good.indices[1:].tolist()])
+        yield make(indptr=[bad, 2, 3, 6, 7])
+    yield make(indptr=[0, 2, 7])
     yield make(indptr=[0, 4, 2, 6, 7])
     yield make(indptr=[-3, 2, 3, 6, 7])
     yield make(indptr=[0, 2, 3, 6, 100])

@@ -62,10 +62,11 @@ def _sparse(name: str, x: Array, k: int, *values: Any) -> bool:
     if compiled.library is None or x.format != "csr" or x.dtype not in compiled._REALS or x.nnz >= 2**31:
         return False
     (n, d), size = x.shape, min(len(x.indices), len(x.data))
-    # SciPy uses 32 bits wherever they suffice
-    indptr, indices = (compiled._contiguous(part, np.int32) for part in (x.indptr, x.indices))
-    parts = indptr, indices[:size], compiled._contiguous(x.data)[:size]
     try:
+        if x.indptr.shape != (n + 1,):
+            raise OutOfRangeError(f"indptr has {x.indptr.shape} entries")
+        indptr, indices = _short(x.indptr), _short(x.indices)
+        parts = indptr, indices[:size], compiled._contiguous(x.data)[:size]
         compiled.library(name, compiled._REALS[x.dtype], *parts, size, n, d, k, *values)
     except OutOfRangeError as error:
         raise ValueError(
@@ -73,6 +74,13 @@ def _sparse(name: str, x: Array, k: int, *values: Any) -> bool:
             f"at most {size}, its number of stored cells, but one does not; check it by X.check_format()"
         ) from error
     return True
+
+
+def _short(indices: IntArray) -> NDArray[np.int32]:
+    """Return indices in 32 bits, which SciPy uses too wherever they suffice."""
+    if indices.dtype.itemsize > 4 and indices.size and not 0 <= indices.min() <= indices.max() < 2**31:
+        raise OutOfRangeError("an index needs more than 31 bits")
+    return compiled._contiguous(indices, np.int32)
 
 
 def inspect(data: NDArray[Any]) -> int | None:
