@@ -1,13 +1,15 @@
 /* Extrapolation steps of EM, as in `suffice.acceleration.Squarem`: S = (1 − a)² S₀ + 2a (1 − a) S₁ + a² S₂ of the moments
  * of three iterations, with a read from the gains of the bound. */
-#define SETTLED 1e-4   /* steps begin when an iteration gains no more than this of the bound */
-#define FIRST_STEP 4.0 /* the longest first step, and how much longer, or shorter, the next one may be */
-#define SHORTEST 1.2   /* a shorter step is not worth its pass */
+#define SMALL_GAIN 1e-4 /* steps begin when an iteration gains no more than this of the bound */
+#define FIRST_STEP 4.0  /* the longest first step, and how much longer, or shorter, the next one may be */
+#define SHORTEST 1.2    /* a shorter step is not worth its pass */
 
 /* Begin to remember, unless what is there is to be gone on with. */
 static void NAME(begin_leaps)(NAME(leaps) *l, double how) {
-    const int whole = l->kept == 0.0 || l->kept == 1.0 || l->kept == 2.0 || (l->kept == 3.0 && l->length > 0.0);
-    if (how != LEAPS_CONTINUE || !whole) *l = (NAME(leaps)){.longest = FIRST_STEP};
+    if (how == LEAPS_CONTINUE) { /* what `leap_after` leaves */
+        if (l->kept == 0.0 || l->kept == 1.0 || l->kept == 2.0 || (l->kept == 3.0 && l->length > 0.0)) return;
+    }
+    *l = (NAME(leaps)){.longest = FIRST_STEP};
 }
 
 static void NAME(copy_sums)(const NAME(em) *em, const NAME(sums) *from, const NAME(sums) *to) {
@@ -77,7 +79,7 @@ static int NAME(leap_after)(NAME(em) *em, const NAME(sums) *sums, double bound, 
     l->bounds[(int64_t)l->kept] = bound;
     l->kept += 1.0;
     if (l->kept < 3.0) return 0;
-    if (l->bounds[2] - l->bounds[1] <= SETTLED * (1.0 + fabs(bound)) && NAME(extrapolate)(em, now, leap)) return 1;
+    if (l->bounds[2] - l->bounds[1] <= SMALL_GAIN * (1.0 + fabs(bound)) && NAME(extrapolate)(em, now, leap)) return 1;
     NAME(restart_leaps)(em, 1);
     return 0;
 }
@@ -89,5 +91,5 @@ static void NAME(take_back)(const NAME(em) *em) {
     NAME(restart_leaps)(em, 1);
 }
 #undef FIRST_STEP
-#undef SETTLED
+#undef SMALL_GAIN
 #undef SHORTEST
