@@ -256,7 +256,8 @@ def test_cells_that_are_neither_0_nor_1_are_refused_in_prediction_too():
 
 def test_reasons_where_both_classes_are_impossible_are_not_a_crash():
     model = NaiveBayes("bernoulli", prior=None).fit(np.array([[0.0, 0], [1, 1], [1, 1], [0, 0]]), [0, 1, 1, 0])
-    reasons = model.explain(np.array([[0.0, 1.0], [0.0, 0.0]]))
+    with pytest.warns(UserWarning, match="1 of 2 rows rule out every class between them"):
+        reasons = model.explain(np.array([[0.0, 1.0], [0.0, 0.0]]))
     assert np.isnan(reasons.log_odds[0])
     assert reasons.log_odds[1] == np.inf
 

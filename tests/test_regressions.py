@@ -12,7 +12,17 @@ import pytest
 from scipy import sparse
 
 import suffice
-from suffice import Categorical, Gaussian, GaussianDiscriminant, GenerativeClassifier, NaiveBayes, Poisson
+from suffice import (
+    Categorical,
+    Gaussian,
+    GaussianDiscriminant,
+    GenerativeClassifier,
+    Mixture,
+    MixtureSearch,
+    NaiveBayes,
+    Poisson,
+)
+from suffice.errors import EstimateError
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 2))
@@ -300,3 +310,32 @@ def test_by_maximum_likelihood_a_value_never_seen_with_a_class_is_impossible_the
     with pytest.warns(UserWarning, match="1 of 3 rows hold a value that has probability 0 in every class"):
         probability = model.predict_proba(pd.DataFrame({"sky": ["sun", "fog", "hail"]}))
     np.testing.assert_allclose(probability, [[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
+
+
+def test_a_number_of_components_to_search_is_all_up_to_it():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    for given in (3, np.int64(3), [1, 2, 3], range(1, 4)):
+        search = MixtureSearch(given, "spherical", random_state=0).fit(X)
+        assert search.results_["n_components"].tolist() == [1, 2, 3]
+    for wrong in (0, -1, 2.5, [], [0], [1.5], "3", None, True):
+        with pytest.raises(ValueError, match="n_components must be a whole number of at least 1, up to which all are"):
+            MixtureSearch(wrong, "spherical").fit(X)
+
+
+def test_words_where_no_family_can_be_named_get_other_advice():
+    frame = pd.DataFrame({"a": ["1", "x", "3", "4"], "b": [1.0, 2.0, 3.0, 5.0]})
+    with pytest.raises(ValueError, match="use GenerativeClassifier, which takes words, or clean it") as error:
+        GaussianDiscriminant().fit(frame, [0, 1, 0, 1])
+    assert "families" not in str(error.value)
+    model = GaussianDiscriminant().fit(frame.assign(a=[1.0, 2.0, 2.5, 4.0]), [0, 1, 0, 1])
+    with pytest.raises(ValueError, match="give it the type that it had in training or clean it"):
+        model.predict(frame)
+
+
+def test_errors_about_a_component_call_it_that():
+    X = np.column_stack([np.random.default_rng(0).normal(size=40), np.ones(40)])
+    with pytest.raises(ValueError, match="covariance of component 0 is singular: column 1 is constant"):
+        Mixture(2, prior=None, init=np.arange(40) % 2).fit(X)
+    error = EstimateError("class {of_class} has no rows in column {of_column}, unlike every other class", c=1, column=0)
+    named = error.named(["a", "a"], [3], ["w", "x", "y", "z"], "component of class")
+    assert str(named) == "component of class 'a' has no rows in column 'z', unlike every other component of class"

@@ -11,7 +11,13 @@ from suffice._version import __version__
 if TYPE_CHECKING:  # what is read here is loaded by `__getattr__` when it is first asked for
     from suffice import plot
     from suffice.comparison import Comparison, compare
-    from suffice.errors import InvalidCellError, ModelFileError, NotKeptError
+    from suffice.errors import (
+        IdentifierWarning,
+        InvalidCellError,
+        MissingLabelsWarning,
+        ModelFileError,
+        NotKeptError,
+    )
     from suffice.estimators import (
         GLM,
         GaussianDiscriminant,
@@ -60,7 +66,7 @@ if TYPE_CHECKING:  # what is read here is loaded by `__getattr__` when it is fir
 #: neither scikit-learn nor SciPy, such as `suffice.spam`, does not wait for them
 _NAMES = {
     "comparison": ("Comparison", "compare"),
-    "errors": ("InvalidCellError", "ModelFileError", "NotKeptError"),
+    "errors": ("IdentifierWarning", "InvalidCellError", "MissingLabelsWarning", "ModelFileError", "NotKeptError"),
     "estimators": (
         "GLM",
         "GaussianDiscriminant",
@@ -127,10 +133,12 @@ __all__ = [
     "GaussianDiscriminant",
     "GenerativeClassifier",
     "Geometric",
+    "IdentifierWarning",
     "InvalidCellError",
     "InverseGaussian",
     "KnownVariance",
     "LogisticRegression",
+    "MissingLabelsWarning",
     "Mixture",
     "MixtureSearch",
     "ModelFileError",

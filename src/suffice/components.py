@@ -125,7 +125,8 @@ class Components:
                     distributions.append(block.family.improve(sums, prior, start.distributions[number]))
             except EstimateError as error:
                 names = range(len(statistics.class_count)) if self.names is None else self.names
-                raise error.named(names, block.columns, self.schema.labels) from None
+                noun = "component" if self.names is None else "class" if self.class_of is None else "component of class"
+                raise error.named(names, block.columns, self.schema.labels, noun) from None
         log_shares = self.log_shares(statistics.class_count)
         return JointModel(self.schema, log_shares, tuple(distributions), self.class_of)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
 from collections.abc import Sequence
@@ -16,6 +17,23 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     while frame.f_code.co_filename.startswith(_PACKAGE) and frame.f_back is not None:
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
+
+
+class IdentifierWarning(UserWarning):
+    """A column looks like an identifier, such as a name or a row number, which tells nothing about other rows."""
+
+
+class MissingLabelsWarning(UserWarning):
+    """Some rows have no label, and are learned from by EM.
+
+    Whoever sets `missing_label`, to None or to a label, means them to be missing, and is not told.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import suffice
+    >>> warnings.simplefilter("ignore", suffice.MissingLabelsWarning)  # doctest: +SKIP
+    """
 
 
 class InvalidCellError(ValueError):
@@ -105,9 +123,12 @@ class EstimateError(ValueError):
     def _message(self, of_class: str, of_column: str) -> str:
         return self.template.format(of_class=of_class, of_column=of_column)
 
-    def named(self, classes: Sequence[object], columns: Sequence[int], names: Sequence[object]) -> EstimateError:
-        """Return the error with the names of the class and the column."""
+    def named(
+        self, classes: Sequence[object], columns: Sequence[int], names: Sequence[object], noun: str = "class"
+    ) -> EstimateError:
+        """Return the error with the names of the class and the column, and the class called what it is."""
         of_column = "" if self.column is None else repr(names[columns[self.column]])
-        named = EstimateError(self.template, c=self.c, column=self.column)
-        named.args = (self._message(repr(classes[self.c]), of_column),)
+        template = re.sub(r"\bclass\b", noun, self.template)
+        named = EstimateError(template, c=self.c, column=self.column)
+        named.args = (named._message(repr(classes[self.c]), of_column),)
         return named

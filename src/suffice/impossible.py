@@ -31,6 +31,7 @@ def score(
     estimator: str,
     n_jobs: int | None = None,
     marked: bool | None = None,
+    noun: str = "class",
 ) -> NDArray[Any]:
     """Return a kernel's answer for every row, and warn once of rows that hold what no class has.
 
@@ -40,24 +41,27 @@ def score(
         What the kernel takes; None is the model itself.
     marked : bool or None
         Whether to look for such rows; None is to do so for kernels that return posteriors or classes.
+    noun : str
+        What the classes are called: "component" for those of a mixture.
     """
     inner = model if params is None else params
     marked = kernel in POSTERIORS if marked is None else marked
     if not (marked and model.rules_out):
         return learning.score(X, model.schema, kernel, inner, estimator=estimator, n_jobs=n_jobs)
     found = learning.score(X, model.schema, with_impossible, (kernel, inner, model), estimator=estimator, n_jobs=n_jobs)
-    _warn_of_impossible(found[:, -1])
+    _warn_of_impossible(found[:, -1], noun)
     return found[:, 0].astype(np.intp) if kernel is most_probable else found[:, :-1]
 
 
-def _warn_of_impossible(marks: NDArray[Any]) -> None:
-    cells, rows = int((marks == IMPOSSIBLE_CELL).sum()), int((marks == IMPOSSIBLE_ROW).sum())
+def _warn_of_impossible(marks: NDArray[Any], noun: str) -> None:
+    n, cells, rows = len(marks), int((marks == IMPOSSIBLE_CELL).sum()), int((marks == IMPOSSIBLE_ROW).sum())
     said = []
     if cells:
-        said.append(f"{cells} of {len(marks)} rows hold a value that has probability 0 in every class; it was left out")
+        said.append(f"{cells} of {n} rows hold a value that has probability 0 in every {noun}; it was left out")
     if rows:
         said.append(
-            f"the values of {rows} of {len(marks)} rows rule out every class between them; they got the class prior"
+            f"the values of {rows} of {n} rows rule out every {noun} between them; they got the prior shares of the "
+            f"{'classes' if noun == 'class' else 'components'}"
         )
     if said:
         warn_user(

@@ -35,7 +35,10 @@ def impute(estimator: Any, X: Any, model: JointModel, random_state: Any, sample:
         model.schema.check(table, name, extra=True)
         return X
     filling = Filling(model, _never_seen(estimator, model.schema), _seed(random_state) if sample else None)
-    found = impossible.score(table, model, fill, filling, estimator=name, n_jobs=estimator.n_jobs, marked=True)
+    noun = "class" if hasattr(estimator, "classes_") else "component"
+    found = impossible.score(
+        table, model, fill, filling, estimator=name, n_jobs=estimator.n_jobs, marked=True, noun=noun
+    )
     return _filled(table, Filled(model.schema, found, sample))
 
 

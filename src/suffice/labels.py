@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,9 +48,10 @@ class LabelCoder:
         self._declared = declared
         self._missing_label = missing_label
         self._again = again
-        #: rows seen so far, and how many of them had no label
+        #: rows seen so far, how many of them had no label, and how many of these a label that marks it
         self.n_rows = 0
         self.n_missing = 0
+        self.n_marked = 0
         self._dtype: np.dtype[Any] | None = None if classes is None else as_objects_if_mixed(classes).dtype
 
     @property
@@ -115,7 +116,7 @@ class LabelCoder:
                 f"{start + int(holes[0])}); drop these rows"
             )
         counts = np.bincount(found.codes, minlength=len(found.values)) if found.declared else np.ones(len(found.values))
-        absent = self._missing_value(found, start)
+        absent = self._missing_value(found)
         numbers = [
             self._number(value, found.codes, i, start) if counts[i] and i != absent else -1
             for i, value in enumerate(found.values)
@@ -124,26 +125,31 @@ class LabelCoder:
             return found.codes
         return np.array([*numbers, -1], dtype=np.intp)[found.codes]  # the last is what −1 picks
 
-    def _missing_value(self, found: Factorized, start: int) -> int | None:
+    def _missing_value(self, found: Factorized) -> int | None:
         """Return the place of the value that marks a missing label, if there is one."""
         label = self._missing_label
         if label is REFUSED or label is None:
             return None
-        if not (isinstance(label, str) and label == "auto"):
-            return found.values.index(label) if label in found.values else None
-        others = {value for value in (*found.values, *self._numbers) if value != -1}
-        whole = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in found.values)
-        if not whole or -1 not in found.values or -1 in self._numbers or len(others) < 2:
+        if self._automatic:
+            others = {value for value in (*found.values, *self._numbers) if value != -1}
+            label = -1
+            if len(others) < 2 or -1 in self._numbers or not _all_numbers(found.values):
+                return None
+        if label not in found.values:
             return None
-        place = found.values.index(-1)
-        if start == 0:
-            warnings.warn(
-                f"the label -1 in {int((found.codes == place).sum())} rows was read as a missing label; say "
-                f"missing_label=-1 if it is, or missing_label=None if -1 is a class",
-                UserWarning,
-                stacklevel=2,
-            )
+        place = found.values.index(label)
+        self.n_marked += int((found.codes == place).sum())
         return place
+
+    @property
+    def _automatic(self) -> bool:
+        return isinstance(self._missing_label, str) and self._missing_label == "auto"
+
+    @property
+    def marked_late(self) -> bool:
+        """Whether −1 was read as a class before batches with other labels told that it marks missing ones."""
+        late = self._automatic and not self._declared and -1 in self._numbers and len(self._numbers) > 2
+        return late and _all_numbers(self._numbers)
 
     def _number(self, value: Any, codes: NDArray[np.intp], place: int, start: int) -> int:
         number = self._numbers.get(value)
@@ -201,6 +207,10 @@ class LabelCoder:
     def classes(self) -> NDArray[Any]:
         """Return the classes in the order of their numbers."""
         return as_class_array(list(self._numbers), self._dtype)
+
+
+def _all_numbers(values: Iterable[Any]) -> bool:
+    return all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values)
 
 
 class NoLabels(LabelCoder):

@@ -22,6 +22,8 @@ class NoLabelsError(ValueError):
     """No row has a label."""
 
 
+#: what to do about words in a column that was learned from numbers
+_AS_LEARNED = "give it the type that it had in training"
 Progress = Callable[[int], None] | None
 
 
@@ -167,13 +169,14 @@ def score(
         start = 0
         for table, _, _ in source.batches():
             schema.check(table, estimator, extra=True)
-            table.offset = start
+            table.offset, table.advice = start, _AS_LEARNED
             yield Rows(encoder.encode(table), None, start)
             start += len(table)
 
     if not isinstance(source, MemorySource):
         return StreamEngine(encoded, n_jobs, progress).map(kernel, params)
     schema.check(source.table, estimator, extra=True)
+    source.table.advice = _AS_LEARNED
     _require_rows(len(source.table), source.table.n_columns)
     if _whole(source, schema):
         return MemoryEngine(Rows(encoder.encode(source.table)), n_jobs, progress).map(kernel, params)

@@ -49,5 +49,8 @@ def predictive_model(statistics: ModelStatistics, prior: PriorSpec, log_prior: F
         try:
             predictives.append(block.family.posterior(sums, prior).predictives())
         except EstimateError as error:
-            raise error.named(class_list(statistics.classes), block.columns, schema.labels) from None
+            classes, class_of = class_list(statistics.classes), statistics.class_of
+            names = classes if class_of is None else [classes[c] for c in class_of]
+            noun = "class" if class_of is None else "component of class"
+            raise error.named(names, block.columns, schema.labels, noun) from None
     return JointModel(schema, log_prior, tuple(predictives), statistics.class_of)

@@ -48,6 +48,8 @@ class Table(ABC):
     offset: int = 0
     #: whether who reads it can be told of families, for error messages
     has_families: bool = True
+    #: what to do about a column of words instead, for error messages
+    advice: str | None = None
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -290,6 +292,8 @@ class _ColumnTable(Table):
 
     def _advice(self, label: Any) -> str:
         """Return how a column comes to be read as categories."""
+        if self.advice is not None:
+            return self.advice
         return (
             f"pass families={{{label!r}: Categorical()}}" if self.has_families else "turn all of its cells into words"
         )

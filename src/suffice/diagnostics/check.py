@@ -12,6 +12,9 @@ from suffice._arrays import FloatArray, IntArray, to_float64
 from suffice.diagnostics.dependence import dependence, residuals
 from suffice.diagnostics.measures import Measure, box_m, dispersion, mardia, skewed_columns
 from suffice.families import Codes, Gaussian, Multinomial, Poisson
+from suffice.identifiers import identifiers_sentence, row_numbers, unique_values
+from suffice.labels import class_list
+from suffice.model_statistics import ModelStatistics
 from suffice.schema import Block, Encoder, Schema
 from suffice.tables import as_table
 
@@ -83,10 +86,11 @@ class _Sample:
             yield name, rows[self.codes == c]
 
 
-def check_assumptions(schema: Schema, classes: Sequence[Any], X: Any, y: Any, random_state: Any = 0) -> Check:
-    """Return how well the assumptions of a model's blocks hold; rows without a label are left out."""
-    sample = _draw(schema, classes, X, y, random_state)
-    findings: list[Finding] = []
+def check_assumptions(statistics: ModelStatistics, X: Any, y: Any, random_state: Any = 0) -> Check:
+    """Return how well the assumptions hold of the model with these statistics; rows without a label are left out."""
+    schema = statistics.schema
+    sample = _draw(schema, class_list(statistics.classes), X, y, random_state)
+    findings: list[Finding] = _identifiers(statistics, X)
     for block, rows in zip(schema.blocks, sample.blocks, strict=True):
         if isinstance(block.family, Gaussian):
             findings += [_normality(sample, block, rows), *_equal_covariances(sample, block, rows)]
@@ -97,6 +101,15 @@ def check_assumptions(schema: Schema, classes: Sequence[Any], X: Any, y: Any, ra
     findings += _independence(sample)
     ordered = sorted(findings, key=lambda finding: (_ORDER.index(finding.verdict), -finding.effect))
     return Check(tuple(ordered), len(sample.codes), len(sample.classes))
+
+
+def _identifiers(statistics: ModelStatistics, X: Any) -> list[Finding]:
+    n_rows = round(float(statistics.class_count.sum()))
+    found = [*unique_values(statistics, n_rows), *row_numbers(as_table(X), statistics.schema, None)]
+    if not found:
+        return []
+    sentence = identifiers_sentence(found)
+    return [Finding("no identifiers", "broken", 0.0, 0.0, f"{sentence[0].upper()}{sentence[1:]}.")]
 
 
 def _draw(schema: Schema, classes: Sequence[Any], X: Any, y: Any, random_state: Any) -> _Sample:

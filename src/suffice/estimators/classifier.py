@@ -32,9 +32,10 @@ from suffice.estimators.subclasses import (
     log_prior_of_components,
     require_single,
 )
-from suffice.estimators.warn import warn_of_incomplete_rows, warn_of_light_rows
+from suffice.estimators.warn import warn_of_incomplete_rows, warn_of_light_rows, warn_of_missing_labels
 from suffice.explanations import Explanation, compared_classes
 from suffice.families import Distributions, Gaussian
+from suffice.identifiers import warn_of_identifiers
 from suffice.imputation import impute
 from suffice.interrupts import end_early
 from suffice.joint import (
@@ -107,7 +108,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         then the components of a `Mixture`.
     missing_label : label, None or "auto"
         What marks a row without a label, beside None and NaN. "auto" is −1, if y holds whole numbers with two others at
-        least. Such rows are learned from by EM.
+        least. Such rows are learned from by EM, of which "auto" gives a `MissingLabelsWarning`; None (None and NaN
+        alone) or a label says that they are meant to be missing.
     unlabeled_weight : float
         What a row without a label counts for, against 1 for one with a label.
     max_iter, tol, acceleration, random_state, verbose : as in `Mixture`
@@ -220,12 +222,18 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         coder = LabelCoder(named, declared=named is not None, missing_label=self.missing_label)
         try:
             statistics = self._gather(X, y, sample_weight, coder, None)
+            if coder.marked_late:
+                coder = LabelCoder(missing_label=-1)
+                statistics = self._gather(X, y, sample_weight, coder, None)
         except learning.NoLabelsError:
             if named is None:
                 raise
             require_single(self.n_components, "without any label, nothing says which components are of one class")
             return self._adopt_outcome(find_classes(self, X, sample_weight, named))
         require_classes(statistics, missing=coder.n_missing > 0)
+        warn_of_missing_labels(coder, self.missing_label)
+        n_rows = coder.n_rows - coder.n_missing
+        warn_of_identifiers(statistics, X, n_rows, weighted=sample_weight is not None or coder.n_missing > 0)
         sizes = components_of_classes(self.n_components, statistics.classes)
         if sizes.max() > 1:
             learned = fit_components_of_classes(self, X, y, sample_weight, statistics, sizes, coder.n_rows)
@@ -276,6 +284,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         known = [] if schema is None else [schema]
 
         def schema_of(table: Table) -> Schema:
+            table.advice = self._advice
             if not known:
                 known.append(make_schema(table, self.families, self.covariance, self.unseen))
             known[0].check(table, type(self).__name__)
@@ -311,6 +320,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         kept = kept_families(statistics.schema, model.families, model.covariance, model.unseen, wanted)
         return model._adopt(statistics.for_families(kept))
 
+    #: what to do about words among numbers, where it is not to name a family
+    _advice: str | None = None
     #: what a preset says of its families, and `from_statistics` takes from it even where it is not passed
     _fixed: tuple[str, ...] = ()
 
@@ -464,7 +475,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
 
         Within each class: are rows normal (Mardia's tests, or d'Agostino and Pearson's where columns stand alone), do
         the classes share their covariance (Box's M), is the variance of counts their mean, and do columns that are
-        taken to be independent depend on each other? At most 20,000 rows are looked at.
+        taken to be independent depend on each other? At most 20,000 rows are looked at. Columns that look like
+        identifiers are named.
 
         Examples
         --------
@@ -478,7 +490,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         from suffice.diagnostics import check_assumptions
 
         check_is_fitted(self, "statistics_")
-        return check_assumptions(self.schema_, class_list(self.classes_), X, y)
+        return check_assumptions(self.statistics_, X, y)
 
     def explain(self, X: Any, target: Any = None, against: Any = None) -> Explanation:
         """Return what each column adds to the log-odds of one class against another, for each row.

@@ -21,6 +21,7 @@ from suffice.estimators.partly_labelled import iterate
 from suffice.estimators.sampling import sample_table
 from suffice.families import Distributions, Gaussian
 from suffice.families.gaussian import GaussianDistributions
+from suffice.identifiers import warn_of_identifiers
 from suffice.imputation import impute
 from suffice.interrupts import end_early
 from suffice.joint import JointModel, expect, log_evidence, log_joint, log_posterior, most_probable, posterior
@@ -166,6 +167,7 @@ class Mixture(DensityMixin, BaseEstimator):
         self._check_parameters()
         rng = generator(self.random_state)
         overall, n_rows, holes = self._survey(X, sample_weight)
+        warn_of_identifiers(overall, X, n_rows, weighted=sample_weight is not None)
         schema, k = overall.schema, self._size
         priors = [
             block.family.prior_of_components(sums, self.prior, k)
@@ -379,7 +381,8 @@ class Mixture(DensityMixin, BaseEstimator):
     # -- use ----------------------------------------------------------------------------------------------------
 
     def _score(self, kernel: Any, X: Any) -> NDArray[Any]:
-        return impossible.score(X, self._joint, kernel, estimator=type(self).__name__, n_jobs=self.n_jobs)
+        name = type(self).__name__
+        return impossible.score(X, self._joint, kernel, estimator=name, n_jobs=self.n_jobs, noun="component")
 
     def predict(self, X: Any) -> IntArray:
         """Return the most probable component of each row, (n,)."""

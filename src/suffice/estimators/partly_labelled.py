@@ -109,9 +109,7 @@ def known_labels(model: GenerativeClassifier, classes: NDArray[Any]) -> Callable
     coder = LabelCoder(classes, declared=True, missing_label=model.missing_label, again=True)
 
     def known(labels: Any, weights: Any, n_rows: int, start: int) -> PartialLabels:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # said once already
-            return coder.partial(labels, weights, n_rows, start, unlabeled_weight=weight)
+        return coder.partial(labels, weights, n_rows, start, unlabeled_weight=weight)
 
     return known
 

@@ -108,6 +108,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     """
 
     unseen = "prior"
+    _advice = "use GenerativeClassifier, which takes words,"
 
     def __init__(
         self,

@@ -34,7 +34,8 @@ class MixtureSearch(DensityMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_components : iterable of int
+    n_components : int, or iterable of int
+        The numbers of components to try; 3 is 1, 2 and 3.
     covariance : "all", a structure or a list of structures
         "all" are the fourteen models of mclust, from "EII" to "VVV".
     criterion : "bic", "icl", "aic" or "cv"
@@ -78,7 +79,7 @@ class MixtureSearch(DensityMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_components: Iterable[int] = range(1, 10),
+        n_components: int | Iterable[int] = range(1, 10),
         covariance: Any = "all",
         criterion: str = "bic",
         *,
@@ -121,9 +122,7 @@ class MixtureSearch(DensityMixin, BaseEstimator):
         """
         if self.criterion not in _SMALLER:
             raise ValueError(f"criterion must be one of {', '.join(map(repr, _SMALLER))}, not {self.criterion!r}")
-        sizes, structures = [int(k) for k in self.n_components], self._structures()
-        if not sizes or min(sizes) < 1:
-            raise ValueError(f"n_components must be sizes of at least 1, not {self.n_components!r}")
+        sizes, structures = _sizes(self.n_components), self._structures()
         self._mixture(1, structures[0])._check_parameters()
         grid = NumericGrid.of(self, structures, X, sample_weight) or TableGrid(self, structures, X, sample_weight)
         done: dict[int, list[tuple[Any, dict[str, Any]]]] = {}
@@ -267,3 +266,16 @@ class MixtureSearch(DensityMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags = Mixture().__sklearn_tags__().input_tags
         return tags
+
+
+def _sizes(n_components: Any) -> list[int]:
+    """Return the numbers of components to try: all up to a number, or those that are listed."""
+    whole = isinstance(n_components, (int, np.integer)) and not isinstance(n_components, bool)
+    listed = range(1, n_components + 1) if whole else n_components
+    sizes = list(listed) if isinstance(listed, Iterable) and not isinstance(listed, str) else []
+    if not sizes or not all(isinstance(k, (int, float, np.number)) and k == int(k) >= 1 for k in sizes):
+        raise ValueError(
+            f"n_components must be a whole number of at least 1, up to which all are tried, or a list of such numbers, "
+            f"not {n_components!r}"
+        )
+    return [int(k) for k in sizes]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
+from suffice.errors import MissingLabelsWarning, warn_user
+from suffice.labels import LabelCoder
 from suffice.model_statistics import ModelStatistics
 from suffice.statistics import DiagonalMoments, Moments
 
@@ -22,6 +25,25 @@ def warn_of_incomplete_rows(statistics: ModelStatistics) -> None:
                     UserWarning,
                     stacklevel=3,
                 )
+
+
+def warn_of_missing_labels(coder: LabelCoder, missing_label: Any) -> None:
+    """Say so once where EM learns from rows without a label, unless the user set what marks them."""
+    if coder.n_missing == 0 or not (isinstance(missing_label, str) and missing_label == "auto"):
+        return
+    by_mark = coder.n_marked
+    if by_mark:
+        others = f", and {coder.n_missing - by_mark} have none (None or NaN)" if coder.n_missing > by_mark else ""
+        message = (
+            f"{by_mark} of {coder.n_rows} rows have the label -1, which was read as a missing label{others}; fit "
+            f"learns from them by EM. Say missing_label=-1 if that is meant, or missing_label=None if -1 is a class."
+        )
+    else:
+        message = (
+            f"{coder.n_missing} of {coder.n_rows} rows have no label (None or NaN); fit learns from them too, by EM. "
+            f"Say missing_label=None if that is meant, or drop these rows."
+        )
+    warn_user(message, MissingLabelsWarning)
 
 
 def warn_of_light_rows(statistics: ModelStatistics, n_rows: int) -> None:
