@@ -23,12 +23,13 @@ from suffice.engines import MemoryEngine
 from suffice.errors import EstimateError
 from suffice.estimators.mixture import Mixture
 from suffice.estimators.search_strategy import best_of_one_size
-from suffice.estimators.search_trials import GaussianRows, GaussianTrial, MixtureTrial, Start, Trial
+from suffice.estimators.search_trials import GaussianRows, GaussianTrial, MixtureTrial, Penalty, Start, Trial
 from suffice.families import Gaussian
 from suffice.families.moments import full_moments
 from suffice.kmeans import k_means
 from suffice.labels import check_weight
 from suffice.mixture_loop import is_simple
+from suffice.priors import NormalInverseWishart
 from suffice.responsibilities import Labels, PartialLabels
 from suffice.starts import generator
 from suffice.statistics import Moments
@@ -144,7 +145,7 @@ class NumericGrid(Grid):
     ) -> None:
         super().__init__(search, structures, X, sample_weight)
         self.rows, self.sample = rows, rows
-        self._priors: dict[tuple[str, int, bool], Any] = {}
+        self._priors: dict[tuple[str, int, bool], tuple[NormalInverseWishart, Penalty]] = {}
         if len(rows) > MOST_SAMPLED:
             drawn = generator(search.random_state).choice(len(rows), MOST_SAMPLED, replace=False)
             self.sample = rows.taken(np.sort(drawn))
@@ -184,18 +185,18 @@ class NumericGrid(Grid):
             return None
         if not all(em_loop.available(shape.code, rows.x.shape[1]) for shape in shapes):
             return None
-        grid = cls(search, structures, X, sample_weight, rows)
-        if search.prior is not None and not is_simple(grid._prior(shapes[0], 2, search.prior)):
+        if search.prior is not None and not is_simple(family.prior_of_components(rows.overall, search.prior, 2)):
             return None
-        return grid
+        return cls(search, structures, X, sample_weight, rows)
 
-    def _prior(self, structure: Covariance, k: int, prior: Any) -> Any:
-        """Return the prior of k components as numbers."""
-        automatic = isinstance(prior, str)
-        key = structure.name, k, automatic
+    def _prior(self, structure: Covariance, k: int, prior: Any) -> tuple[NormalInverseWishart, Penalty]:
+        """Return the prior of k components as numbers, and its log-density."""
+        key = structure.name, k, isinstance(prior, str)
         if key not in self._priors:
             overall = self.rows.overall.to_layout(structure.layout)
-            self._priors[key] = Gaussian(structure).prior_of_components(overall, prior, k)
+            fixed = Gaussian(structure).prior_of_components(overall, prior, k)
+            assert isinstance(fixed, NormalInverseWishart)
+            self._priors[key] = fixed, Penalty(fixed)
         return self._priors[key]
 
     def _starts(self, k: int) -> list[Start]:
@@ -208,9 +209,8 @@ class NumericGrid(Grid):
     def _trial(self, k: int, structure: Any, start: Start, prior: Any, stop: Event) -> GaussianTrial:
         rows = self.rows if isinstance(start, GaussianTrial) else self.sample
         shape = as_structure(structure)
-        given = None if prior is None else self._prior(shape, k, prior)
-        weak = self._prior(shape, k, "auto") if given is None else given
-        return GaussianTrial(rows, shape, k, start, given, weak, self.search.tol, stop)
+        given, penalty = self._prior(shape, k, "auto" if prior is None else prior)
+        return GaussianTrial(rows, shape, k, start, None if prior is None else given, penalty, self.search.tol, stop)
 
     def of_one_size(self, k: int, stop: Event) -> list[GaussianTrial | None]:
         """Return the best run of each structure with k components, on all rows."""

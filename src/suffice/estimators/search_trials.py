@@ -25,9 +25,10 @@ from suffice.priors import NormalInverseWishart
 from suffice.statistics import Moments
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
-#: variances, in units of the squared range of a column: of a component that may have collapsed, of the rows of one that
-#: has, and of rounding alone
-_NARROW, _COLLAPSED, _ROUNDING = 1e-4, 1e-14, 1e-24
+#: the log-density of the weak prior below which a component may have collapsed
+_NARROW = -20.0
+#: the variance of the rows of a component that has, in units of the squared range of a column
+_COLLAPSED = 1e-14
 #: a component with a smaller share than this of all rows is empty
 _EMPTY = 1e-12
 
@@ -121,6 +122,38 @@ class GaussianRows:
         return replace(self, x=self.x[places], weight=None if self.weight is None else self.weight[places])
 
 
+class Penalty:
+    """The log-density of a prior at some covariances, −½a Σ (log|Σ| + tr(Σ⁻¹V)) above its largest value, at Σ = V.
+
+    Parameters
+    ----------
+    prior : NormalInverseWishart
+        With numbers for all that it takes from the data, and without a mean.
+    """
+
+    def __init__(self, prior: NormalInverseWishart) -> None:
+        believed = np.asarray(prior.scatter, dtype=np.float64)
+        self._rows = float(prior.scatter_count)
+        self._variance = np.diagonal(believed) if believed.ndim == 2 else believed
+        self._root = np.linalg.cholesky(believed if believed.ndim == 2 else np.diag(believed))
+        self._log_volumes = np.log(self._variance).sum(), 2.0 * np.log(np.diagonal(self._root)).sum()
+
+    def __call__(self, covariance: FloatArray) -> float:
+        """Return it for variances, (k, d), or covariances, (k, d, d); −∞ where one is singular."""
+        least = len(covariance) * (self._log_volumes[covariance.ndim - 2] + covariance.shape[1])
+        with np.errstate(over="ignore"):
+            if covariance.ndim == 2:
+                total = (np.log(covariance) + self._variance / covariance).sum()
+            else:
+                try:
+                    factor = np.linalg.cholesky(covariance)
+                except np.linalg.LinAlgError:
+                    return -np.inf
+                white = np.linalg.solve(factor, self._root)
+                total = 2.0 * np.log(np.diagonal(factor, axis1=1, axis2=2)).sum() + (white**2).sum()
+        return -0.5 * self._rows * float(total - least)
+
+
 class GaussianTrial:
     """A run of the compiled loop; see `Trial`.
 
@@ -132,8 +165,8 @@ class GaussianTrial:
     start : array of shape (n,) or (n, k), or a GaussianTrial of other rows
     prior : NormalInverseWishart or None
         None is maximum likelihood.
-    weak : NormalInverseWishart
-        What the likelihood is penalised by where there is no prior.
+    penalty : Penalty
+        That of the prior, or of the weak one where there is none.
     tol : float
     stop : Event
         Says when to give up, by raising `StoppedError`.
@@ -146,12 +179,12 @@ class GaussianTrial:
         k: int,
         start: Any,
         prior: NormalInverseWishart | None,
-        weak: NormalInverseWishart,
+        penalty: Penalty,
         tol: float,
         stop: Event,
     ) -> None:
         self.rows, self.structure, self.k, self.prior = rows, structure, k, prior
-        self._weak, self._tol, self._stop = weak, tol, stop
+        self._penalty, self._tol, self._stop = penalty, tol, stop
         strength = 0.0 if prior is None else float(prior.scatter_count)
         believed = None if prior is None else np.asarray(prior.scatter)
         self.loop = em_loop.EMLoop(rows.x, structure.code, k, weight=rows.weight, strength=strength, believed=believed)
@@ -185,33 +218,24 @@ class GaussianTrial:
 
     def advance(self, iterations: int) -> None:
         """Make so many iterations more, or fewer where the bound stops rising."""
-        goal = len(self.loop.bounds) + iterations
-        while self.loop.status == em_loop.CONTINUES and len(self.loop.bounds) < goal:
+        loop = self.loop
+        goal = len(loop.bounds) + iterations
+        while loop.status == em_loop.CONTINUES and len(loop.bounds) < goal:
             if self._stop.is_set():
                 raise StoppedError
-            self.loop.advance(goal - len(self.loop.bounds), self._tol, rate=True)
-        self._found, self.objective = self._solid(), -np.inf
-        if self._found:
-            penalty = self.structure.log_prior(self.loop.covariance, self.prior or self._weak, *self.loop.means.shape)
-            self.objective = self.log_likelihood + penalty
-
-    def _solid(self) -> bool:
-        """Return whether there is an estimate, and no component has collapsed."""
-        loop = self.loop
-        if loop.status not in (em_loop.CONTINUES, em_loop.CONVERGED) or not np.isfinite(loop.log_likelihood):
-            return False
-        if self.penalised:
-            return True
-        spread = self.rows.spread
-        if loop.covariance.ndim == 2:
-            narrowest = float((loop.covariance / spread**2).min())
-        else:
-            narrowest = float(np.linalg.eigvalsh(loop.covariance / np.outer(spread, spread)).min())
-        return narrowest > _NARROW or (narrowest > _ROUNDING and not self._collapsed())
+            loop.advance(goal - len(loop.bounds), self._tol, rate=True)
+        self._found = loop.status in (em_loop.CONTINUES, em_loop.CONVERGED) and np.isfinite(loop.log_likelihood)
+        penalty = self._penalty(loop.covariance) if self._found else -np.inf
+        if not self.penalised and penalty < _NARROW:
+            self._found = np.isfinite(penalty) and not self._collapsed()
+        self.objective = loop.log_likelihood + penalty if self._found else -np.inf
 
     def _collapsed(self) -> bool:
         """Return whether the scatter of the rows, which rounding may hide, leaves the likelihood without a maximum."""
-        shares = self.shares()
+        try:
+            shares = self.shares()
+        except np.linalg.LinAlgError:
+            return True
         if self.rows.weight is not None:
             shares *= self.rows.weight[:, None]
         count = shares.sum(0)
