@@ -121,3 +121,62 @@ def test_dir_lists_public_names_alone():
     assert set(dir(suffice)) - set(suffice.__all__) == {"dropin", "posteriors", "spam"}
     for name in dir(suffice):
         assert getattr(suffice, name) is not None
+
+
+def frames():
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    return {
+        "pandas": pd.DataFrame,
+        "polars": pl.DataFrame,
+        "arrow": pa.table,
+        "pandas, nullable": lambda cells: pd.DataFrame(cells).convert_dtypes(),
+    }
+
+
+def seconds(call):
+    times = []
+    for _ in range(3):
+        start = time.process_time()
+        call()
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_wide_frames_take_time_linear_in_their_columns(library):
+    """Four times the columns; time quadratic in them would be sixteen times as much."""
+    rng = np.random.default_rng(0)
+    y = np.arange(30) % 2
+
+    def work(n_columns):
+        cells = rng.normal(size=(n_columns, 30))
+        frame = frames()[library]({f"column {j}": column for j, column in enumerate(cells)})
+        model = NaiveBayes().fit(frame, y)
+        return seconds(lambda: NaiveBayes().fit(frame, y).predict(frame)), seconds(lambda: model.check(frame, y))
+
+    work(100)
+    for narrow, wide in zip(work(1500), work(6000), strict=True):
+        assert wide < 9 * narrow
+
+
+@pytest.mark.parametrize("library", frames())
+def test_a_frame_is_asked_for_all_of_its_names_no_more_often_if_it_has_more_columns(library, monkeypatch):
+    import narwhals
+
+    asked = []
+    for name in ("columns", "schema"):
+        found = getattr(narwhals.DataFrame, name).fget
+        monkeypatch.setattr(narwhals.DataFrame, name, property(lambda self, found=found: asked.append(1) or found(self)))
+
+    def work(n_columns):
+        cells = {f"{j}": np.arange(12.0) ** (1 + j % 2) for j in range(n_columns)}
+        cells |= {f"word {j}": list("abcdef" * 2) for j in range(n_columns)}
+        frame, y = frames()[library](cells), np.arange(12) % 2
+        asked.clear()
+        NaiveBayes().fit(frame, y).predict(frame)
+        return len(asked)
+
+    assert work(3) == work(12)

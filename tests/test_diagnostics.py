@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris
 
 from suffice import Gaussian, GaussianDiscriminant, GenerativeClassifier, NaiveBayes, Poisson
 from suffice.diagnostics.dependence import dependence, residuals
-from suffice.diagnostics.measures import box_m, dispersion, mardia
+from suffice.diagnostics.measures import box_m, box_m_of_columns, dispersion, mardia, skewed_columns
 
 X, y_iris = load_iris(return_X_y=True)
 
@@ -152,7 +152,53 @@ def test_counts_that_vary_too_much_for_poisson():
     finding = found(model, rng.negative_binomial(1, 0.2, size=(2000, 1)), y, "variance of counts")
     assert finding.verdict == "broken"
     assert "times its mean" in finding.sentence
-    assert dispersion(rng.poisson(3.0, size=4000).astype(float)).statistic == pytest.approx(1.0, abs=0.1)
+    assert dispersion(rng.poisson(3.0, size=(4000, 1)).astype(float))[0].statistic == pytest.approx(1.0, abs=0.1)
+
+
+def with_missing(rows, seed=0):
+    """Return rows with a fifth of the cells missing, a constant column, an empty one and one with few cells."""
+    rows = rows.copy()
+    rows[np.random.default_rng(seed).random(rows.shape) < 0.2] = np.nan
+    rows[:, 0], rows[:, 1], rows[15:, 2] = 0.1, np.nan, np.nan
+    return rows
+
+
+def test_the_normality_of_each_column_is_tested_as_scipy_tests_it():
+    rng = np.random.default_rng(0)
+    rows = with_missing(np.concatenate([rng.normal(size=(60, 5)), rng.gamma(0.5, size=(60, 5)) + 1e6], axis=1))
+    measures = skewed_columns(rows)
+    assert [measure is None for measure in measures] == [True] * 3 + [False] * 7
+    for column, measure in zip(rows.T[3:], measures[3:], strict=True):
+        values = column[~np.isnan(column)]
+        expected = stats.normaltest(values)
+        assert (measure.statistic, measure.p) == pytest.approx((expected.statistic, expected.pvalue), rel=1e-6)
+        effect = stats.skew(values) ** 2 / 12 + stats.kurtosis(values) ** 2 / 48
+        assert measure.effect == pytest.approx(effect, rel=1e-6)
+
+
+def test_the_variance_of_each_column_is_tested_as_that_of_one_column():
+    rng = np.random.default_rng(1)
+    groups = [with_missing(rng.normal(size=(n, 6)) * rng.uniform(1, 2, 6) + 1e5, n) for n in (30, 50, 21)]
+    measures = box_m_of_columns(groups)
+    assert [measure is None for measure in measures] == [True, True] + [False] * 4
+    for j, measure in list(enumerate(measures))[2:]:
+        columns = [group[~np.isnan(group[:, j]), j] for group in groups]
+        one = box_m([column[:, None] for column in columns])
+        assert (measure.statistic, measure.p, measure.effect) == pytest.approx((one.statistic, one.p, one.effect))
+
+
+def test_the_dispersion_of_each_column_is_that_of_its_cells():
+    rows = with_missing(np.random.default_rng(2).poisson(2.0, size=(80, 6)).astype(float))
+    rows[:, 3] = 0.0
+    for column, measure in zip(rows.T, dispersion(rows), strict=True):
+        values = column[~np.isnan(column)]
+        if len(values) < 2 or values.mean() == 0:
+            assert (measure.statistic, measure.p, measure.effect) == (1.0, 1.0, 0.0)
+            continue
+        ratio = values.var(ddof=1) / values.mean()
+        tail = stats.chi2(len(values) - 1)
+        p = 2 * min(tail.sf(ratio * (len(values) - 1)), tail.cdf(ratio * (len(values) - 1)))
+        assert (measure.statistic, measure.p) == pytest.approx((ratio, p), abs=1e-12)
 
 
 def test_a_small_effect_is_no_alarm_however_many_rows():

@@ -162,12 +162,12 @@ def make_schema(table: Table, families: FamilySpec, covariance: Any, unseen: str
         raise ValueError(f"Found array with 0 feature(s) (shape=({len(table)}, 0)) while a minimum of 1 is required.")
     groups = _groups(table, families)
     given = {column for columns, _ in groups for column in columns}
-    numbers, words = Gaussian(covariance), Categorical(unseen)
-    blocks: dict[Family, list[int]] = {}
+    automatic = {Kind.NUMBER: Gaussian(covariance), Kind.BOOLEAN: Bernoulli(), Kind.CATEGORY: Categorical(unseen)}
+    of_kind: dict[Kind, list[int]] = {}
     for column in range(table.n_columns):
         if column not in given:
-            automatic = {Kind.NUMBER: numbers, Kind.BOOLEAN: Bernoulli(), Kind.CATEGORY: words}
-            blocks.setdefault(automatic[table.kind(column)], []).append(column)
+            of_kind.setdefault(table.kind(column), []).append(column)
+    blocks: dict[Family, list[int]] = {automatic[kind]: columns for kind, columns in of_kind.items()}
     separate: list[Block] = []
     for columns, family in groups:
         # columns that are independent anyway share one block, which is the same model and faster
@@ -200,9 +200,10 @@ def _groups(table: Table | Schema, families: FamilySpec) -> list[tuple[list[int]
     if not isinstance(families, Mapping):
         return [(list(range(table.n_columns)), as_family(families))]
     groups, taken = [], set()
+    places = {label: place for place, label in enumerate(table.labels)}
     for key, spec in families.items():
         keys = list(key) if isinstance(key, (tuple, list, frozenset)) else [key]
-        columns = [find_column(table, name, "`families`") for name in keys]
+        columns = [places[name] if name in places else find_column(table, name, "`families`") for name in keys]
         for name, column in zip(keys, columns, strict=True):
             if column in taken:
                 raise ValueError(f"column {name!r} is given two families; name it once in `families`")

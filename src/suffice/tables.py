@@ -444,6 +444,7 @@ class FrameTable(_ColumnTable):
         names = None if self.names is None else tuple(labels)
         part = object.__new__(FrameTable)
         part.__dict__.update(self.__dict__, frame=self.frame[:, list(columns)], _labels=labels, names=names)
+        part.__dict__.pop("_dtypes", None)  # which is of all columns
         return part
 
     def numbers(self, columns: Sequence[int]) -> FloatArray:

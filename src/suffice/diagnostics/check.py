@@ -10,7 +10,7 @@ import numpy as np
 
 from suffice._arrays import FloatArray, IntArray, to_float64
 from suffice.diagnostics.dependence import dependence, residuals
-from suffice.diagnostics.measures import Measure, box_m, dispersion, mardia, skewed_columns
+from suffice.diagnostics.measures import Measure, box_m, box_m_of_columns, dispersion, mardia, skewed_columns
 from suffice.families import Codes, Gaussian, Multinomial, Poisson
 from suffice.identifiers import identifiers_sentence, row_numbers, unique_values
 from suffice.labels import class_list
@@ -185,16 +185,18 @@ def _normality(sample: _Sample, block: Block, rows: FloatArray) -> Finding:
 def _equal_covariances(sample: _Sample, block: Block, rows: FloatArray) -> list[Finding]:
     """Box's test, for one covariance where columns go together, and for each variance where they stand alone."""
     assert isinstance(block.family, Gaussian)
-    shared = block.family.structure.code in _SHARED
-    groups = [group[~np.isnan(group).any(1)] for _, group in sample.groups(rows)]
-    groups = [group for group in groups if len(group) > rows.shape[1] + 1]
+    shared, columnwise = block.family.structure.code in _SHARED, block.family.columnwise
+    if columnwise and not shared:
+        return []
+    groups = [group if columnwise else group[~np.isnan(group).any(1)] for _, group in sample.groups(rows)]
+    groups = [group for group in groups if len(group) > (1 if columnwise else rows.shape[1]) + 1]
     if len(groups) < 2:
         return [_unchecked("equal covariances", "Too few rows a class for Box's test.")] if shared else []
-    if block.family.columnwise:
+    if columnwise:
         measures = [
-            (f"variance of column {sample.schema.labels[column]!r}", box_m([group[:, [j]] for group in groups]))
-            for j, column in enumerate(block.columns)
-            if all(group[:, j].std() > 0 for group in groups)
+            (f"variance of column {sample.schema.labels[column]!r}", measure)
+            for column, measure in zip(block.columns, box_m_of_columns(groups), strict=True)
+            if measure is not None
         ]
     else:
         varying = np.all([group.std(0) > 0 for group in groups], axis=0)
@@ -207,7 +209,7 @@ def _equal_covariances(sample: _Sample, block: Block, rows: FloatArray) -> list[
         ]
     what, measure, verdict = _worst(measures)
     if not shared:
-        if verdict != "holds" or block.family.columnwise:
+        if verdict != "holds":
             return []
         advice = "The classes could share one covariance (Box's M): covariance='tied' has fewer parameters."
         return [Finding("equal covariances", "holds", measure.effect, measure.p, advice)]
@@ -217,7 +219,7 @@ def _equal_covariances(sample: _Sample, block: Block, rows: FloatArray) -> list[
                 "equal covariances", verdict, measure.effect, measure.p, "The classes share a covariance (Box's M)."
             )
         ]
-    own = "diagonal" if block.family.columnwise else "full"
+    own = "diagonal" if columnwise else "full"
     sentence = (
         f"The classes do not share the {what} (Box's M, p {_p(measure.p)}; {_nats(measure.effect)}). Remedy: "
         f"covariance='{own}', if there are rows enough. (Box's M also reacts to rows that are not normal.)"
@@ -227,10 +229,10 @@ def _equal_covariances(sample: _Sample, block: Block, rows: FloatArray) -> list[
 
 def _equidispersion(sample: _Sample, block: Block, rows: FloatArray) -> Finding:
     measures = [
-        (f"column {sample.schema.labels[column]!r} in class {name!r}", dispersion(group[:, j]))
+        (f"column {sample.schema.labels[column]!r} in class {name!r}", measure)
         for name, group in sample.groups(rows)
-        for j, column in enumerate(block.columns)
         if len(group) >= _FEWEST_ROWS
+        for column, measure in zip(block.columns, dispersion(group), strict=True)
     ]
     if not measures:
         return _unchecked(

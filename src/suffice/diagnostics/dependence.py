@@ -82,6 +82,14 @@ class Dependence:
     correlation: FloatArray
 
 
+def _by_column(products: FloatArray, column: IntArray) -> FloatArray:
+    """Return the sums over the residuals of each pair of columns, d×d; the residuals of a column are side by side."""
+    first = np.flatnonzero(np.diff(column, prepend=-1))
+    if len(first) == len(column):
+        return products
+    return np.asarray(np.add.reduceat(np.add.reduceat(products, first, axis=0), first, axis=1))
+
+
 def dependence(classes: list[Residuals], numbers: list[bool]) -> Dependence:
     """Return how columns depend on each other within the classes, averaged over the rows."""
     d = len(numbers)
@@ -91,15 +99,14 @@ def dependence(classes: list[Residuals], numbers: list[bool]) -> Dependence:
         n = one.observed.T @ one.observed
         each = n[np.ix_(one.column, one.column)]
         products = np.divide(one.values.T @ one.values, each, out=np.zeros_like(each), where=each > 0)
-        owner = (one.column[:, None] == np.arange(d)).astype(np.float64)
-        phi = owner.T @ products**2 @ owner
+        phi = _by_column(products**2, one.column)
         pair = np.outer(one.freedom, one.freedom)
         statistic += n * phi
         freedom += pair
         rows += n
         excess += np.maximum(n * phi - pair, 0.0)
         smaller += n * np.minimum(one.freedom[:, None], one.freedom[None, :])
-        signed += n * (owner.T @ products @ owner)
+        signed += n * _by_column(products, one.column)
     least = np.divide(smaller, rows, out=np.ones((d, d)), where=rows > 0)
     strength = np.divide(excess, smaller, out=np.zeros((d, d)), where=smaller > 0)
     both = np.outer(numbers, numbers)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
 from suffice._arrays import FloatArray
@@ -72,16 +73,53 @@ def skewed_columns(x: FloatArray) -> list[Measure | None]:
 
     None where there are fewer than 20 cells, or they are all the same: there is nothing to test.
     """
-    found: list[Measure | None] = []
-    for column in x.T:
-        values = column[~np.isnan(column)]
-        if len(values) < 20 or values.std() == 0.0:
-            found.append(None)
-            continue
-        statistic, p = stats.normaltest(values)
-        skew, excess = float(stats.skew(values)), float(stats.kurtosis(values))
-        found.append(Measure(float(statistic), float(p), skew**2 / 12.0 + excess**2 / 48.0))
-    return found
+    n, z, constant = _standardised(x)
+    tested = (n >= 20) & ~constant
+    n, z = n[tested], z[:, tested]
+    skew, kurtosis = (z**3).sum(0) / n, (z**4).sum(0) / n
+    statistic = _skewness_score(skew, n) ** 2 + _kurtosis_score(kurtosis, n) ** 2
+    effect = skew**2 / 12.0 + (kurtosis - 3.0) ** 2 / 48.0
+    measures = iter(_measures(statistic, np.exp(-0.5 * statistic), effect))  # the tail of χ² with 2 degrees of freedom
+    return [next(measures) if test else None for test in tested.tolist()]
+
+
+def _standardised(x: FloatArray) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
+    """Return for each column how many cells it has, (x − mean)/deviation (0 where missing), and whether it is constant."""
+    there = ~np.isnan(x)
+    n = there.sum(0).astype(np.float64)
+    filled = np.where(there, x, 0.0)
+    each = np.maximum(n, 1.0)
+    centred = np.where(there, filled - filled.sum(0) / each, 0.0)
+    scale = np.sqrt((centred**2).sum(0) / each)
+    low, high = np.where(there, x, np.inf).min(0, initial=np.inf), np.where(there, x, -np.inf).max(0, initial=-np.inf)
+    constant = (low >= high) | (scale == 0.0)
+    return n, centred / np.where(constant, 1.0, scale), constant
+
+
+def _skewness_score(skew: FloatArray, n: FloatArray) -> FloatArray:
+    """Return the normal score of a sample skewness (d'Agostino 1970)."""
+    y = skew * np.sqrt((n + 1.0) * (n + 3.0) / (6.0 * (n - 2.0)))
+    beta = 3.0 * (n**2 + 27.0 * n - 70.0) * (n + 1.0) * (n + 3.0) / ((n - 2.0) * (n + 5.0) * (n + 7.0) * (n + 9.0))
+    w = np.sqrt(2.0 * (beta - 1.0)) - 1.0
+    return np.asarray(np.arcsinh(y * np.sqrt((w - 1.0) / 2.0)) / np.sqrt(0.5 * np.log(w)))
+
+
+def _kurtosis_score(kurtosis: FloatArray, n: FloatArray) -> FloatArray:
+    """Return the normal score of a sample kurtosis (Anscombe and Glynn 1983)."""
+    mean = 3.0 * (n - 1.0) / (n + 1.0)
+    variance = 24.0 * n * (n - 2.0) * (n - 3.0) / ((n + 1.0) ** 2 * (n + 3.0) * (n + 5.0))
+    x = (kurtosis - mean) / np.sqrt(variance)
+    skew = (6.0 * (n**2 - 5.0 * n + 2.0) / ((n + 7.0) * (n + 9.0))) * np.sqrt(
+        6.0 * (n + 3.0) * (n + 5.0) / (n * (n - 2.0) * (n - 3.0))
+    )
+    a = 6.0 + 8.0 / skew * (2.0 / skew + np.sqrt(1.0 + 4.0 / skew**2))
+    root = np.cbrt((1.0 - 2.0 / a) / (1.0 + x * np.sqrt(2.0 / (a - 4.0))))
+    return np.asarray((1.0 - 2.0 / (9.0 * a) - root) / np.sqrt(2.0 / (9.0 * a)))
+
+
+def _measures(statistic: FloatArray, p: FloatArray, effect: FloatArray) -> list[Measure]:
+    """Return one measure per column."""
+    return list(map(Measure, statistic.tolist(), p.tolist(), effect.tolist()))
 
 
 def box_m(groups: list[FloatArray]) -> Measure:
@@ -114,15 +152,41 @@ def _log_determinant(matrix: FloatArray) -> float:
     return float(np.log(values).sum() + 2.0 * np.log(scale).sum())
 
 
-def dispersion(x: FloatArray) -> Measure:
-    """Return Fisher's test that the variance of counts is D = 1 times their mean; the effect is ½ (D − 1 − log D)."""
-    values = x[~np.isnan(x)]
-    mean = values.mean() if len(values) else 0.0
-    if len(values) < 2 or mean == 0.0:
-        return Measure(1.0, 1.0, 0.0)
-    ratio = float(values.var(ddof=1) / mean)
-    tail = stats.chi2(len(values) - 1)
-    statistic = ratio * (len(values) - 1)
-    p = 2.0 * min(float(tail.sf(statistic)), float(tail.cdf(statistic)))
-    effect = 0.5 * (ratio - 1.0 - np.log(ratio)) if ratio > 0 else np.inf
-    return Measure(ratio, min(p, 1.0), float(effect))
+def box_m_of_columns(groups: list[FloatArray]) -> list[Measure | None]:
+    """Return Box's test for the variance of each column by itself; None where a group has none."""
+    counts = np.array([(~np.isnan(group)).sum(0) for group in groups], dtype=np.float64)
+    scatters = np.array([_scatter(group) for group in groups])
+    tested = (counts > 1.0).all(0) & (scatters > 0.0).all(0)
+    freedoms, scatters = counts[:, tested] - 1.0, scatters[:, tested]
+    total, k = freedoms.sum(0), len(groups)
+    m = total * np.log(scatters.sum(0) / total) - (freedoms * np.log(scatters / freedoms)).sum(0)
+    factor = ((1.0 / freedoms).sum(0) - 1.0 / total) / (3.0 * (k - 1))
+    p = np.where(factor < 1.0, stats.chi2.sf(m * (1.0 - factor), k - 1), 1.0)
+    measures = iter(_measures(m, p, np.maximum(m - (k - 1), 0.0) / (2.0 * total)))
+    return [next(measures) if test else None for test in tested.tolist()]
+
+
+def _scatter(x: FloatArray) -> FloatArray:
+    """Return the sum of squares about the mean of each column; exactly 0 for one that is constant."""
+    there = ~np.isnan(x)
+    shifted = np.where(there, x - x[np.argmax(there, axis=0), np.arange(x.shape[1])], 0.0)
+    mean = shifted.sum(0) / np.maximum(there.sum(0), 1)
+    return np.asarray((np.where(there, shifted - mean, 0.0) ** 2).sum(0))
+
+
+def dispersion(x: FloatArray) -> list[Measure]:
+    """Return for each column Fisher's test that the variance of counts is D = 1 times their mean.
+
+    The effect is ½ (D − 1 − log D).
+    """
+    there = ~np.isnan(x)
+    n = there.sum(0).astype(np.float64)
+    mean = np.where(there, x, 0.0).sum(0) / np.maximum(n, 1.0)
+    tested = (n >= 2.0) & (mean > 0.0)
+    statistic = np.divide(_scatter(x), mean, out=n - 1.0, where=tested)
+    freedom = np.where(tested, n - 1.0, 1.0)
+    ratio = np.where(tested, statistic / freedom, 1.0)
+    p = 2.0 * np.minimum(stats.chi2.sf(statistic, freedom), stats.chi2.cdf(statistic, freedom))
+    with np.errstate(divide="ignore"):
+        effect = 0.5 * (ratio - 1.0 - np.log(ratio))
+    return _measures(ratio, np.where(tested, np.minimum(p, 1.0), 1.0), effect)
