@@ -169,7 +169,9 @@ def test_a_frame_is_asked_for_all_of_its_names_no_more_often_if_it_has_more_colu
     asked = []
     for name in ("columns", "schema"):
         found = getattr(narwhals.DataFrame, name).fget
-        monkeypatch.setattr(narwhals.DataFrame, name, property(lambda self, found=found: asked.append(1) or found(self)))
+        monkeypatch.setattr(
+            narwhals.DataFrame, name, property(lambda self, found=found: asked.append(1) or found(self))
+        )
 
     def work(n_columns):
         cells = {f"{j}": np.arange(12.0) ** (1 + j % 2) for j in range(n_columns)}

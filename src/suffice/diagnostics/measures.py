@@ -84,7 +84,7 @@ def skewed_columns(x: FloatArray) -> list[Measure | None]:
 
 
 def _standardised(x: FloatArray) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
-    """Return for each column how many cells it has, (x − mean)/deviation (0 where missing), and whether it is constant."""
+    """Return the number of cells of each column, (x − mean)/deviation (0 where missing), and whether it is constant."""
     there = ~np.isnan(x)
     n = there.sum(0).astype(np.float64)
     filled = np.where(there, x, 0.0)
@@ -156,7 +156,7 @@ def box_m_of_columns(groups: list[FloatArray]) -> list[Measure | None]:
     """Return Box's test for the variance of each column by itself; None where a group has none."""
     counts = np.array([(~np.isnan(group)).sum(0) for group in groups], dtype=np.float64)
     scatters = np.array([_scatter(group) for group in groups])
-    tested = (counts > 1.0).all(0) & (scatters > 0.0).all(0)
+    tested = np.asarray((counts > 1.0).all(0) & (scatters > 0.0).all(0))
     freedoms, scatters = counts[:, tested] - 1.0, scatters[:, tested]
     total, k = freedoms.sum(0), len(groups)
     m = total * np.log(scatters.sum(0) / total) - (freedoms * np.log(scatters / freedoms)).sum(0)
