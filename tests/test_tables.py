@@ -244,7 +244,8 @@ def test_what_a_model_knows_of_its_columns_prints_in_a_line():
     words = [f"word {i}" for i in range(20_000)]
     table = pd.DataFrame({"word": words}).assign(**{f"x{j}": np.arange(20_000.0) for j in range(50)})
     y = np.arange(20_000) % 2
-    model, linear = NaiveBayes().fit(table, y), GLM().fit(table[["word"]][:300], y[:300])
+    with pytest.warns(UserWarning, match="distinct"):
+        model, linear = NaiveBayes().fit(table, y), GLM().fit(table[["word"]][:300], y[:300])
     assert repr(model.schema_) == (
         "<Schema of 51 columns: Categorical(unseen='prior') of 'word'; Gaussian(covariance='diagonal') of 'x0', 'x1', "
         "'x2', 'x3', … (50)>"

@@ -86,6 +86,7 @@ def row_numbers(table: Table, schema: Schema, statistics: ModelStatistics | None
     n_rows = len(table)
     if n_rows < _FEWEST_ROWS or (isinstance(table, ArrayTable) and issparse(table.array)):
         return
+    table = schema.arranged(table)
     for number, block in enumerate(schema.blocks):
         if isinstance(block.family, _OTHERS):
             continue

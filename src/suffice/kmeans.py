@@ -53,7 +53,7 @@ def k_means(
     >>> import numpy as np
     >>> from suffice.kmeans import k_means
     >>> k_means(np.array([[0.0], [1.0], [9.0], [8.0]]), 2, np.random.RandomState(0)).tolist()
-    [0, 0, 1, 1]
+    [1, 1, 0, 0]
     """
     if not cluster.knows_k_means():
         return scikit_learns_k_means(points, k, rng, weight, rounds, tol)

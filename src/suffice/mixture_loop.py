@@ -127,7 +127,7 @@ class Climbs:
         loop = self._loop()
         if not loop.race(np.stack(labels), tol, rounds, more, kept):
             return None
-        return GaussianClimb(self.components, loop, _has_begun)
+        return GaussianClimb(self.components, loop, _has_begun, self.columns)
 
     def _loop(self) -> em_loop.EMLoop:
         structure, prior, strength, believed = self._family.structure, self.prior, 0.0, None

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import KFold
 from sklearn.utils import _safe_indexing
 
 from suffice import learning
-from suffice._arrays import FloatArray, issparse, to_float64
+from suffice._arrays import FloatArray, IntArray, issparse, to_float64
 from suffice.agglomeration import MergeTree, merge_tree
 from suffice.compiled import em_loop
 from suffice.covariance import Covariance, as_structure
@@ -269,7 +268,7 @@ class NumericGrid(Grid):
     def held_out(self, k: int, stop: Event) -> list[float]:
         """Return the mean log-likelihood of rows that were held out, for each structure."""
         total = np.zeros(len(self.structures))
-        for train, test in KFold(self.search.cv, shuffle=True, random_state=0).split(self.rows.x):
+        for train, test in _folds(self.search.cv, len(self.rows.x)):
             rows = _numeric(self.rows.x[train], None if self.rows.weight is None else self.rows.weight[train])
             if rows is None or rows.x.shape[1] < self.rows.x.shape[1]:
                 return [float("nan")] * len(total)
@@ -354,7 +353,7 @@ class TableGrid(Grid):
         n, total = len(as_table(self.X)), 0.0
         weight = check_weight(self.sample_weight, n)
         weight = np.ones(n) if weight is None else weight
-        for train, test in KFold(self.search.cv, shuffle=True, random_state=0).split(np.arange(n)):
+        for train, test in _folds(self.search.cv, n):
             mixture = self.search._mixture(k, structure, prior=self.search.prior)
             try:
                 mixture.fit(_safe_indexing(self.X, train), sample_weight=weight[train])
@@ -362,3 +361,10 @@ class TableGrid(Grid):
                 return float("nan")
             total += float(mixture.score_samples(_safe_indexing(self.X, test)) @ weight[test])
         return total / float(weight.sum())
+
+
+def _folds(n_folds: int, n_rows: int) -> Iterator[tuple[IntArray, IntArray]]:
+    """Yield the rows to fit and the rows to hold out."""
+    from sklearn.model_selection import KFold  # which imports much
+
+    yield from KFold(n_folds, shuffle=True, random_state=0).split(np.arange(n_rows))

@@ -36,6 +36,8 @@ UNSURE = 0.25
 FEWEST = 20
 #: more evidence never makes spam less likely, whatever the messages say
 _LEAST_SLOPE = 0.01
+#: and the steepest, which log-odds that hardly differ can ask for
+_MOST_SLOPE = 10.0
 _ROUNDS = 100
 
 
@@ -107,8 +109,9 @@ def fit_link(
         for x, spam in zip(log_odds, is_spam, strict=True)
     ]
     slope, intercept = _newton(log_odds, targets, default.slope, default.intercept)
-    if slope < _LEAST_SLOPE:
-        return _LEAST_SLOPE, _newton(log_odds, targets, _LEAST_SLOPE, default.intercept, fixed=True)[1]
+    within = min(max(slope, _LEAST_SLOPE), _MOST_SLOPE)
+    if within != slope:
+        return within, _newton(log_odds, targets, within, default.intercept, fixed=True)[1]
     return slope, intercept
 
 
