@@ -99,8 +99,8 @@ def test_importing_suffice_is_quick_and_imports_nothing_optional():
         "heavy = {'pandas', 'polars', 'pyarrow', 'torch', 'typer', 'rich'} & (set(sys.modules) - before); "
         "print(took, sorted(heavy))"
     )
-    took = []
-    for _ in range(3):  # the machine may be busy once
+    took: list[float] = []
+    while len(took) < 8 and not (took and min(took) < 0.5):  # the machine may be busy
         output = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
         seconds, heavy = output.split(" ", 1)
         assert heavy.strip() == "[]"
