@@ -198,7 +198,7 @@ def test_no_memory_is_lost():
 
 def test_the_environment_switches_the_loops_off():
     code = "import suffice.spam.scan; print(suffice.spam.scan.compiled)"
-    environment = {**os.environ, "SUFFICE_COMPILED": "0"}
+    environment = {**os.environ, "SUFFICE_COMPILED": "0", "SUFFICE_REQUIRE_COMPILED": "0"}
     run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "None"
 
