@@ -22,6 +22,7 @@ from suffice import (
     NaiveBayes,
     Poisson,
 )
+from suffice.covariance import STRUCTURES
 from suffice.errors import EstimateError
 
 RNG = np.random.default_rng(0)
@@ -164,9 +165,9 @@ def test_families_by_themselves_check_their_weights():
 
 
 @pytest.mark.parametrize("covariance", ["full", "tied", "diagonal"])
-def test_rows_beyond_all_reach_give_the_class_prior_and_not_nan(covariance):
+def test_rows_beyond_all_reach_give_probabilities_and_too_large_ones_are_not_learned_from(covariance):
     model = GaussianDiscriminant(covariance).fit(X, Y)
-    far = model.predict_proba(np.full((1, 2), 1e200))
+    far = model.predict_proba([[1e200, 1e200], [1e300, np.nan]])
     assert np.isfinite(far).all()
     with pytest.raises(ValueError, match=r"too large.*rescale"):
         GaussianDiscriminant(covariance).fit(X * 1e200, Y)
@@ -339,3 +340,27 @@ def test_errors_about_a_component_call_it_that():
     error = EstimateError("class {of_class} has no rows in column {of_column}, unlike every other class", c=1, column=0)
     named = error.named(["a", "a"], [3], ["w", "x", "y", "z"], "component of class")
     assert str(named) == "component of class 'a' has no rows in column 'z', unlike every other component of class"
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-200, 1e-300])
+def test_columns_whose_squares_underflow_are_pointed_out(scale):
+    rows = np.column_stack([X[:, 0] + 3.0 * Y, (X[:, 1] + 3.0 * Y) * scale])
+    with pytest.warns(UserWarning, match="numbers of column 1 differ by less than 1e-145.*Rescale them"):
+        model = GaussianDiscriminant().fit(rows, Y)
+    np.testing.assert_allclose(
+        model.predict_proba(rows), GaussianDiscriminant().fit(rows[:, :1], Y).predict_proba(rows[:, :1])
+    )
+    rows[:, 1] = scale  # constant
+    GaussianDiscriminant().fit(rows, Y)
+
+
+def test_weights_may_have_any_scale():
+    rows = X + 2.0 * Y[:, None]
+    expected = NaiveBayes(prior=None).fit(rows, Y).predict_proba(rows)
+    for scale in (1e-250, 1e-100, 1e100, 1e200):
+        weight = np.full(len(Y), scale)
+        found = NaiveBayes(prior=None).fit(rows, Y, weight).predict_proba(rows)
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+        for name in STRUCTURES:
+            one, other = (GaussianDiscriminant(name, prior=None).fit(rows, Y, w) for w in (None, weight))
+            np.testing.assert_allclose(other.predict_proba(rows), one.predict_proba(rows), atol=1e-6, err_msg=name)

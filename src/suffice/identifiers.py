@@ -104,7 +104,8 @@ def row_numbers(table: Table, schema: Schema, statistics: ModelStatistics | None
 
 def _as_wide_as_row_numbers(moments: Moments) -> Any:
     """Return which columns vary as n distinct whole numbers in a range of 4n do: (n² − 1)/12 ≤ variance ≤ 4n²."""
-    n, variance = moments.count.sum(0), moments.total_variance()
+    with np.errstate(over="ignore", invalid="ignore"):  # numbers that are too large are an error elsewhere
+        n, variance = moments.count.sum(0), moments.total_variance()
     return np.flatnonzero((variance >= 0.99 * (n * n - 1.0) / 12.0) & (variance <= 1.01 * (0.5 * _SPREAD * n) ** 2))
 
 

@@ -303,7 +303,7 @@ class Moments(Statistics):
         """Return the sum of squares of each column about the means of the classes, (d,)."""
         squares = self._squares(self.second)
         squares = squares.sum(0) if squares.ndim == 2 else squares
-        return np.maximum(squares - _over(self.first**2, self.count).sum(0), 0.0)
+        return np.maximum(squares - (self.first * _over(self.first, self.count)).sum(0), 0.0)
 
     def of_columns(self, columns: IntArray) -> Self:
         """Return the moments of some of the columns."""
@@ -420,7 +420,7 @@ class DiagonalMoments(Moments):
     @property
     def scatter(self) -> FloatArray:
         """Σ r (x − mean)², k×d."""
-        return np.maximum(self.second - _over(self.first**2, self.count), 0.0)
+        return np.maximum(self.second - self.first * _over(self.first, self.count), 0.0)
 
     def pooled(self) -> FloatArray:
         """Return the scatter summed over the classes, (d,)."""

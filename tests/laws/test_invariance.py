@@ -77,3 +77,23 @@ def test_the_order_of_the_columns_does_not_matter(case, shape):
     order = shape.rng.permutation(shape.d)
     model, other = case.model().fit(x, y), case.model().fit(x[:, order], y)
     np.testing.assert_allclose(other.predict_proba(x[:, order]), model.predict_proba(x), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("estimate", ["map", "predictive"])
+@pytest.mark.parametrize("holes", [False, True])
+@each(GAUSSIANS)
+def test_rows_far_from_every_class_tend_to_a_limit_and_not_to_the_class_prior(case, estimate, holes):
+    """Squares overflow from 1e154 on; the posterior of a row there is that of one as far as they do not."""
+    if estimate == "predictive" and case not in AVERAGES:
+        pytest.skip("no conjugate prior")
+    rng = np.random.default_rng(5)
+    y = np.arange(90) % 3
+    X = rng.normal(size=(90, 3)) * (1.0 + 0.5 * y[:, None]) + 3.0 * y[:, None]
+    model = case.model(estimate=estimate).fit(X, y)
+    near = np.array([[1e120, 0.0, 3.0], [-1e120, 6.0, 3.0], [1.0, 1e120, -1e120], [0.0, 3.0, 6.0]])
+    far = np.where(np.abs(near) > 1e100, near * 1e80, near)
+    if holes:
+        near[:, 2], far[:, 2] = (np.where(np.arange(4) < 2, np.nan, rows[:, 2]) for rows in (near, far))
+    posterior = model.predict_proba(far)
+    np.testing.assert_allclose(posterior, model.predict_proba(near), atol=1e-6)
+    np.testing.assert_allclose(model.predict_log_proba(far[3:]), model.predict_log_proba(near[3:]), rtol=1e-9)

@@ -198,6 +198,8 @@ class CommonAxes(Rotated):
     equal: ClassVar[bool]
 
     def _fit(self, scatter: FloatArray, count: FloatArray, start: FloatArray | None) -> FloatArray:
+        if not 1e-50 < count.sum() < 1e50:  # products of weights must not overflow
+            scatter, count = scatter / count.sum(), count / count.sum()
         criterion = (equal_volumes if self.equal else free_volumes)(count[:, 0])
         if start is None:
             axes = common_axes(scatter, criterion, self._axes(scatter, count))

@@ -32,7 +32,12 @@ from suffice.estimators.subclasses import (
     log_prior_of_components,
     require_single,
 )
-from suffice.estimators.warn import warn_of_incomplete_rows, warn_of_light_rows, warn_of_missing_labels
+from suffice.estimators.warn import (
+    warn_of_incomplete_rows,
+    warn_of_light_rows,
+    warn_of_missing_labels,
+    warn_of_tiny_columns,
+)
 from suffice.explanations import Explanation, compared_classes
 from suffice.families import Distributions, Gaussian
 from suffice.identifiers import warn_of_identifiers
@@ -232,6 +237,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             return self._adopt_outcome(find_classes(self, X, sample_weight, named))
         require_classes(statistics, missing=coder.n_missing > 0)
         warn_of_missing_labels(coder, self.missing_label)
+        if self._prior is not None:
+            warn_of_tiny_columns(statistics)
         n_rows = coder.n_rows - coder.n_missing
         warn_of_identifiers(statistics, X, n_rows, weighted=sample_weight is not None or coder.n_missing > 0)
         sizes = components_of_classes(self.n_components, statistics.classes)

@@ -19,6 +19,7 @@ from suffice.conditioning import conditional_model, marginal_model
 from suffice.estimators.mixture_starts import Start, Starts, compatible
 from suffice.estimators.partly_labelled import iterate
 from suffice.estimators.sampling import sample_table
+from suffice.estimators.warn import warn_of_tiny_columns
 from suffice.families import Distributions, Gaussian
 from suffice.families.gaussian import GaussianDistributions
 from suffice.identifiers import warn_of_identifiers
@@ -168,6 +169,8 @@ class Mixture(DensityMixin, BaseEstimator):
         rng = generator(self.random_state)
         overall, n_rows, holes = self._survey(X, sample_weight)
         warn_of_identifiers(overall, X, n_rows, weighted=sample_weight is not None)
+        if self.prior is not None:
+            warn_of_tiny_columns(overall)
         schema, k = overall.schema, self._size
         priors = [
             block.family.prior_of_components(sums, self.prior, k)

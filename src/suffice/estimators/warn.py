@@ -5,6 +5,9 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
+
+from suffice.covariance.constant import constant
 from suffice.errors import MissingLabelsWarning, warn_user
 from suffice.labels import LabelCoder
 from suffice.model_statistics import ModelStatistics
@@ -44,6 +47,27 @@ def warn_of_missing_labels(coder: LabelCoder, missing_label: Any) -> None:
             f"Say missing_label=None if that is meant, or drop these rows."
         )
     warn_user(message, MissingLabelsWarning)
+
+
+def warn_of_tiny_columns(statistics: ModelStatistics) -> None:
+    """Say so where columns vary by so little that their squares underflow, which makes them look constant."""
+    names = []
+    for block, sums in zip(statistics.schema.blocks, statistics.joint.blocks, strict=True):
+        if not isinstance(sums, Moments):
+            continue
+        with np.errstate(over="ignore", invalid="ignore"):  # numbers that are too large are an error elsewhere
+            still = constant(sums)
+        if still.any():
+            rounding = np.finfo(np.float64).eps * np.abs(sums.mean).max(axis=0)
+            apart = np.where(sums.count > 0, np.abs(sums.mean - sums.total_mean()), 0.0).max(axis=0)
+            varies = still & ((apart > 16.0 * rounding) | (sums.total_variance() > (2.0 * rounding) ** 2))
+            names += [statistics.schema.labels[block.columns[j]] for j in np.flatnonzero(varies).tolist()]
+    if names:
+        shown = ", ".join(map(repr, names[:5])) + (", …" if len(names) > 5 else "")
+        warn_user(
+            f"the numbers of column {shown} differ by less than 1e-145, so that their squares are too small for "
+            f"float64; they were taken for constant. Rescale them."
+        )
 
 
 def warn_of_light_rows(statistics: ModelStatistics, n_rows: int) -> None:

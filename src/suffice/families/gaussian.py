@@ -43,6 +43,11 @@ from suffice.responsibilities import PartialLabels, Responsibilities, SoftLabels
 from suffice.statistics import DiagonalMoments, FullMoments, Moments, TiedMoments
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
+#: what makes the squares of the largest numbers finite
+SHRINKING = 1e-160
+_LARGEST_SCORE = 1e300
+#: squares from which on differences between classes lose digits
+_LARGE_SQUARES = 1e8
 #: how many rows the automatic prior of a component of a mixture is worth
 _ROWS_OF_COMPONENT = 0.01
 
@@ -395,18 +400,47 @@ class GaussianDistributions(Distributions):
         if not self.family.columnwise and shows_holes(x):
             in_runs = self._score_in_runs(x)
             if in_runs is not None:
-                return in_runs
+                return in_runs if common else self._with_limits(x, in_runs)
         scores = self.form.score(x, common)
         xp = namespace(scores)
-        if bool(xp.all(xp.isfinite(scores))):
+        linear = self.family.structure.tied and not common
+        if bool(xp.all(scores > -_LARGE_SQUARES if linear else xp.isfinite(scores))):
             return scores
         observed = observed_cells(x)
-        if observed is None:  # so far from every class that the squares overflow
-            return xp.where(xp.isnan(scores), -xp.inf, scores)
-        if self.family.columnwise:
-            return self.form.score_observed(x, observed)
-        in_runs = self._score_in_runs(x)
-        return self._score_by_row(x, observed) if in_runs is None else in_runs
+        if observed is not None:
+            in_runs = None if self.family.columnwise else self._score_in_runs(x)
+            if in_runs is not None:
+                return in_runs if common else self._with_limits(x, in_runs)
+            by_row = self.form.score_observed if self.family.columnwise else self._score_by_row
+            scores = by_row(x, observed)
+        # so far from a class that the squares overflow
+        scores = xp.where(xp.isnan(scores), -xp.inf, scores)
+        return scores if common else self._with_limits(x, scores)
+
+    def _with_limits(self, x: Array, scores: Array) -> Array:
+        """Return the scores with what they tend to for rows whose squares overflow for every class.
+
+        There the class with the smallest distance is infinitely more probable than all others. Where classes share
+        their covariance the differences are linear: they do not overflow, nor lose their digits to the squares.
+        """
+        found, tied = to_float64(scores), self.family.structure.tied
+        far = np.flatnonzero(found.max(axis=1) < (-_LARGE_SQUARES if tied else -_LARGEST_SCORE))
+        if not len(far):
+            return scores
+        found, rows, k = found.copy(), dense_rows(x[far]), self.n_classes
+        if tied:
+            first = np.zeros(len(far), dtype=np.intp)
+            terms = [self.log_ratio(rows, np.full(len(far), c), first) for c in range(k)]
+            limits = np.stack([columns.sum(1) + left for columns, left in terms], axis=1)
+            found[far] = np.clip(limits, -_LARGEST_SCORE, _LARGEST_SCORE)
+        else:
+            distance = self.shrunk().mahalanobis(rows * SHRINKING)
+            found[far] = np.where(distance <= (1.0 + 1e-9) * distance.min(axis=1, keepdims=True), 0.0, -np.inf)
+        return as_like(found, x)
+
+    def shrunk(self) -> GaussianDistributions:
+        """Return the same distributions with other means: distances to them are those of rows times SHRINKING."""
+        return GaussianDistributions(self.family, self.means * SHRINKING, self.compact)
 
     @cached_property
     def _varying(self) -> tuple[IntArray, GaussianDistributions | None]:

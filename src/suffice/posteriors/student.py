@@ -10,11 +10,13 @@ import numpy as np
 
 from suffice._arrays import Array, FloatArray, IntArray, as_like, namespace, to_float64
 from suffice.families.base import dense_rows, observed_cells
-from suffice.families.gaussian import Gaussian, GaussianDistributions
+from suffice.families.gaussian import SHRINKING, Gaussian, GaussianDistributions
 from suffice.families.holes import patterns_of
 from suffice.posteriors.predictive import Predictive, gamma_ratio
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
+#: squared distances from which on the logarithm of a density leaves few digits of its other terms
+_LARGE_SQUARES = 1e6
 
 
 def log_heights(dof: FloatArray, d: FloatArray | float) -> FloatArray:
@@ -112,10 +114,18 @@ class StudentDistributions(Predictive):
             # −½ log|Σ| of the columns that are there is what the log-density has beside the quadratic form
             halves = densities + 0.5 * (squared + there * _LOG_2PI)
             bent = np.log1p(squared / (self.dof * self.spread))
+            far = np.flatnonzero(~(squared < _LARGE_SQUARES).all(axis=1))
+            if len(far):  # of which the squares leave little or nothing
+                for c, mean in enumerate(self.gaussian.means):
+                    at_mean = self.gaussian.score(np.where(np.isnan(rows[far]), np.nan, mean))
+                    halves[far, c] = to_float64(at_mean)[:, c] + 0.5 * there[far, 0] * _LOG_2PI
+            overflow = np.flatnonzero(~np.isfinite(squared).all(axis=1))
+            if len(overflow):
+                logs = np.log(self.gaussian.shrunk().mahalanobis(rows[overflow] * SHRINKING))
+                bent[overflow] = logs - 2.0 * np.log(SHRINKING) - np.log(self.dof * self.spread)
             scores = log_heights(self.dof, there) - 0.5 * there * np.log(self.spread) + halves
             scores = scores - 0.5 * (self.dof + there) * bent
-        # so far from a class that the squares overflow
-        return as_like(np.where(np.isfinite(squared) & ~np.isnan(scores), scores, -np.inf), x)
+        return as_like(np.where(np.isnan(scores), -np.inf, scores), x)
 
     def mahalanobis(self, x: Array) -> FloatArray:
         """Return the squared distances in units of the scale matrix, n×k, over the cells that are there."""

@@ -70,12 +70,21 @@ class StudentColumns(Predictive):
         observed = observed_cells(x)
         columns = []
         for c in range(self.n_classes):
-            terms = self._bent(x, c) * as_like(slopes[c], x) + as_like(self._constants[c], x)
+            bent = self._bent(x, c)
+            if bool(xp.any(xp.isinf(bent))):  # squares that overflow
+                bent = xp.where(xp.isinf(bent), 2.0 * xp.log(xp.abs(self._scaled(x, c))), bent)
+            terms = bent * as_like(slopes[c], x) + as_like(self._constants[c], x)
             columns.append(xp.sum(without_holes(terms, observed), axis=1))
         return xp.stack(columns, axis=1)
 
     def _bent(self, x: Array, c: int) -> Array:
         """Return log(1 + (x − μ)²/(ν s²)), n×d."""
+        z = self._scaled(x, c)
+        z *= z
+        return namespace(x).log1p(z)
+
+    def _scaled(self, x: Array, c: int) -> Array:
+        """Return (x − μ)/(√ν s), n×d."""
         mean = self.means[c]
         if str(x.dtype).endswith("float32"):  # what float32 cannot hold of the mean is taken off after the rest
             center = mean.astype(np.float32).astype(np.float64)
@@ -84,8 +93,7 @@ class StudentColumns(Predictive):
         else:
             z = x - as_like(mean, x)
         z *= as_like(1.0 / np.sqrt(self.dof[c] * self.squared_scale[c]), x)
-        z *= z
-        return namespace(x).log1p(z)
+        return z
 
     def mahalanobis(self, x: Array) -> FloatArray:
         """Return Σ_j (x_j − μ_j)²/s_j², n×k, over the cells that are there."""
