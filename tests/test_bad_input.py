@@ -294,3 +294,15 @@ def test_lists_are_no_words(cell):
         suffice.best_family(cells)
     words = fits(FRAME.assign(tokens=[("a", 1), ("b", 2)] * 3))  # what can be told apart are categories
     assert words.schema_.categories[2].values == (("a", 1), ("b", 2))
+
+
+@pytest.mark.parametrize("weight", [np.ones(6) + 1j, np.ones(6, "m8[s]"), np.ones(6, [("a", float)])])
+def test_weights_must_be_real_numbers(weight):
+    with pytest.raises(ValueError, match=says("sample_weight needs one number a row", str(weight.dtype))):
+        fits(weight=weight)
+
+
+def test_labels_must_be_dense():
+    for labels in (sparse.csr_array(np.eye(6)[:, :2]), sparse.csc_matrix(np.ones((6, 1)))):
+        with pytest.raises(ValueError, match="y is a sparse array"):
+            fits(labels=labels)

@@ -77,7 +77,10 @@ def as_doubles(values: Any) -> FloatArray:
     >>> as_doubles(np.arange(6, dtype=">i2")[::-2])
     array([5., 3., 1.])
     """
-    return np.require(to_numpy(values), np.float64, ["C", "A"])
+    array = to_numpy(values)
+    if array.dtype.kind in "cmMV":
+        raise TypeError(f"real numbers are needed, but these are of type {array.dtype}")
+    return np.require(array, np.float64, ["C", "A"])
 
 
 def plain_csr(x: Array) -> Array:
@@ -93,16 +96,35 @@ def plain_csr(x: Array) -> Array:
     >>> plain_csr(twice).data, twice.data
     (array([3.]), array([1., 2.]))
     """
+    if x.format in ("csc", "bsr"):
+        _require_within(x)
     csr = x.tocsr()
     if csr.dtype.kind == "f" and csr.dtype.itemsize > 8:
         csr = csr.astype(np.float64)
     parts = (csr.data, csr.indices, csr.indptr)
     if not all(part.flags.c_contiguous and part.flags.aligned for part in parts):
         csr = type(csr)(tuple(np.require(part, requirements=["C", "A"]) for part in parts), shape=csr.shape)
+    _require_within(csr)
     if not csr.has_canonical_format:
         csr = csr.copy()
         csr.sum_duplicates()
     return csr
+
+
+def _require_within(x: Array) -> None:
+    """Raise where the parts of a compressed array point outside of it: SciPy's own loops would read and write there."""
+    indptr, indices = x.indptr, x.indices
+    height, width = getattr(x, "blocksize", (1, 1))
+    n, d = x.shape[0] // height, x.shape[1] // width
+    n, d = (d, n) if x.format == "csc" else (n, d)
+    size = min(len(indices), len(x.data))
+    rises = len(indptr) == n + 1 and indptr[0] == 0 and indptr[-1] <= size and bool((np.diff(indptr) >= 0).all())
+    # read as unsigned, a negative number is a very large one
+    if not rises or (size and indices[: indptr[-1]].view(f"u{indices.itemsize}").max(initial=0) >= max(d, 1)):
+        raise ValueError(
+            f"a {x.format.upper()} matrix of shape {x.shape} must have indices from 0 to {d - 1}, and indptr must rise "
+            f"from 0 to at most {size}, its number of stored cells, but one does not; check it by X.check_format()"
+        )
 
 
 def rows_to_columns(values: FloatArray) -> FloatArray:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice._arrays import FloatArray, as_doubles, to_numpy
+from suffice._arrays import FloatArray, as_doubles, issparse, to_numpy
 from suffice.factorize import Factorized, NestedCellError, factorize, factorize_series, shown
 from suffice.responsibilities import Labels, PartialLabels, Responsibilities, SoftLabels
 from suffice.tables import ArrayTable, FrameTable, Kind, as_table
@@ -290,6 +290,8 @@ def row_weights(sample_weight: Any, n_rows: int) -> FloatArray:
 
 def _soft_labels(y: Any) -> tuple[FloatArray, Sequence[Any] | None] | None:
     """Return the matrix of probabilities and its class names, if y is one."""
+    if issparse(y):
+        raise ValueError("labels must be dense, but y is a sparse array; pass y.toarray().ravel()")
     if y is None or (isinstance(y, (list, tuple)) and (not y or not isinstance(y[0], (list, tuple, np.ndarray)))):
         return None
     if not isinstance(y, (list, tuple)) and len(getattr(y, "shape", ())) != 2:

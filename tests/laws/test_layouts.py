@@ -468,6 +468,33 @@ def test_sparse_rows(name):
     law(SPARSE, fit_and_leave_alone, wanted, tolerance=almost)
 
 
+def outside(which, place, value, kind=scipy.sparse.csr_array):
+    """Return sparse rows one of whose parts points outside of them."""
+    rows = kind(zeros)
+    part = getattr(rows, which).copy()
+    part[place] = value
+    setattr(rows, which, part)
+    return rows
+
+
+@pytest.mark.parametrize("name", SPARSE_FITS)
+@pytest.mark.parametrize(
+    ("which", "place", "value"),
+    [("indices", 3, 3), ("indices", 3, -5), ("indptr", -1, 10**6), ("indptr", 4, 2), ("indptr", 0, 1)],
+)
+def test_sparse_rows_that_point_outside_of_themselves_are_refused(name, which, place, value):
+    _, fit = SPARSE_FITS[name]
+    with pytest.raises(ValueError, match="check_format"):
+        fit(outside(which, place, value), y + 1.0, weights)
+
+
+@pytest.mark.parametrize("kind", [scipy.sparse.csc_array, scipy.sparse.bsr_matrix])
+@pytest.mark.parametrize(("which", "value"), [("indices", 50), ("indices", -5), ("indptr", 10**6)])
+def test_other_formats_that_point_outside_of_themselves_are_refused_before_they_are_converted(kind, which, value):
+    with pytest.raises(ValueError, match="check_format"):
+        NaiveBayes("poisson").fit(outside(which, 2, value, kind), y)
+
+
 # -- the rest ---------------------------------------------------------------------------------------------------------
 
 
