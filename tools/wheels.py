@@ -73,7 +73,7 @@ def build(platform: str, source: Path, shared: Path) -> Path:
     windows = platform.startswith("win")
     compiler = f"{ZIG} cc -target {TARGETS[platform]}"
     python = {"mac": "-undefined dynamic_lookup", "win": f"-L{shared} -lpython3"}.get(platform[:3], "")
-    link = f"{compiler} -shared -s {python}"
+    link = f"{compiler} -O3 -shared -s {python}"
     variables = {
         "CC": compiler,
         "CXX": compiler,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import sqlite3
 import threading
 
-#: the connections that are open, so that `__del__` comes before the garbage collector's own finalizer of a connection,
-#: and a forked process keeps what it inherited: SQLite forbids it to use or close those
-_OPEN: set[sqlite3.Connection] = set()
+#: the connections that are open, with the process and thread of each. So they are never garbage themselves: `__del__` of
+#: what opened them closes them, and a forked process keeps what it inherited, which SQLite forbids to use or close there
+_OPEN: dict[sqlite3.Connection, tuple[int, int]] = {}
 
 
 class StoreError(ValueError):
@@ -26,14 +27,14 @@ class Connected:
     name: str
 
     def _connect(self, database: str, timeout: float) -> None:
-        self._opened_by = os.getpid(), threading.get_ident()
+        self._opened_by = _here()
         self._held = sqlite3.connect(database, timeout=timeout, isolation_level=None, check_same_thread=False)
-        _OPEN.add(self._held)
+        _OPEN[self._held] = self._opened_by
 
     @property
     def _connection(self) -> sqlite3.Connection:
         """Return the connection; raise StoreError in another process or thread than the one that opened it."""
-        here = os.getpid(), threading.get_ident()
+        here = _here()
         if here != self._opened_by:
             what = "thread" if here[0] == self._opened_by[0] else "process"
             raise StoreError(
@@ -45,10 +46,21 @@ class Connected:
         """Close the file; what was committed is in it. A forked process leaves it to the one that opened it."""
         if os.getpid() == self._opened_by[0]:
             self._connection.close()
-            _OPEN.discard(self._held)
+            _OPEN.pop(self._held, None)
 
     def __del__(self) -> None:
         held = getattr(self, "_held", None)  # None if the file could not be opened
         if held is not None and os.getpid() == self._opened_by[0]:
             held.close()
-            _OPEN.discard(held)
+            _OPEN.pop(held, None)
+
+
+def _here() -> tuple[int, int]:
+    return os.getpid(), threading.get_ident()
+
+
+@atexit.register
+def _close_at_exit() -> None:
+    """Close what nobody dropped; a thread that is still at work with its own connection would have to be waited for."""
+    for connection in [each for each, opened_by in _OPEN.items() if opened_by == _here()]:
+        connection.close()

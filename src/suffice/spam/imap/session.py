@@ -114,7 +114,9 @@ def _login(client: IMAPClient, account: Account, password: str) -> None:
             client.login('"' + account.user.replace("\\", "\\\\").replace('"', '\\"') + '"', password)
     except LoginError as error:
         answer = _said(error)
-        if isinstance(error.__context__, IMAPClientAbortError) or any(code in answer for code in _LATER):
+        # where the state is "AUTH", the user was let in, and what imaplib asked after that was not answered
+        is_in = client._imap.state == "AUTH"
+        if is_in or isinstance(error.__context__, IMAPClientAbortError) or any(code in answer for code in _LATER):
             raise IMAPClientAbortError(answer) from error
         raise MailboxError(
             f"{account.host} refused to log in {account.user!r}: {answer}; check the user and the password"
