@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import time
+from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -131,6 +132,19 @@ class EMLoop:
         self.status = CONTINUES
         #: the log-likelihood of the parameters, where `advance` was asked for it
         self.log_likelihood = math.nan
+
+    def another(self) -> Self:
+        """Return a loop over the same rows that has yet to begin.
+
+        The two share their work space: iterations with leaps must come to an end before the other one goes on, and both
+        belong to one thread.
+        """
+        other = copy(self)
+        other._settings, other._done = self._settings.copy(), np.zeros(1, dtype=np.int64)
+        for name in ("log_shares", "means", "covariance", "count", "center", "first", "second"):
+            setattr(other, name, np.empty(getattr(self, name).shape))
+        other._begin(_AT_MODEL)
+        return other
 
     def begin_at(self, log_shares: FloatArray, means: FloatArray, covariance: FloatArray) -> None:
         """Begin with these parameters."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from threading import Event
+from threading import Event, local
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -144,6 +144,8 @@ class NumericGrid(Grid):
     ) -> None:
         super().__init__(search, structures, X, sample_weight)
         self.rows, self.sample = rows, rows
+        #: the loops that runs of one size begin with
+        self._of_thread = local()
         self._priors: dict[tuple[str, int, bool], tuple[NormalInverseWishart, Penalty]] = {}
         if len(rows) > MOST_SAMPLED:
             drawn = generator(search.random_state).choice(len(rows), MOST_SAMPLED, replace=False)
@@ -207,12 +209,18 @@ class NumericGrid(Grid):
 
     def _trial(self, k: int, structure: Any, start: Start, prior: Any, stop: Event) -> GaussianTrial:
         rows = self.rows if isinstance(start, GaussianTrial) else self.sample
-        shape = as_structure(structure)
-        given, penalty = self._prior(shape, k, "auto" if prior is None else prior)
-        return GaussianTrial(rows, shape, k, start, None if prior is None else given, penalty, self.search.tol, stop)
+        shape, penalised = as_structure(structure), prior is not None
+        given, penalty = self._prior(shape, k, prior if penalised else "auto")
+        key = shape.name, penalised, rows is self.sample
+        loops: dict[Any, em_loop.EMLoop] = self._of_thread.loops
+        if key not in loops:
+            strength, believed = (float(given.scatter_count), np.asarray(given.scatter)) if penalised else (0.0, None)
+            loops[key] = em_loop.EMLoop(rows.x, shape.code, k, weight=rows.weight, strength=strength, believed=believed)
+        return GaussianTrial(rows, shape, loops[key].another(), start, penalised, penalty, self.search.tol, stop)
 
     def of_one_size(self, k: int, stop: Event) -> list[GaussianTrial | None]:
         """Return the best run of each structure with k components, on all rows."""
+        self._of_thread.loops = {}
         found: list[GaussianTrial | None] = super().of_one_size(k, stop)
         if self.sample is not self.rows:
             pairs = zip(found, self.structures, strict=True)
@@ -220,6 +228,7 @@ class NumericGrid(Grid):
         for run in found:
             if run is not None:
                 run.release()
+        del self._of_thread.loops
         return found
 
     def _on_all_rows(self, run: GaussianTrial, k: int, structure: Any, stop: Event) -> GaussianTrial | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
 from threading import Event
 from typing import Any, TypeVar
 
@@ -15,8 +16,9 @@ T = TypeVar("T", bound=Trial)
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-#: iterations after which starts are compared, and how many of them go on
-_SHORT, _KEPT = 8, 2
+#: iterations after which starts are compared by their likelihood, how many of them by their objective, and how many of
+#: these go on
+_SHORT, _COMPARED, _KEPT = 8, 6, 2
 #: starts whose objectives differ by less than this share come to the same optimum
 _SAME = 1e-5
 #: clusters that differ in fewer rows than this share are one start
@@ -73,16 +75,17 @@ def _run(run: T, iterations: int) -> T:
 def _best_of(first: T, others: Iterator[T], max_iter: int) -> T:
     """Return the best of a run that has ended and of others, which are tried for a few iterations."""
     short = min(_SHORT, max_iter)
-    tried = [run for run in (_run(other, short) for other in others) if run.found]
+    tried = sorted((_run(other, short) for other in others), key=lambda run: -run.log_likelihood)
+    found = list(islice((run for run in tried if run.found), _COMPARED))
     best, seen, kept = first, [first.objective] if first.found else [], 0
-    for run in sorted(tried, key=lambda run: -run.objective):
+    for run in sorted(found, key=lambda run: -run.objective):
         if kept == _KEPT:
             break
         if any(abs(run.objective - other) <= _SAME * (1.0 + abs(other)) for other in seen):
             continue
         seen.append(run.objective)
         kept += 1
-        run.advance(max_iter - short)
+        run.advance(max_iter - short, leaps=True)
         best = run if beats(run, best) else best
     return best
 

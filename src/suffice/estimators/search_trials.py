@@ -67,8 +67,8 @@ class Trial(Protocol):
     def penalised(self) -> bool:
         """Whether the run has a prior."""
 
-    def advance(self, iterations: int) -> None:
-        """Make so many iterations more, or fewer where the bound stops rising."""
+    def advance(self, iterations: int, *, leaps: bool = False) -> None:
+        """Make so many iterations more, or fewer where the bound stops rising; with leaps where that is quicker."""
 
     def shares(self) -> FloatArray | None:
         """Return the responsibilities, n×k; None where components were left without rows."""
@@ -161,10 +161,11 @@ class GaussianTrial:
     ----------
     rows : GaussianRows
     structure : Covariance
-    k : int
+    loop : EMLoop
+        Over these rows, which has yet to begin.
     start : array of shape (n,) or (n, k), or a GaussianTrial of other rows
-    prior : NormalInverseWishart or None
-        None is maximum likelihood.
+    penalised : bool
+        Whether the loop has a prior; else it is maximum likelihood.
     penalty : Penalty
         That of the prior, or of the weak one where there is none.
     tol : float
@@ -176,35 +177,37 @@ class GaussianTrial:
         self,
         rows: GaussianRows,
         structure: Covariance,
-        k: int,
+        loop: em_loop.EMLoop,
         start: Any,
-        prior: NormalInverseWishart | None,
+        penalised: bool,
         penalty: Penalty,
         tol: float,
         stop: Event,
     ) -> None:
-        self.rows, self.structure, self.k, self.prior = rows, structure, k, prior
+        self.rows, self.structure, self.loop, self.penalised = rows, structure, loop, penalised
         self._penalty, self._tol, self._stop = penalty, tol, stop
-        strength = 0.0 if prior is None else float(prior.scatter_count)
-        believed = None if prior is None else np.asarray(prior.scatter)
-        self.loop = em_loop.EMLoop(rows.x, structure.code, k, weight=rows.weight, strength=strength, believed=believed)
+        self._judged: tuple[bool, float] | None = (False, -np.inf)
         if isinstance(start, GaussianTrial):
-            self.loop.begin_at(start.loop.log_shares, start.loop.means, start.loop.covariance)
+            loop.begin_at(start.loop.log_shares, start.loop.means, start.loop.covariance)
         elif np.ndim(start) == 1:
-            self.loop.begin_with_labels(start)
+            loop.begin_with_labels(start)
         else:
-            self.loop.begin_with_shares(start if rows.weight is None else start * rows.weight[:, None])
-        self._found, self.objective = False, -np.inf
+            loop.begin_with_shares(start if rows.weight is None else start * rows.weight[:, None])
 
     @property
-    def penalised(self) -> bool:
-        """Whether the run has a prior."""
-        return self.prior is not None
+    def k(self) -> int:
+        """How many components there are."""
+        return len(self.loop.log_shares)
 
     @property
     def found(self) -> bool:
         """Whether there is an estimate, and no component has collapsed."""
-        return self._found
+        return self._judgement()[0]
+
+    @property
+    def objective(self) -> float:
+        """The log-likelihood plus the log-density of the prior, or of the weak one."""
+        return self._judgement()[1]
 
     @property
     def converged(self) -> bool:
@@ -214,21 +217,30 @@ class GaussianTrial:
     @property
     def log_likelihood(self) -> float:
         """That of all rows; −∞ where there is no estimate."""
-        return self.loop.log_likelihood if self.found else -np.inf
+        value = self.loop.log_likelihood
+        return value if self.loop.status in (em_loop.CONTINUES, em_loop.CONVERGED) and np.isfinite(value) else -np.inf
 
-    def advance(self, iterations: int) -> None:
+    def advance(self, iterations: int, *, leaps: bool = False) -> None:
         """Make so many iterations more, or fewer where the bound stops rising."""
         loop = self.loop
+        if leaps:
+            loop.accelerate()
         goal = len(loop.bounds) + iterations
         while loop.status == em_loop.CONTINUES and len(loop.bounds) < goal:
             if self._stop.is_set():
                 raise StoppedError
             loop.advance(goal - len(loop.bounds), self._tol, rate=True)
-        self._found = loop.status in (em_loop.CONTINUES, em_loop.CONVERGED) and np.isfinite(loop.log_likelihood)
-        penalty = self._penalty(loop.covariance) if self._found else -np.inf
-        if not self.penalised and penalty < _NARROW:
-            self._found = np.isfinite(penalty) and not self._collapsed()
-        self.objective = loop.log_likelihood + penalty if self._found else -np.inf
+        self._judged = None
+
+    def _judgement(self) -> tuple[bool, float]:
+        """Return whether there is an estimate, and the objective; both are found out when they are asked for."""
+        if self._judged is None:
+            found, penalty = False, -np.inf
+            if np.isfinite(self.log_likelihood):
+                penalty = self._penalty(self.loop.covariance)
+                found = self.penalised or penalty > _NARROW or (np.isfinite(penalty) and not self._collapsed())
+            self._judged = found, self.log_likelihood + penalty if found else -np.inf
+        return self._judged
 
     def _collapsed(self) -> bool:
         """Return whether the scatter of the rows, which rounding may hide, leaves the likelihood without a maximum."""
@@ -334,8 +346,8 @@ class MixtureTrial:
         self.found, self.converged, self.penalised = True, False, mixture.prior is not None
         self.log_likelihood = self.objective = -np.inf
 
-    def advance(self, iterations: int) -> None:
-        """Make so many iterations more, or fewer where the bound stops rising."""
+    def advance(self, iterations: int, *, leaps: bool = False) -> None:
+        """Make so many iterations more, or fewer where the bound stops rising; leaps are a setting of the mixture."""
         if self.converged or not self.found:
             return
         fitted = clone(self.mixture).set_params(init=self._next, max_iter=iterations)
