@@ -325,10 +325,12 @@ class TableGrid(Grid):
         self.gaussian = numeric and all(varying)
         table = as_table(X)
         self.n_distinct, self.tree = len(table), None
+        self.x: FloatArray | None = None
         if numeric and isinstance(table, ArrayTable) and len(table) <= MOST_SAMPLED and not issparse(table.array):
             rows = to_float64(table.numbers(range(table.n_columns))[:])
             self.n_distinct = len(np.unique(rows, axis=0))
-            self.tree = merge_tree(rows) if np.isfinite(rows).all() else None
+            if np.isfinite(rows).all():
+                self.tree, self.x = merge_tree(rows), rows if self.gaussian else None
 
     def _starts(self, k: int) -> list[Start]:
         if k > self.n_distinct:
@@ -339,7 +341,8 @@ class TableGrid(Grid):
         overall = self._overall[self.structures.index(structure)]
         pairs = zip(overall.schema.blocks, overall.joint.blocks, strict=True)
         weak = [block.family.prior_of_components(sums, "auto", k) for block, sums in pairs]
-        return MixtureTrial(self.search._mixture(k, structure, prior=prior), start, self.X, self.sample_weight, weak)
+        mixture = self.search._mixture(k, structure, prior=prior)
+        return MixtureTrial(mixture, start, self.X, self.sample_weight, weak, self.x)
 
     def measured(self, run: MixtureTrial) -> dict[str, Any]:
         """Return the figures of a mixture, and whether it converged and has a prior."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from threading import Event
 from typing import Any, Protocol
 
@@ -20,6 +19,8 @@ from suffice.compiled import em_loop
 from suffice.covariance import Covariance
 from suffice.errors import EstimateError
 from suffice.estimators.mixture import Mixture
+from suffice.families import Gaussian
+from suffice.labels import check_weight
 from suffice.mixture_loop import GaussianClimb
 from suffice.priors import NormalInverseWishart
 from suffice.statistics import Moments
@@ -104,11 +105,6 @@ class GaussianRows:
     weight: FloatArray | None
     overall: Moments
 
-    @cached_property
-    def spread(self) -> FloatArray:
-        """The range of each column, (d,)."""
-        return np.ptp(self.x, axis=0)
-
     def __len__(self) -> int:
         return len(self.x)
 
@@ -134,6 +130,8 @@ class Penalty:
     def __init__(self, prior: NormalInverseWishart) -> None:
         believed = np.asarray(prior.scatter, dtype=np.float64)
         self._rows = float(prior.scatter_count)
+        if self._rows == 0.0:  # no prior at all
+            believed = np.ones(len(believed))
         self._variance = np.diagonal(believed) if believed.ndim == 2 else believed
         self._root = np.linalg.cholesky(believed if believed.ndim == 2 else np.diag(believed))
         self._log_volumes = np.log(self._variance).sum(), 2.0 * np.log(np.diagonal(self._root)).sum()
@@ -245,20 +243,9 @@ class GaussianTrial:
     def _collapsed(self) -> bool:
         """Return whether the scatter of the rows, which rounding may hide, leaves the likelihood without a maximum."""
         try:
-            shares = self.shares()
+            return rows_collapse(self.rows.x, self.rows.weight, self.shares(), self.structure.code)
         except np.linalg.LinAlgError:
             return True
-        if self.rows.weight is not None:
-            shares *= self.rows.weight[:, None]
-        count = shares.sum(0)
-        if not (count > 0).all():
-            return True
-        scaled = self.rows.x / self.rows.spread
-        scatter = np.empty((self.k, scaled.shape[1], scaled.shape[1]))
-        for c, own in enumerate(shares.T):
-            centred = scaled - own @ scaled / count[c]
-            scatter[c] = (own[:, None] * centred).T @ centred / count[c]
-        return collapsed(scatter, count, self.structure.code)
 
     def log_joint(self, x: FloatArray | None = None) -> FloatArray:
         """Return log p(x, c), n×k, of the rows or of others."""
@@ -300,6 +287,20 @@ class GaussianTrial:
         return em.Outcome(model, statistics, self.loop.bounds, self.converged)
 
 
+def rows_collapse(x: FloatArray, weight: FloatArray | None, shares: FloatArray, code: str) -> bool:
+    """Return whether rows with these responsibilities, n×k, leave the likelihood of a structure without a maximum."""
+    own = shares if weight is None else shares * weight[:, None]
+    count = own.sum(0)
+    if not (count > 0).all():
+        return True
+    scaled = x / np.ptp(x, axis=0)
+    scatter = np.empty((len(count), x.shape[1], x.shape[1]))
+    for c in range(len(count)):
+        centred = scaled - own[:, c] @ scaled / count[c]
+        scatter[c] = (own[:, [c]] * centred).T @ centred / count[c]
+    return collapsed(scatter, count, code)
+
+
 def collapsed(scatter: FloatArray, count: FloatArray, code: str) -> bool:
     """Return whether rows leave no positive variance where a structure needs one: its likelihood has no maximum.
 
@@ -338,10 +339,15 @@ class MixtureTrial:
     table, weight : the rows
     weak : sequence of priors
         One per block, by which the likelihood is penalised where the mixture has no prior.
+    x : array of shape (n, d) or None
+        The rows where they are complete numbers and vary, for telling whether a component has collapsed.
     """
 
-    def __init__(self, mixture: Mixture, start: Start, table: Any, weight: Any, weak: Sequence[Any]) -> None:
+    def __init__(
+        self, mixture: Mixture, start: Start, table: Any, weight: Any, weak: Sequence[Any], x: FloatArray | None
+    ) -> None:
         self.mixture, self._next, self._table, self._weight, self._weak = mixture, start, table, weight, weak
+        self._x = x
         self._bounds: list[float] = []
         self.found, self.converged, self.penalised = True, False, mixture.prior is not None
         self.log_likelihood = self.objective = -np.inf
@@ -363,10 +369,21 @@ class MixtureTrial:
         self.converged = fitted.converged_
         self._next = fitted
         self.log_likelihood = fitted._log_likelihood(self._table, self._weight)[0]
-        self.objective = self.log_likelihood + self._penalty(fitted)
+        penalty = self._penalty(fitted)
+        self.objective = self.log_likelihood + penalty
+        if not self.penalised and penalty < _NARROW and self._collapsed(fitted):
+            self.found, self.log_likelihood, self.objective = False, -np.inf, -np.inf
+
+    def _collapsed(self, fitted: Mixture) -> bool:
+        """Return whether the likelihood has no maximum, where rows can tell."""
+        family = fitted.schema_.blocks[0].family
+        if self._x is None or not isinstance(family, Gaussian) or len(fitted.schema_.blocks) > 1:
+            return False
+        weight = check_weight(self._weight, len(self._x))
+        return rows_collapse(self._x, weight, fitted.predict_proba(self._table), family.structure.code)
 
     def _penalty(self, fitted: Mixture) -> float:
-        """Return the log-density of the prior, or of the weak one where there is none."""
+        """Return the log-density of the prior, or of the weak one where there is none, up to a constant."""
         priors = fitted._fitted_components.priors if self.penalised else self._weak
         parts = zip(fitted.schema_.blocks, fitted.distributions_, fitted.statistics_.joint.blocks, priors, strict=True)
         with np.errstate(over="ignore"):
