@@ -37,6 +37,17 @@ def namespace(x: Array) -> Any:
     return array_namespace(x)
 
 
+_FLOATS = {"float32": np.dtype(np.float32), "float64": np.dtype(np.float64)}
+
+
+def is_float(x: Array, name: str) -> bool:
+    """Whether an array of any library holds "float32" or "float64" in native byte order."""
+    dtype = x.dtype
+    if isinstance(dtype, np.dtype):  # the name of a NumPy type takes longer to make than to compare the type
+        return bool(dtype == _FLOATS[name])
+    return str(dtype).endswith(name)
+
+
 def as_like(values: NDArray[Any], x: Array) -> Array:
     """Return the NumPy array `values` with the library, the device and the float type of `x`."""
     if isinstance(x, np.ndarray) or issparse(x):

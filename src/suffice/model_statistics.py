@@ -140,8 +140,11 @@ class ModelStatistics:
 
     def _onto(self, classes: NDArray[Any], schema: Schema, declared: bool) -> ModelStatistics:
         """Return the same sums over more classes and categories."""
-        places = {label: i for i, label in enumerate(class_list(classes))}
-        positions = np.array([places[label] for label in class_list(self.classes)], dtype=np.intp)
+        before, after = class_list(self.classes), class_list(classes)
+        if before == after and not schema.categories:
+            return ModelStatistics(classes, schema, self.joint, declared)
+        places = {label: i for i, label in enumerate(after)}
+        positions = np.array([places[label] for label in before], dtype=np.intp)
         joint = self.joint.with_classes(positions, len(classes))
         blocks = [
             _onto_categories(block, statistics, self.schema, schema)
@@ -204,10 +207,12 @@ def _tidy(classes: NDArray[Any], schema: Schema, joint: JointStatistics, declare
     kept = np.arange(len(classes)) if declared else np.flatnonzero(weight > 0)
     if len(kept) < len(classes):
         classes, joint = classes[kept], joint.only(kept)
-    order = np.array(sorted_order(class_list(classes)), dtype=np.intp)
-    positions = np.empty_like(order)
-    positions[order] = np.arange(len(order))
-    classes, joint = classes[order], joint.with_classes(positions, len(order))
+    order = sorted_order(class_list(classes))
+    if order != list(range(len(order))):
+        positions = np.argsort(order)
+        classes, joint = classes[order], joint.with_classes(positions, len(order))
+    if not schema.categories:
+        return ModelStatistics(classes, schema, joint, declared)
     categories = dict(schema.categories)
     blocks: list[Statistics] = []
     for block, sums in zip(schema.blocks, joint.blocks, strict=True):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import compiled
-from suffice._arrays import Array, FloatArray, IntArray, as_like, beside, issparse, namespace, to_float64
+from suffice._arrays import Array, FloatArray, IntArray, as_like, beside, is_float, issparse, namespace, to_float64
 
 
 class Responsibilities(ABC):
@@ -73,7 +73,7 @@ class Labels(Responsibilities):
     def matrix(self, like: Array) -> Array:
         """Return R itself, n×k; kept, for all blocks of a chunk ask for it."""
         if self._matrix is None or self._matrix.dtype != like.dtype:
-            dtype = np.float32 if str(like.dtype).endswith("float32") else np.float64
+            dtype = np.float32 if is_float(like, "float32") else np.float64
             one_hot = np.zeros((len(self), self.n_classes), dtype=dtype)
             one_hot[np.arange(len(self)), self.codes] = 1.0 if self.weight is None else self.weight
             self._matrix = one_hot if issparse(like) else as_like(one_hot, like)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cache, cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -40,12 +41,12 @@ class Statistics(ABC):
             _REGISTRY[cls.kind] = cls
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            values = getattr(self, field.name)
+        for name in _names(type(self)):
+            values = getattr(self, name)
             if values.flags.writeable:
                 values = values.view()
                 values.flags.writeable = False
-                object.__setattr__(self, field.name, values)
+                object.__setattr__(self, name, values)
 
     @property
     def n_classes(self) -> int:
@@ -54,7 +55,7 @@ class Statistics(ABC):
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the plain arrays that make up the statistic; `from_arrays` is the way back."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: getattr(self, name) for name in _names(type(self))}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
@@ -63,7 +64,7 @@ class Statistics(ABC):
 
     def with_classes(self, positions: IntArray, n_classes: int) -> Self:
         """Return the same sums with class i moved to ``positions[i]`` of `n_classes`; the others are empty."""
-        if n_classes == self.n_classes and np.array_equal(positions, np.arange(n_classes)):
+        if _in_place(positions, self.n_classes, n_classes):
             return self
         moved = dict(self.arrays())
         for name in self.class_fields:
@@ -114,6 +115,8 @@ class Statistics(ABC):
 
     def _aligned(self, other: Self) -> tuple[Self, Self]:
         k = max(self.n_classes, other.n_classes)
+        if k == min(self.n_classes, other.n_classes):
+            return self, other
         return (
             self.with_classes(np.arange(self.n_classes), k),
             other.with_classes(np.arange(other.n_classes), k),
@@ -290,14 +293,22 @@ class Moments(Statistics):
 
     def total_mean(self) -> FloatArray:
         """Return the mean over all classes, (d,)."""
-        heaviest = self.center[np.argmax(self.count[:, 0])]
-        offset = _over(((self.mean - heaviest) * self.count).sum(0), self.count.sum(0))
-        return np.asarray(heaviest + offset)
+        return self._total[0]
 
     def total_variance(self) -> FloatArray:
         """Return the variance of each column over all classes, dividing by the weight, (d,)."""
-        between = (self.count * (self.mean - self.total_mean()) ** 2).sum(0)
-        return _over(self.within() + between, self.count.sum(0))
+        return self._total[1]
+
+    @cached_property
+    def _total(self) -> tuple[FloatArray, FloatArray]:
+        """The mean and the variance over all classes, which priors, limits and checks ask for again and again."""
+        heaviest, weight, means = self.center[np.argmax(self.count[:, 0])], self.count.sum(0), self.mean
+        mean = np.asarray(heaviest + _over(((means - heaviest) * self.count).sum(0), weight))
+        between = (self.count * (means - mean) ** 2).sum(0)
+        variance = _over(self.within() + between, weight)
+        for values in (mean, variance):
+            values.flags.writeable = False
+        return mean, variance
 
     def within(self) -> FloatArray:
         """Return the sum of squares of each column about the means of the classes, (d,)."""
@@ -352,6 +363,17 @@ class Moments(Statistics):
         if delta is None or not delta.any():
             return self
         return type(self)(self.count, center, self.first + self.count * delta, self.second + self._moved(delta))
+
+
+@cache
+def _names(kind: type[Statistics]) -> tuple[str, ...]:
+    """Return the names of the fields of a statistic."""
+    return tuple(field.name for field in fields(kind))
+
+
+def _in_place(positions: IntArray, n_before: int, n_after: int) -> bool:
+    """Whether every class stays where it is."""
+    return n_before == n_after == len(positions) and bool((positions == np.arange(n_after)).all())
 
 
 def _added(a: FloatArray, b: FloatArray) -> FloatArray:
@@ -512,7 +534,9 @@ class JointStatistics:
 
     def _combine(self, other: JointStatistics, sign: float) -> JointStatistics:
         k = max(len(self.class_count), len(other.class_count))
-        mine, theirs = (np.pad(side.class_count, (0, k - len(side.class_count))) for side in (self, other))
+        mine, theirs = self.class_count, other.class_count
+        if len(mine) != len(theirs):
+            mine, theirs = (np.pad(count, (0, k - len(count))) for count in (mine, theirs))
         pairs = zip(self.blocks, other.blocks, strict=True)
         if sign > 0:
             return JointStatistics(mine + theirs, tuple(a + b for a, b in pairs))
@@ -520,6 +544,8 @@ class JointStatistics:
 
     def with_classes(self, positions: IntArray, n_classes: int) -> JointStatistics:
         """Return the same sums with class i moved to ``positions[i]`` of `n_classes`."""
+        if _in_place(positions, len(self.class_count), n_classes):
+            return self
         class_count = np.zeros(n_classes)
         class_count[positions] = self.class_count
         return JointStatistics(class_count, tuple(block.with_classes(positions, n_classes) for block in self.blocks))

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice._arrays import Array, FloatArray, IntArray, issparse, namespace, plain_csr, to_numpy
+from suffice._arrays import Array, FloatArray, IntArray, is_float, issparse, namespace, plain_csr, to_numpy
 from suffice.factorize import (
     Factorized,
     NestedCellError,
@@ -184,12 +184,14 @@ class ArrayTable(Table):
 
     def kind(self, column: int) -> Kind:
         """Return BOOLEAN for an array of booleans, else NUMBER."""
-        return Kind.BOOLEAN if "bool" in str(self.array.dtype) else Kind.NUMBER
+        dtype = self.array.dtype
+        boolean = dtype.kind == "b" if isinstance(dtype, np.dtype) else "bool" in str(dtype)
+        return Kind.BOOLEAN if boolean else Kind.NUMBER
 
     def numbers(self, columns: Sequence[int]) -> Array:
         """Return the columns, cut and converted a chunk at a time."""
         whole = len(columns) == self.n_columns and list(columns) == list(range(self.n_columns))
-        if whole and "float64" in str(self.array.dtype) and not issparse(self.array):
+        if whole and is_float(self.array, "float64") and not issparse(self.array):
             return self.array
         if issparse(self.array):
             part = self.array if whole else self.array[:, list(columns)]
@@ -252,9 +254,9 @@ class LazyColumns:
         part = self._array[rows]
         if self._columns is not None:
             part = part[:, self._columns]
-        xp = namespace(part)
-        if "float32" in str(part.dtype):
+        if is_float(part, "float32"):
             return part
+        xp = namespace(part)
         return xp.astype(part, xp.float64)
 
 

@@ -83,8 +83,8 @@ class Rows:
         n_classes = 1 if self.responsibilities is None else self.responsibilities.n_classes
         most = MOST_ROWS
         if self.responsibilities is not None and compiled.library is not None:  # scores of n×k do not come back
-            most = int(np.clip(CHUNK_BYTES // (8 * n_classes), MOST_ROWS, 4 * MOST_ROWS))
-        rows = int(np.clip(min(CHUNK_BYTES // max(width, 1), share), 256, most))
+            most = min(max(CHUNK_BYTES // (8 * n_classes), MOST_ROWS), 4 * MOST_ROWS)
+        rows = min(max(int(min(CHUNK_BYTES // max(width, 1), share)), 256), most)
         heavy = [
             2 * n_classes * 8.0 * block.shape[1] / _bytes_a_row(block) for block in self.blocks if _is_sparse(block)
         ]

@@ -399,7 +399,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     @property
     def _joint(self) -> JointModel:
         """What is estimated; the place where a model that was never fitted says so."""
-        check_is_fitted(self, "statistics_")
+        if "statistics_" not in self.__dict__:
+            check_is_fitted(self, "statistics_")
         if self._estimated is None:
             self._estimated = self._model_of(self.statistics_, self._priors)
         return self._estimated
@@ -433,7 +434,6 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     # -- prediction ---------------------------------------------------------------------------------------------
 
     def _score(self, kernel: Any, X: Any) -> NDArray[Any]:
-        check_is_fitted(self, "statistics_")
         return impossible.score(X, self._joint, kernel, estimator=type(self).__name__, n_jobs=self.n_jobs)
 
     def predict(self, X: Any) -> NDArray[Any]:

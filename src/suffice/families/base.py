@@ -21,6 +21,7 @@ from suffice._arrays import (
     FloatArray,
     IntArray,
     as_like,
+    is_float,
     issparse,
     namespace,
     plain_csr,
@@ -492,6 +493,8 @@ def observed_cells(x: Array, *, what: str = "numbers") -> Array | None:
             )
         return None
     xp = namespace(x)
+    if xp is np and np.isfinite(x).all():
+        return None
     infinite = xp.isinf(x)
     if bool(xp.any(infinite)):
         raise invalid_cell(x, infinite, f"{what} must be finite", "clean that cell, or write NaN for a missing one")
@@ -528,7 +531,7 @@ def require_not_negative(x: Array, requirement: str) -> None:
 
 def in_double(x: Array) -> Array:
     """Return a chunk of counts in float64: their sums are compared with counts of rows, so they must be exact."""
-    if issparse(x) or str(x.dtype).endswith("float64"):
+    if issparse(x) or is_float(x, "float64"):
         return x
     xp = namespace(x)
     return xp.astype(x, xp.float64)

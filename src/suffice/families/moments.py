@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from suffice import compiled
-from suffice._arrays import Array, FloatArray, as_like, issparse, namespace, to_float64
+from suffice._arrays import Array, FloatArray, as_like, is_float, issparse, namespace, to_float64
 from suffice.families.base import observed_cells, shows_holes, weighted_counts, without_duplicates, without_holes
 from suffice.responsibilities import Labels, Responsibilities
 from suffice.statistics import DiagonalMoments, FullMoments, TiedMoments
@@ -25,7 +25,7 @@ def _means(x: Array, responsibilities: Responsibilities) -> FloatArray | None:
 
 def _centers(means: FloatArray, x: Array) -> FloatArray:
     """Return centres that the rows' float type can hold, so that taking them off is exact."""
-    return means.astype(np.float32).astype(np.float64) if str(x.dtype).endswith("float32") else means
+    return means.astype(np.float32).astype(np.float64) if is_float(x, "float32") else means
 
 
 def _complete_rows(x: Array, responsibilities: Responsibilities) -> tuple[Array, Responsibilities, FloatArray]:

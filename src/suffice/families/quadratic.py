@@ -16,13 +16,14 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from suffice import compiled
-from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, namespace
+from suffice._arrays import Array, FloatArray, IntArray, as_like, is_float, issparse, namespace
 from suffice.errors import EstimateError
 from suffice.families.base import without_duplicates
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
 #: the error that the product form may have in a log-density, in units of the rows' float type
 _TOLERATED = {"float64": 1e-10, "float32": 1e-4}
+_ROUNDING = {kind: float(np.finfo(kind).eps) for kind in _TOLERATED}
 
 
 #: with more columns than this, whitening the rows beats multiplying out the pairs of columns
@@ -35,7 +36,7 @@ _DENSE_CELLS = 1_000_000
 
 
 def _is_single(x: Array) -> bool:
-    return str(x.dtype).endswith("float32")
+    return is_float(x, "float32")
 
 
 def _pair_coefficients(precision: FloatArray) -> FloatArray:
@@ -46,13 +47,13 @@ def _pair_coefficients(precision: FloatArray) -> FloatArray:
 
 def _cancels(largest: float, x: Array) -> bool:
     """Whether terms as large as that would cancel to fewer digits than tolerated."""
-    kind = "float32" if str(x.dtype).endswith("float32") else "float64"
-    return largest * float(np.finfo(kind).eps) > _TOLERATED[kind]
+    kind = "float32" if _is_single(x) else "float64"
+    return largest * _ROUNDING[kind] > _TOLERATED[kind]
 
 
 def _origin(origin: FloatArray, x: Array) -> FloatArray:
     """Return the point about which to take the rows; one that float32 can hold, where that is what they are."""
-    return origin.astype(np.float32).astype(np.float64) if str(x.dtype).endswith("float32") else origin
+    return origin.astype(np.float32).astype(np.float64) if _is_single(x) else origin
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, namespace
+from suffice._arrays import Array, FloatArray, IntArray, as_like, is_float, issparse, namespace
 from suffice.families.base import dense_rows, observed_cells, without_holes
 from suffice.families.gaussian import Gaussian
 from suffice.posteriors.predictive import Predictive
@@ -86,7 +86,7 @@ class StudentColumns(Predictive):
     def _scaled(self, x: Array, c: int) -> Array:
         """Return (x − μ)/(√ν s), n×d."""
         mean = self.means[c]
-        if str(x.dtype).endswith("float32"):  # what float32 cannot hold of the mean is taken off after the rest
+        if is_float(x, "float32"):  # what float32 cannot hold of the mean is taken off after the rest
             center = mean.astype(np.float32).astype(np.float64)
             z = x - as_like(center, x)
             z -= as_like(mean - center, x)
