@@ -92,6 +92,19 @@ class Parameters:
     covariances: FloatArray
     factors: FloatArray
 
+    def copy(self) -> Parameters:
+        """Return the same parameters in arrays of their own."""
+        return Parameters(
+            self.kind, self.weights.copy(), self.means.copy(), self.covariances.copy(), self.factors.copy()
+        )
+
+    def same(self, other: Parameters) -> bool:
+        """Whether both are equal."""
+        return self.kind == other.kind and all(
+            np.array_equal(getattr(self, name), getattr(other, name))
+            for name in ("weights", "means", "covariances", "factors")
+        )
+
     def precisions(self) -> FloatArray:
         """Return Σ⁻¹ in the shape of the covariances."""
         if self.kind in _MATRICES:
@@ -488,6 +501,27 @@ class GaussianMixture(theirs.GaussianMixture):  # type: ignore[misc]
         self.covariances_ = as_like(found.covariances, X)
         self.precisions_cholesky_ = as_like(found.factors, X)
         self.precisions_ = as_like(found.precisions(), X)
+        self._keep_model()
+
+    def _keep_model(self) -> None:
+        """Keep the model that scores rows: making it takes longer than scoring a few."""
+        parameters = self._parameters().copy()
+        self._kept = parameters, parameters.model()
+
+    def _model(self) -> JointModel:
+        """Return the model of the parameters that the attributes hold now."""
+        parameters, kept = self._parameters(), getattr(self, "_kept", None)
+        return kept[1] if kept is not None and parameters.same(kept[0]) else parameters.model()
+
+    def __getstate__(self) -> Any:
+        state = dict(super().__getstate__())
+        state.pop("_kept", None)  # which the attributes give
+        return state
+
+    def __setstate__(self, state: Any) -> None:
+        super().__setstate__(state)
+        if hasattr(self, "precisions_cholesky_"):
+            self._keep_model()
 
     def _parameters(self) -> Parameters:
         """Return the parameters that the attributes hold, whoever set them."""
@@ -526,7 +560,7 @@ class GaussianMixture(theirs.GaussianMixture):  # type: ignore[misc]
 
         It is float32 where both the rows and the parameters are.
         """
-        model = self._parameters().model()
+        model = self._model()
         try:
             values = MemoryEngine(Rows((numbers_of(to_numpy(X)),))).map(kernel, model)
         except InvalidCellError as error:
