@@ -94,7 +94,8 @@ def _pair(name: str, theirs: Callable[[], Any], ours: Callable[[], Any], X: Any,
     row = X[70:71]
     yield Job(f"{name} predict one row", *((lambda model=model: model.predict(row)) for model in fitted))
     if hasattr(fitted[0], "predict_proba"):
-        yield Job(f"{name} predict_proba one row", *((lambda model=model: model.predict_proba(row)) for model in fitted))
+        calls = ((lambda model=model: model.predict_proba(row)) for model in fitted)
+        yield Job(f"{name} predict_proba one row", *calls)
     if hasattr(fitted[0], "partial_fit"):
         ten = slice(45, 55)
         yield Job(
@@ -135,7 +136,8 @@ def main() -> None:
     parser.add_argument("--only", default="", help="only the jobs whose name holds this")
     options = parser.parse_args()
     if not options.json:
-        print(f"suffice {suffice.__version__} against scikit-learn {sklearn.__version__}, median of {options.repeats}\n")
+        versions = f"suffice {suffice.__version__} against scikit-learn {sklearn.__version__}"
+        print(f"{versions}, median of {options.repeats}\n")
         print(f"{'job':58} {'sklearn ms':>10} {'ours ms':>8} {'ratio':>7} {'of least':>9}")
     results = []
     warnings.simplefilter("ignore")  # what both say about such data is not the matter here

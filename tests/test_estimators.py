@@ -1,5 +1,7 @@
 """What a person can do with a fitted model."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -273,7 +275,9 @@ def hard_tables():
 @pytest.mark.parametrize("table", hard_tables())
 def test_default_priors_always_give_finite_answers(table, covariance):
     X, y = hard_tables()[table]
-    model = GaussianDiscriminant(covariance).fit(X, y)
+    tiny = pytest.warns(UserWarning, match="squares are too small for float64")
+    with tiny if table == "tiny numbers" else nullcontext():
+        model = GaussianDiscriminant(covariance).fit(X, y)
     probabilities = model.predict_proba(X)
     assert np.isfinite(probabilities).all()
     np.testing.assert_allclose(probabilities.sum(1), 1.0, rtol=1e-6)

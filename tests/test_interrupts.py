@@ -199,10 +199,10 @@ def test_an_interrupted_search_has_the_sizes_that_were_done(monkeypatch, numbers
     run = search_trials.GaussianTrial if numbers else search_trials.MixtureTrial
     advance = run.advance
 
-    def interrupted_at_three(self, iterations):
+    def interrupted_at_three(self, iterations, **how):
         if (self.k if numbers else self.mixture.n_components) == 3:
             press_ctrl_c()
-        return advance(self, iterations)
+        return advance(self, iterations, **how)
 
     monkeypatch.setattr(run, "advance", interrupted_at_three)
     table = X if numbers else np.where(X > 2.9, np.nan, X)

@@ -7,8 +7,8 @@ import os
 import sqlite3
 import threading
 
-#: the connections that are open, with the process and thread of each. So they are never garbage themselves: `__del__` of
-#: what opened them closes them, and a forked process keeps what it inherited, which SQLite forbids to use or close there
+#: the open connections, with the process and thread of each. So they are never garbage themselves: `__del__` of what
+#: opened them closes them, and a forked process keeps what it inherited, which SQLite forbids to use or close there
 _OPEN: dict[sqlite3.Connection, tuple[int, int]] = {}
 
 
