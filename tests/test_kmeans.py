@@ -77,7 +77,7 @@ def test_rows_of_any_layout_and_weights_of_any_kind_give_the_same_clusters():
 
 def test_threads_do_not_matter(monkeypatch):
     monkeypatch.setattr(kmeans, "_MANY_PRODUCTS", 0)
-    monkeypatch.setattr(kmeans, "_SLICE_ROWS", 100)
+    monkeypatch.setattr(kmeans, "_SLICE_ROWS", 96)
     X, k = TABLES["digits"]
     one, two = (k_means(X, k, np.random.default_rng(0), n_jobs=n) for n in (1, 2))
     np.testing.assert_array_equal(one, two)

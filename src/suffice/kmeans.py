@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
-from suffice._arrays import FloatArray, IntArray
+from suffice._arrays import FloatArray, IntArray, issparse
 from suffice.compiled import cluster
-from suffice.engines.base import run_slices, threads
+from suffice.engines.base import run_each, threads
 
 T = TypeVar("T")
 #: products beyond which the rows are shared among threads, and rows of a slice of them
-_MANY_PRODUCTS, _SLICE_ROWS = 400_000, 32_768
+_MANY_PRODUCTS, _SLICE_ROWS = 8_000_000, 131_072
 
 
 def k_means(
@@ -55,8 +56,26 @@ def k_means(
     >>> k_means(np.array([[0.0], [1.0], [9.0], [8.0]]), 2, np.random.RandomState(0)).tolist()
     [1, 1, 0, 0]
     """
-    if not cluster.knows_k_means():
-        return scikit_learns_k_means(points, k, rng, weight, rounds, tol)
+    return planned_k_means(points, k, rng, weight, rounds=rounds, tol=tol, n_jobs=n_jobs)()
+
+
+def planned_k_means(
+    points: Any,
+    k: int,
+    rng: np.random.RandomState | np.random.Generator,
+    weight: FloatArray | None = None,
+    *,
+    rounds: int = 300,
+    tol: float = 1e-4,
+    n_jobs: int | None = None,
+) -> Callable[[], IntArray]:
+    """Draw what `k_means` draws, and return a function that finds its clusters; any thread may call that.
+
+    The points may be sparse too.
+    """
+    if issparse(points) or not cluster.knows_k_means():
+        seed = np.random.RandomState(int(rng.integers(2**31))) if isinstance(rng, np.random.Generator) else rng
+        return partial(_scikit_learns_k_means, points, k, seed, weight, rounds, tol)
     n, d = points.shape
     trials = min(2 + int(math.log(k)), cluster.MOST_TRIALS)
     if weight is None and isinstance(rng, np.random.Generator):
@@ -67,61 +86,71 @@ def k_means(
     origin = np.add.reduce(points, axis=0) / n
     tol = tol * max(float(np.vdot(points, points)) / n - float(origin @ origin), 0.0) / d
     if n * k * d < _MANY_PRODUCTS:
-        return cluster.k_means(points, k, origin, weight, first, uniforms, rounds, tol)
-    return _Sliced(points, origin, weight, threads(n_jobs)).clusters(k, first, uniforms, rounds, tol)
+        return partial(cluster.k_means, points, k, origin, weight, first, uniforms, rounds, tol)
+    n_threads = threads(n_jobs)
+    return lambda: _Sliced(points, origin, weight, n_threads).clusters(k, first, uniforms, rounds, tol)
 
 
 class _Sliced:
     """k-means over slices of the rows, in threads; sums are added in the order of the slices."""
 
     def __init__(self, points: FloatArray, origin: FloatArray, weight: FloatArray | None, n_threads: int) -> None:
-        self.points, self.origin, self.weight, self.n_threads = points, origin, weight, n_threads
+        n, d = points.shape
+        self.n, self.n_threads, self.weight = n, n_threads, weight
+        self.blocks = cluster.empty_blocks(n, d)
+        self.slices = [slice(start, min(start + _SLICE_ROWS, n)) for start in range(0, n, _SLICE_ROWS)]
+        self._each(lambda here: cluster.to_blocks(points[here], origin, self._blocks(here)))
 
-    def _each(self, work: Callable[[slice, FloatArray, FloatArray | None], T]) -> Iterator[T]:
-        """Yield what `work` returns for each slice of the rows and their weights, in order."""
+    def _each(self, work: Callable[[slice], T]) -> list[T]:
+        """Return what `work` returns for each slice of the rows."""
+        return run_each(work, self.slices, self.n_threads)
 
-        def run(here: slice) -> T:
-            return work(here, self.points[here], None if self.weight is None else self.weight[here])
+    def _blocks(self, here: slice) -> FloatArray:
+        return self.blocks[here.start // cluster.BLOCK_ROWS : -(-here.stop // cluster.BLOCK_ROWS)]
 
-        starts = range(0, len(self.points), _SLICE_ROWS)
-        return run_slices(run, [slice(start, start + _SLICE_ROWS) for start in starts], self.n_threads)
+    def _weight(self, here: slice) -> FloatArray | None:
+        return None if self.weight is None else self.weight[here]
+
+    def _row(self, places: IntArray | int) -> FloatArray:
+        return self.blocks[places // cluster.BLOCK_ROWS, :, places % cluster.BLOCK_ROWS]
 
     def clusters(self, k: int, first: int, uniforms: FloatArray, rounds: int, tol: float) -> IntArray:
-        centers = self._seeds(k, first, uniforms)
-        labels = np.full(len(self.points), -1, dtype=np.int64)
-        for _ in range(rounds):
-            sums, count, changed = self._assign(centers, labels)
-            if not changed:
-                return labels
-            if cluster.lloyd_centers(self.points, self.origin, self.weight, labels, sums, count, centers) <= tol:
-                break
-        self._assign(centers, labels)
-        return labels
+        centers, labels = self._seeds(k, first, uniforms), np.full(self.n, -1, dtype=np.int64)
+        d, parts = centers.shape[1], len(self.slices)
+        sums, count, fresh = np.empty((parts, k, d)), np.empty((parts, k)), True
+        for number in range(rounds + 1):
+            if fresh:
+                sums[:], count[:] = 0.0, 0.0
+            linear, half = np.ascontiguousarray(centers.T), -0.5 * np.einsum("ij,ij->i", centers, centers)
 
-    def _assign(self, centers: FloatArray, labels: IntArray) -> tuple[FloatArray, FloatArray, int]:
-        parts = self._each(lambda here, rows, w: cluster.lloyd_pass(rows, self.origin, centers, w, labels[here]))
-        sums, count, changed = next(parts)
-        for more, weight, moved in parts:
-            sums, count, changed = sums + more, count + weight, changed + moved
-        return sums, count, changed
+            def assign(here: slice, linear: FloatArray = linear, half: FloatArray = half, fresh: bool = fresh) -> int:
+                own, weight, part = self._blocks(here), self._weight(here), here.start // _SLICE_ROWS
+                return cluster.lloyd_pass(own, linear, half, weight, labels[here], sums[part], count[part], fresh=fresh)
+
+            if not sum(self._each(assign)) or number == rounds:
+                break
+            all_sums, all_count = np.add.reduce(sums), np.add.reduce(count)
+            shift = cluster.lloyd_centers(self.blocks, self.weight, labels, all_sums, all_count, centers)
+            fresh = self.weight is not None  # sums of weights that are taken off again may miss 0
+            if shift <= tol:
+                rounds = number + 1
+        return labels
 
     def _seeds(self, k: int, first: int, uniforms: FloatArray) -> FloatArray:
         """Return the centers that k-means++ chooses, about the origin, k×d."""
-        centers = np.empty((k, self.points.shape[1]))
-        closest = np.full(len(self.points), np.inf)
-        centers[0] = self.points[first] - self.origin
+        centers, closest = np.empty((k, self.blocks.shape[1])), np.full(self.n, np.inf)
+        centers[0] = self._row(first)
         for c in range(1, k):
-            near = centers[c - 1]
 
-            def take(here: slice, rows: FloatArray, w: FloatArray | None, near: FloatArray = near) -> float:
-                cluster.seed_take(rows, self.origin, near, closest[here])
-                return cluster.seed_places(closest[here], w, np.empty(0))[1]
+            def take(here: slice, near: FloatArray = centers[c - 1]) -> float:
+                cluster.seed_take(self._blocks(here), near, closest[here])
+                return cluster.seed_places(closest[here], self._weight(here), np.empty(0))[1]
 
-            totals = np.cumsum(list(self._each(take)))
-            candidates = self.points[self._places(closest, totals, uniforms[c - 1] * totals[-1])] - self.origin
+            totals = np.cumsum(self._each(take))
+            candidates = self._row(self._places(closest, totals, uniforms[c - 1] * totals[-1]))
 
-            def rate(here: slice, rows: FloatArray, w: FloatArray | None, tried: FloatArray = candidates) -> FloatArray:
-                return cluster.seed_potentials(rows, self.origin, tried, w, closest[here])
+            def rate(here: slice, tried: FloatArray = candidates) -> FloatArray:
+                return cluster.seed_potentials(self._blocks(here), tried, self._weight(here), closest[here])
 
             centers[c] = candidates[np.argmin(sum(self._each(rate)))]
         return centers
@@ -131,26 +160,18 @@ class _Sliced:
         places = np.empty(len(values), dtype=np.int64)
         for i, value in enumerate(values):
             number = min(int(np.searchsorted(totals, value)), len(totals) - 1)
-            here = slice(number * _SLICE_ROWS, (number + 1) * _SLICE_ROWS)
-            left = value - (totals[number - 1] if number else 0.0)
-            weight = None if self.weight is None else self.weight[here]
-            places[i] = here.start + cluster.seed_places(closest[here], weight, np.array([left]))[0][0]
+            here, left = self.slices[number], value - (totals[number - 1] if number else 0.0)
+            places[i] = here.start + cluster.seed_places(closest[here], self._weight(here), np.array([left]))[0][0]
         return places
 
 
-def scikit_learns_k_means(
-    points: Any,
-    k: int,
-    rng: np.random.RandomState | np.random.Generator,
-    weight: FloatArray | None,
-    rounds: int,
-    tol: float = 1e-4,
+def _scikit_learns_k_means(
+    points: Any, k: int, seed: np.random.RandomState, weight: FloatArray | None, rounds: int, tol: float
 ) -> IntArray:
-    """Return the clusters that scikit-learn finds, (n,); the points may be sparse."""
+    """Return the clusters that scikit-learn finds, (n,)."""
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 
-    seed = np.random.RandomState(int(rng.integers(2**31))) if isinstance(rng, np.random.Generator) else rng
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters
         found = KMeans(k, n_init=1, max_iter=rounds, tol=tol, random_state=seed).fit(points, sample_weight=weight)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from suffice.engines import Engine, Rows
 from suffice.families import Distributions
 from suffice.families.categorical import Codes
 from suffice.families.gaussian import GaussianDistributions
-from suffice.kmeans import k_means, scikit_learns_k_means
+from suffice.kmeans import planned_k_means
 from suffice.responsibilities import Labels, PartialLabels, Responsibilities, SoftLabels
 
 #: rows that starts are tried on at most; fewer where they have many columns and components
@@ -139,9 +139,7 @@ def random_responsibilities(n_rows: int, k: int, weight: FloatArray | None, rng:
     return SoftLabels(shares if weight is None else shares * weight[:, None])
 
 
-def with_every_component(
-    codes: IntArray, k: int, weight: FloatArray | None, rng: np.random.Generator
-) -> Responsibilities:
+def with_every_component(codes: IntArray, k: int, weight: FloatArray | None, seed: int) -> Responsibilities:
     """Return clusters as responsibilities; those that are empty, for want of distinct rows, get a row at random."""
     n = len(codes)
     empty = np.flatnonzero(np.bincount(codes, minlength=k) == 0)
@@ -149,7 +147,7 @@ def with_every_component(
         return Labels(codes, weight, k)
     shares = np.zeros((n, k))
     shares[np.arange(n), codes] = 1.0
-    lucky = rng.choice(n, size=len(empty), replace=n < len(empty))
+    lucky = np.random.default_rng(seed).choice(n, size=len(empty), replace=n < len(empty))
     shares[lucky, empty] = 1.0
     shares /= shares.sum(1, keepdims=True)
     return SoftLabels(shares if weight is None else shares * weight[:, None])
@@ -170,17 +168,16 @@ class Points:
         self._rows, self._overall, self.weight = rows, overall, weight
         self._made: dict[str, Any] = {}
 
-    def clusters(self, k: int, start: int, rng: np.random.Generator, n_jobs: int | None = None) -> IntArray:
-        """Return the clusters of one of several starts, (n,), each in other units or by other iterations.
+    def planned_clusters(
+        self, k: int, start: int, rng: np.random.Generator, n_jobs: int | None = None
+    ) -> Callable[[], IntArray]:
+        """Return a function that finds the clusters of one of several starts, (n,); all that is random is drawn now.
 
-        Some of the k stay empty where there are fewer distinct rows.
+        Each start has other units or other iterations. Some of the k stay empty where there are fewer distinct rows.
         """
         units, rounds = UNITS[start % len(UNITS)]
         points = self._in(units)
-        k = min(k, points.shape[0])
-        if issparse(points):
-            return scikit_learns_k_means(points, k, rng, self.weight, rounds)
-        return k_means(points, k, rng, self.weight, rounds=rounds, n_jobs=n_jobs)
+        return planned_k_means(points, min(k, points.shape[0]), rng, self.weight, rounds=rounds, n_jobs=n_jobs)
 
     def _in(self, units: str) -> Any:
         if units not in self._made:

@@ -8,8 +8,8 @@ from suffice import compiled
 from suffice._arrays import FloatArray, IntArray
 from suffice.compiled.signatures import CONSTANTS
 
-#: candidates for one seed, at most
-MOST_TRIALS = CONSTANTS["MOST_TRIALS"]
+#: candidates for one seed, at most; rows of a block
+MOST_TRIALS, BLOCK_ROWS = CONSTANTS["MOST_TRIALS"], CONSTANTS["BLOCK_ROWS"]
 
 
 def knows_k_means() -> bool:
@@ -44,27 +44,36 @@ def k_means(
     return labels
 
 
+def empty_blocks(n: int, d: int) -> FloatArray:
+    """Return room for n rows that lie transposed, BLOCK_ROWS at a time."""
+    return np.empty((-(-n // BLOCK_ROWS), d, BLOCK_ROWS))
+
+
+def to_blocks(x: FloatArray, origin: FloatArray, blocks: FloatArray) -> None:
+    """Write the rows about an origin into blocks."""
+    rows = _rows(x)
+    assert compiled.library is not None
+    compiled.library("to_blocks", "double", rows, *rows.shape, compiled._reals(origin), blocks)
+
+
 def seed_potentials(
-    x: FloatArray, origin: FloatArray, candidates: FloatArray, weight: FloatArray | None, closest: FloatArray
+    blocks: FloatArray, candidates: FloatArray, weight: FloatArray | None, closest: FloatArray
 ) -> FloatArray:
     """Return Σ weight · min(closest, squared distance) for each candidate, (trials,)."""
-    rows = _rows(x)
-    (n, d), trials = rows.shape, len(candidates)
-    potentials, origin, candidates = np.empty(trials), compiled._reals(origin), compiled._reals(candidates)
+    (trials, d), candidates = candidates.shape, compiled._reals(candidates)
+    potentials = np.empty(trials)
     assert compiled.library is not None
     compiled.library(
-        "seed_potentials", "double", rows, n, d, origin, candidates, trials, compiled._reals_or_none(weight), closest,
-        potentials,
+        "seed_potentials", "double", blocks, len(closest), d, candidates, trials, compiled._reals_or_none(weight),
+        closest, potentials,
     )  # fmt: skip
     return potentials
 
 
-def seed_take(x: FloatArray, origin: FloatArray, center: FloatArray, closest: FloatArray) -> None:
+def seed_take(blocks: FloatArray, center: FloatArray, closest: FloatArray) -> None:
     """Lower the squared distances to that from a further center."""
-    rows = _rows(x)
-    n, d = rows.shape
     assert compiled.library is not None
-    compiled.library("seed_take", "double", rows, n, d, compiled._reals(origin), compiled._reals(center), closest)
+    compiled.library("seed_take", "double", blocks, len(closest), len(center), compiled._reals(center), closest)
 
 
 def seed_places(closest: FloatArray, weight: FloatArray | None, values: FloatArray) -> tuple[IntArray, float]:
@@ -77,37 +86,56 @@ def seed_places(closest: FloatArray, weight: FloatArray | None, values: FloatArr
 
 
 def lloyd_pass(
-    x: FloatArray, origin: FloatArray, centers: FloatArray, weight: FloatArray | None, labels: IntArray
-) -> tuple[FloatArray, FloatArray, int]:
-    """Put each row to the nearest center: write the labels, and return sums, k×d, weights, (k,), and labels changed."""
-    rows = _rows(x)
-    (n, d), k = rows.shape, len(centers)
-    linear, half = compiled._reals(centers.T), -0.5 * np.einsum("ij,ij->i", centers, centers)
-    sums, count, changed = np.zeros((k, d)), np.zeros(k), np.zeros(1, dtype=np.int64)
+    blocks: FloatArray,
+    linear: FloatArray,
+    half: FloatArray,
+    weight: FloatArray | None,
+    labels: IntArray,
+    sums: FloatArray,
+    count: FloatArray,
+    *,
+    fresh: bool,
+) -> int:
+    """Put each row to the nearest center, and return how many labels changed.
+
+    Parameters
+    ----------
+    blocks : array
+    linear, half : arrays of shape (d, k) and (k,)
+        The centers, and −½ of their squared lengths.
+    weight : array of shape (n,) or None
+    labels : array of shape (n,)
+        Written.
+    sums, count : arrays of shape (k, d) and (k,)
+        Those of the labels before become those of the labels now, by way of the rows that change; where `fresh`, all
+        rows are added to them.
+    """
+    changed = np.zeros(1, dtype=np.int64)
     assert compiled.library is not None
     compiled.library(
-        "lloyd_pass", "double", rows, n, d, k, compiled._reals(origin), linear, half,
-        compiled._reals_or_none(weight), labels, sums, count, changed,
+        "lloyd_pass", "double", blocks, len(labels), *linear.shape, linear, half, compiled._reals_or_none(weight),
+        fresh, labels, sums, count, changed,
     )  # fmt: skip
-    return sums, count, int(changed[0])
+    return int(changed[0])
 
 
 def lloyd_centers(
-    x: FloatArray,
-    origin: FloatArray,
+    blocks: FloatArray,
     weight: FloatArray | None,
     labels: IntArray,
     sums: FloatArray,
     count: FloatArray,
     centers: FloatArray,
 ) -> float:
-    """Write the next centers, with empty clusters filled, and return the squared way that they went."""
-    rows = _rows(x)
-    (n, d), k, shift = rows.shape, len(centers), np.empty(1)
+    """Write the next centers, with empty clusters filled, and return the squared way that they went.
+
+    Clusters that are filled change `sums` and `count` too.
+    """
+    shift = np.empty(1)
     assert compiled.library is not None
     compiled.library(
-        "lloyd_centers", "double", rows, n, d, k, compiled._reals(origin), compiled._reals_or_none(weight), labels,
-        sums, count, centers, shift,
+        "lloyd_centers", "double", blocks, len(labels), centers.shape[1], len(centers),
+        compiled._reals_or_none(weight), labels, sums, count, centers, shift,
     )  # fmt: skip
     return float(shift[0])
 

@@ -1,12 +1,33 @@
-/* k-means over rows of doubles: seeds by k-means++, and Lloyd's algorithm. Rows and centers are taken about `origin`. */
+/* k-means over rows of doubles: seeds by k-means++, and Lloyd's algorithm. The rows are transposed once, BLOCK_ROWS at a
+ * time, and taken about their mean: blocks[n / BLOCK_ROWS rounded up][d][BLOCK_ROWS]. */
 
-/* |z − center|² of 2·LANES transposed rows */
+/* blocks = x − origin; rows that are not there repeat others */
+EXPORT int64_t NAME(to_blocks)(const double *x, int64_t stride, int64_t n, int64_t d, const double *origin,
+                               double *blocks) {
+    for (int64_t i = 0; i < n; i += BLOCK_ROWS, blocks += BLOCK_ROWS * d)
+        for (int64_t r = 0; r < BLOCK_ROWS; r += 2 * LANES) {
+            const int64_t begin = i + r < n ? i + r : n - 1, rows = n - begin < 2 * LANES ? n - begin : 2 * LANES;
+            JOIN(load_block, double, LEVEL)(x + begin * stride, stride, rows, d, origin, BLOCK_ROWS, blocks + r);
+        }
+    return 0;
+}
+
+/* Row i of the blocks, whose columns lie BLOCK_ROWS apart */
+INLINE const double *NAME(row_of)(const double *blocks, int64_t d, int64_t i) {
+    return blocks + i / BLOCK_ROWS * BLOCK_ROWS * d + i % BLOCK_ROWS;
+}
+INLINE void NAME(copy_row)(const double *blocks, int64_t d, int64_t i, double *out) {
+    const double *row = NAME(row_of)(blocks, d, i);
+    for (int64_t j = 0; j < d; j++) out[j] = row[j * BLOCK_ROWS];
+}
+
+/* |z − center|² of 2·LANES rows of a block */
 INLINE void NAME(squared_distances)(const double *block, int64_t d, const double *center, double *out) {
     lanes low = all(0.0), high = all(0.0);
     for (int64_t j = 0; j < d; j++) {
         const lanes middle = all(center[j]);
-        const lanes a = subtract(load(block + j * 2 * LANES), middle);
-        const lanes b = subtract(load(block + j * 2 * LANES + LANES), middle);
+        const lanes a = subtract(load(block + j * BLOCK_ROWS), middle);
+        const lanes b = subtract(load(block + j * BLOCK_ROWS + LANES), middle);
         low = multiply_add(a, a, low);
         high = multiply_add(b, b, high);
     }
@@ -14,16 +35,14 @@ INLINE void NAME(squared_distances)(const double *block, int64_t d, const double
     store(out + LANES, high);
 }
 
-/* potentials[t] = Σ weight · min(closest, |z − candidate_t|²) for up to MOST_TRIALS candidates (trials×d). `block` has
- * room for 2·LANES·d. */
-EXPORT int64_t NAME(seed_potentials)(const double *x, int64_t stride, int64_t n, int64_t d, const double *origin,
-                                  const double *candidates, int64_t trials, const double *weight, const double *closest,
-                                  double *block, double *potentials) {
+/* potentials[t] = Σ weight · min(closest, |z − candidate_t|²) for up to MOST_TRIALS candidates (trials×d) */
+EXPORT int64_t NAME(seed_potentials)(const double *blocks, int64_t n, int64_t d, const double *candidates, int64_t trials,
+                                     const double *weight, const double *closest, double *potentials) {
     double sums[MOST_TRIALS][2 * LANES] = {{0}}, distance[2 * LANES], nearest[2 * LANES], w[2 * LANES];
     if (trials > MOST_TRIALS) return OUT_OF_RANGE;
     for (int64_t i = 0; i < n; i += 2 * LANES) {
         const int64_t rows = n - i < 2 * LANES ? n - i : 2 * LANES;
-        JOIN(load_block, double, LEVEL)(x + i * stride, stride, rows, d, origin, 2 * LANES, block);
+        const double *block = NAME(row_of)(blocks, d, i);
         for (int64_t r = 0; r < 2 * LANES; r++) {
             nearest[r] = r < rows ? closest[i + r] : 0.0;
             w[r] = r < rows ? (weight ? weight[i + r] : 1.0) : 0.0;
@@ -42,13 +61,11 @@ EXPORT int64_t NAME(seed_potentials)(const double *x, int64_t stride, int64_t n,
 }
 
 /* closest = min(closest, |z − center|²) */
-EXPORT int64_t NAME(seed_take)(const double *x, int64_t stride, int64_t n, int64_t d, const double *origin,
-                            const double *center, double *block, double *closest) {
+EXPORT int64_t NAME(seed_take)(const double *blocks, int64_t n, int64_t d, const double *center, double *closest) {
     double distance[2 * LANES];
     for (int64_t i = 0; i < n; i += 2 * LANES) {
         const int64_t rows = n - i < 2 * LANES ? n - i : 2 * LANES;
-        JOIN(load_block, double, LEVEL)(x + i * stride, stride, rows, d, origin, 2 * LANES, block);
-        NAME(squared_distances)(block, d, center, distance);
+        NAME(squared_distances)(NAME(row_of)(blocks, d, i), d, center, distance);
         for (int64_t r = 0; r < rows; r++) closest[i + r] = distance[r] < closest[i + r] ? distance[r] : closest[i + r];
     }
     return 0;
@@ -78,38 +95,64 @@ EXPORT int64_t NAME(seed_places)(const double *closest, const double *weight, in
     return 0;
 }
 
-/* Put each row to the nearest of k centers: labels, and sums (k×d) and count (k) += those of the rows by weight. The
- * nearest center has the largest z·c − ½|c|²; `linear` (d×k) are the centers and `half` (k) is −½|c|². changed[0] += how
- * many labels are not what they were. `block` has room for 2·LANES·d. */
-EXPORT int64_t NAME(lloyd_pass)(const double *x, int64_t stride, int64_t n, int64_t d, int64_t k, const double *origin,
-                             const double *linear, const double *half, const double *weight, double *block,
-                             int64_t *labels, double *sums, double *count, int64_t *changed) {
-    double scores[MOST * 2 * LANES], best[2 * LANES];
-    int64_t nearest[2 * LANES], moved = 0;
+/* best, nearest = the largest of z·c − ½|c|² over G centers and those before, and which of them it is */
+INLINE void NAME(nearest_group)(const double *block, int64_t d, const double *linear, const double *half, int64_t K,
+                                int64_t first, lanes *best, lanes *nearest, const int G) {
+    lanes low[MOST], high[MOST];
+    for (int g = 0; g < G; g++) low[g] = high[g] = all(half[g]);
+    for (int64_t j = 0; j < d; j++) {
+        const lanes z = load(block + j * BLOCK_ROWS), y = load(block + j * BLOCK_ROWS + LANES);
+        for (int g = 0; g < G; g++) {
+            const lanes coefficient = all(linear[j * K + g]);
+            low[g] = multiply_add(z, coefficient, low[g]);
+            high[g] = multiply_add(y, coefficient, high[g]);
+        }
+    }
+    for (int g = 0; g < G; g++) {
+        const lanes number = all((double)(first + g));
+        nearest[0] = where(low[g] > best[0], number, nearest[0]);
+        nearest[1] = where(high[g] > best[1], number, nearest[1]);
+        best[0] = larger(low[g], best[0]);
+        best[1] = larger(high[g], best[1]);
+    }
+}
+
+/* sums (k×d) and count (k) += a row of a cluster, or −= it where `sign` is −1 */
+INLINE void NAME(count_row)(const double *row, int64_t d, double w, double sign, double *restrict sums,
+                            double *restrict count) {
+    *count += sign * w;
+    for (int64_t j = 0; j < d; j++) sums[j] += sign * w * row[j * BLOCK_ROWS];
+}
+
+/* Put each row to the nearest of k centers. The nearest has the largest z·c − ½|c|²; `linear` (d×k) are the centers and
+ * `half` (k) is −½|c|². sums (k×d) and count (k) are those of the labels before, and become those of the labels now by
+ * way of the rows that change; where `fresh`, all rows are added to them. changed[0] += how many labels change. */
+EXPORT int64_t NAME(lloyd_pass)(const double *blocks, int64_t n, int64_t d, int64_t k, const double *linear,
+                                const double *half, const double *weight, int64_t fresh, int64_t *labels, double *sums,
+                                double *count, int64_t *changed) {
+    int64_t moved = 0;
     for (int64_t i = 0; i < n; i += 2 * LANES) {
         const int64_t rows = n - i < 2 * LANES ? n - i : 2 * LANES;
-        JOIN(load_block, double, LEVEL)(x + i * stride, stride, rows, d, origin, 2 * LANES, block);
-        for (int r = 0; r < 2 * LANES; r++) best[r] = -INFINITY, nearest[r] = 0;
+        const double *block = NAME(row_of)(blocks, d, i);
+        lanes best[2] = {all(-INFINITY), all(-INFINITY)}, nearest[2] = {all(0.0), all(0.0)};
+        double found[2 * LANES];
         for (int64_t c = 0; c < k;) {
             const int64_t group = group_size(k - c);
-#define RUN(G) JOIN(linear_group, double, LEVEL)(block, d, linear + c, k, scores, G)
+#define RUN(G) NAME(nearest_group)(block, d, linear + c, half + c, k, c, best, nearest, G)
             BY_SIZE(group, RUN)
 #undef RUN
-            for (int64_t g = 0; g < group; g++)
-                for (int r = 0; r < 2 * LANES; r++) {
-                    const double score = scores[g * 2 * LANES + r] + half[c + g];
-                    nearest[r] = score > best[r] ? c + g : nearest[r];
-                    best[r] = score > best[r] ? score : best[r];
-                }
             c += group;
         }
+        store(found, nearest[0]);
+        store(found + LANES, nearest[1]);
         for (int64_t r = 0; r < rows; r++) {
-            const double w = weight ? weight[i + r] : 1.0, *row = x + (i + r) * stride;
-            double *restrict own = sums + nearest[r] * d;
-            moved += labels[i + r] != nearest[r];
-            labels[i + r] = nearest[r];
-            count[nearest[r]] += w;
-            for (int64_t j = 0; j < d; j++) own[j] += w * (row[j] - origin[j]);
+            const int64_t before = labels[i + r], now = (int64_t)found[r];
+            const double w = weight ? weight[i + r] : 1.0;
+            if (before == now && !fresh) continue;
+            moved += before != now;
+            labels[i + r] = now;
+            NAME(count_row)(block + r, d, w, 1.0, sums + now * d, count + now);
+            if (!fresh && within(before, k)) NAME(count_row)(block + r, d, w, -1.0, sums + before * d, count + before);
         }
     }
     *changed += moved;
@@ -127,34 +170,34 @@ static void NAME(place_centers)(const double *centers, int64_t k, int64_t d, dou
     }
 }
 
-/* Give each cluster without rows the row that is farthest from the center of its own, and take it off there. */
-static void NAME(fill_empty)(const double *x, int64_t stride, int64_t n, int64_t d, int64_t k, const double *origin,
-                             const double *weight, const double *centers, const int64_t *labels, double *distance,
-                             double *sums, double *count) {
-    int ready = 0;
+/* Give each cluster without rows the row that is farthest from the center of its own, and take it off there; returns
+ * whether there was one. */
+static int NAME(fill_empty)(const double *blocks, int64_t n, int64_t d, int64_t k, const double *weight,
+                            const double *centers, const int64_t *labels, double *distance, double *sums,
+                            double *count) {
+    int filled = 0;
     for (int64_t c = 0; c < k; c++) {
         if (count[c] > 0.0) continue;
-        for (int64_t i = 0; !ready && i < n; i++) {
+        for (int64_t i = 0; !filled && i < n; i++) {
+            const double *row = NAME(row_of)(blocks, d, i);
             distance[i] = 0.0;
             for (int64_t j = 0; j < d; j++) {
-                const double z = x[i * stride + j] - origin[j] - centers[labels[i] * d + j];
+                const double z = row[j * BLOCK_ROWS] - centers[labels[i] * d + j];
                 distance[i] += z * z;
             }
         }
-        ready = 1;
+        filled = 1;
         int64_t farthest = 0;
         for (int64_t i = 1; i < n; i++) farthest = distance[i] > distance[farthest] ? i : farthest;
-        if (!(distance[farthest] > 0.0)) return; /* fewer distinct rows than clusters */
-        const double w = weight ? weight[farthest] : 1.0;
-        for (int64_t j = 0; j < d; j++) {
-            const double z = w * (x[farthest * stride + j] - origin[j]);
-            sums[labels[farthest] * d + j] -= z;
-            sums[c * d + j] = z;
-        }
-        count[labels[farthest]] -= w;
-        count[c] = w;
+        if (!(distance[farthest] > 0.0)) break; /* fewer distinct rows than clusters */
+        const double w = weight ? weight[farthest] : 1.0, *row = NAME(row_of)(blocks, d, farthest);
+        NAME(count_row)(row, d, w, -1.0, sums + labels[farthest] * d, count + labels[farthest]);
+        memset(sums + c * d, 0, sizeof(double) * (size_t)d);
+        count[c] = 0.0;
+        NAME(count_row)(row, d, w, 1.0, sums + c * d, count + c);
         distance[farthest] = -1.0;
     }
+    return filled;
 }
 
 /* centers = sums / count (k×d); a cluster without rows gets the center of the largest. Returns Σ|change|². */
@@ -174,12 +217,12 @@ static double NAME(average_centers)(const double *sums, const double *count, int
 }
 
 /* After a pass of Lloyd's algorithm over all rows: the next centers (k×d); shift[0] is the squared way that they went.
- * `distance` is scratch of n. */
-EXPORT int64_t NAME(lloyd_centers)(const double *x, int64_t stride, int64_t n, int64_t d, int64_t k, const double *origin,
-                                const double *weight, const int64_t *labels, double *distance, double *sums,
-                                double *count, double *centers, double *shift) {
+ * Where clusters without rows are filled, sums and count are no longer those of the labels. `distance` is scratch of n. */
+EXPORT int64_t NAME(lloyd_centers)(const double *blocks, int64_t n, int64_t d, int64_t k, const double *weight,
+                                   const int64_t *labels, double *distance, double *sums, double *count, double *centers,
+                                   double *shift) {
     if (!codes_within(labels, n, k)) return OUT_OF_RANGE;
-    NAME(fill_empty)(x, stride, n, d, k, origin, weight, centers, labels, distance, sums, count);
+    NAME(fill_empty)(blocks, n, d, k, weight, centers, labels, distance, sums, count);
     *shift = NAME(average_centers)(sums, count, k, d, centers);
     return 0;
 }
@@ -190,36 +233,40 @@ EXPORT int64_t NAME(lloyd_centers)(const double *x, int64_t stride, int64_t n, i
 EXPORT int64_t NAME(k_means)(const double *x, int64_t stride, int64_t n, int64_t d, int64_t k, const double *origin,
                              const double *weight, int64_t first, const double *uniforms, int64_t trials,
                              int64_t rounds, const double *tol, double *work, int64_t *labels, double *centers) {
-    double *block = work, *closest = block + 2 * LANES * d, *candidates = closest + n, *linear = candidates + trials * d;
-    double *sums = linear + k * d, *half = sums + k * d, *count = half + k;
+    double *blocks = work, *closest = blocks + (n + BLOCK_ROWS) * d, *candidates = closest + n;
+    double *linear = candidates + trials * d, *sums = linear + k * d, *half = sums + k * d, *count = half + k;
     double values[MOST_TRIALS], potentials[MOST_TRIALS], total;
     int64_t places[MOST_TRIALS], round = 0, changed = 1;
+    int fresh = 1;
     if (!within(first, n) || trials < 1 || trials > MOST_TRIALS) return OUT_OF_RANGE;
+    NAME(to_blocks)(x, stride, n, d, origin, blocks);
     for (int64_t i = 0; i < n; i++) closest[i] = INFINITY, labels[i] = -1;
-    for (int64_t j = 0; j < d; j++) centers[j] = x[first * stride + j] - origin[j];
-    NAME(seed_take)(x, stride, n, d, origin, centers, block, closest);
+    NAME(copy_row)(blocks, d, first, centers);
+    NAME(seed_take)(blocks, n, d, centers, closest);
     NAME(seed_places)(closest, weight, n, values, 0, places, &total);
     for (int64_t c = 1; c < k; c++) {
         int64_t best = 0;
         for (int64_t t = 0; t < trials; t++) values[t] = uniforms[(c - 1) * trials + t] * total;
         NAME(seed_places)(closest, weight, n, values, trials, places, &total);
-        for (int64_t t = 0; t < trials; t++)
-            for (int64_t j = 0; j < d; j++) candidates[t * d + j] = x[places[t] * stride + j] - origin[j];
-        NAME(seed_potentials)(x, stride, n, d, origin, candidates, trials, weight, closest, block, potentials);
+        for (int64_t t = 0; t < trials; t++) NAME(copy_row)(blocks, d, places[t], candidates + t * d);
+        NAME(seed_potentials)(blocks, n, d, candidates, trials, weight, closest, potentials);
         for (int64_t t = 1; t < trials; t++) best = potentials[t] < potentials[best] ? t : best;
         memcpy(centers + c * d, candidates + best * d, sizeof(double) * (size_t)d);
-        NAME(seed_take)(x, stride, n, d, origin, centers + c * d, block, closest);
+        NAME(seed_take)(blocks, n, d, centers + c * d, closest);
         total = potentials[best];
     }
     while (changed) {
         const int last = round == rounds;
         changed = 0;
-        memset(sums, 0, sizeof(double) * (size_t)(k * d));
-        memset(count, 0, sizeof(double) * (size_t)k);
+        if (fresh) {
+            memset(sums, 0, sizeof(double) * (size_t)(k * d));
+            memset(count, 0, sizeof(double) * (size_t)k);
+        }
         NAME(place_centers)(centers, k, d, linear, half);
-        NAME(lloyd_pass)(x, stride, n, d, k, origin, linear, half, weight, block, labels, sums, count, &changed);
+        NAME(lloyd_pass)(blocks, n, d, k, linear, half, weight, fresh, labels, sums, count, &changed);
         if (last || !changed) break;
-        NAME(fill_empty)(x, stride, n, d, k, origin, weight, centers, labels, closest, sums, count);
+        fresh = NAME(fill_empty)(blocks, n, d, k, weight, centers, labels, closest, sums, count);
+        fresh |= weight != 0; /* sums of weights that are taken off again may miss 0 */
         if (NAME(average_centers)(sums, count, k, d, centers) <= *tol) rounds = round + 1;
         round++;
     }

@@ -43,6 +43,7 @@ enum { MOST_TRIALS = 16 };                          /* candidates for one seed o
 enum { MOST_STARTS = 16 };                          /* starts of EM that race against each other */
 enum { LINE_BYTES = 64 };                           /* of a cache line, and of the widest register */
 enum { MOST_LANES = LINE_BYTES / sizeof(double) };  /* doubles in the widest register of any level */
+enum { BLOCK_ROWS = 2 * MOST_LANES };                 /* rows that lie transposed side by side for k-means */
 enum { FEW = 5 };                                   /* columns whose products `quadratic_scores` sums together */
 enum { SPARE = 8 };                                 /* entries that fill up the last tile of a list of products */
 enum { BLOCK_BYTES = 2048 };                        /* of a column of a block of rows in a pass of EM */
@@ -55,6 +56,6 @@ enum { AHEAD = 8 };                                 /* cells of a sparse row who
 #define PATTERNS_WORK(d, k, forms)                                                                                     \
     (3 * (d) * (d) + 2 * (d) + (forms) * CONDITIONAL_SIZE(d) + (k) + (k) * (d) + (k) * ((d) * ((d) + 1) / 2))
 #define PATTERNS_PLACES(d) (2 * (d) + ((d) + 1) * ((d) + 2) + 2 * SPARE)
-#define K_MEANS_WORK(n, d, k, trials) (2 * MOST_LANES * (d) + (n) + ((trials) + 2 * (k)) * (d) + 2 * (k))
+#define K_MEANS_WORK(n, d, k, trials) (((n) + BLOCK_ROWS) * (d) + (n) + ((trials) + 2 * (k)) * (d) + 2 * (k))
 #define MERGE_WORK(n, d) (3 * (n) + ((d) + (d) * ((d) + 1) / 2) * ((n) + GROUP))
 #define HOLES_WORK(d, D) (2 * (D) + 2 * (d) * (d) + (d))

@@ -79,6 +79,8 @@ CONSTANTS = {
     # bytes of a cache line, doubles in the widest register of any level
     "LINE_BYTES": 64,
     "MOST_LANES": 8,
+    # rows that lie transposed side by side for k-means
+    "BLOCK_ROWS": 16,
     # columns whose products `quadratic_scores` sums together; entries that fill up the last tile of a list of products
     "FEW": 5,
     "SPARE": 8,
@@ -91,7 +93,7 @@ SIZES = {
     "room": ("k, products", "2 * k * (products + 8) + 64"),
     "patterns_work": ("d, k, forms", "3 * (forms + 1) * d * d + (k + 2) * d + forms + k + k * (d * (d + 1) // 2)"),
     "patterns_places": ("d", "2 * d + (d + 1) * (d + 2) + 16"),
-    "k_means_work": ("n, d, k, trials", "2 * 8 * d + n + (trials + 2 * k) * d + 2 * k"),
+    "k_means_work": ("n, d, k, trials", "(n + 16) * d + n + (trials + 2 * k) * d + 2 * k"),
     "merge_work": ("n, d", "3 * n + (d + d * (d + 1) // 2) * (n + 8)"),
     "holes_work": ("d, D", "2 * D + 2 * d * d + d"),
 }
@@ -104,7 +106,7 @@ _MOMENTS = """
 """
 _SPARSE = "indptr: int32[n + 1]; indices: int32[size]; data: cell[size]; size; n; d; k;"
 
-_BLOCK = "block: double[2 * MOST_LANES * d] scratch;"
+_BLOCKS = "blocks: double[(n + BLOCK_ROWS - 1) // BLOCK_ROWS, d, BLOCK_ROWS]"
 _MATRICES = "EEE <= structure < GIVEN_SPHERE"
 
 #: for each kernel the types of cell that it is compiled for, and its arguments
@@ -207,15 +209,13 @@ KERNELS: dict[str, tuple[tuple[str, ...], str]] = {
         out: double[k, n] out optional; count: double[k] out; first: double[k, d] out;
         second: double[forms, d, d] out; log_likelihood: double[1] out; rest: int64[n] out""",
     ),
+    "to_blocks": (("double",), f"x: double[n, d] rows; n; d; origin: double[d]; {_BLOCKS} out"),
     "seed_potentials": (
         ("double",),
-        f"""x: double[n, d] rows; n; d; origin: double[d]; candidates: double[trials, d]; trials;
-        weight: double[n] optional; closest: double[n]; {_BLOCK} potentials: double[trials] out""",
+        f"""{_BLOCKS}; n; d; candidates: double[trials, d]; trials; weight: double[n] optional; closest: double[n];
+        potentials: double[trials] out""",
     ),
-    "seed_take": (
-        ("double",),
-        f"x: double[n, d] rows; n; d; origin: double[d]; center: double[d]; {_BLOCK} closest: double[n] out",
-    ),
+    "seed_take": (("double",), f"{_BLOCKS}; n; d; center: double[d]; closest: double[n] out"),
     "seed_places": (
         ("double",),
         """closest: double[n]; weight: double[n] optional; n; values: double[trials]; trials;
@@ -223,15 +223,13 @@ KERNELS: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "lloyd_pass": (
         ("double",),
-        f"""x: double[n, d] rows; n; d; k; origin: double[d]; linear: double[d, k]; half: double[k];
-        weight: double[n] optional; {_BLOCK} labels: int64[n] out; sums: double[k, d] out; count: double[k] out;
-        changed: int64[1] out""",
+        f"""{_BLOCKS}; n; d; k; linear: double[d, k]; half: double[k]; weight: double[n] optional; fresh;
+        labels: int64[n] out; sums: double[k, d] out; count: double[k] out; changed: int64[1] out""",
     ),
     "lloyd_centers": (
         ("double",),
-        """x: double[n, d] rows; n; d; k; origin: double[d]; weight: double[n] optional; labels: int64[n];
-        distance: double[n] scratch; sums: double[k, d] out; count: double[k] out; centers: double[k, d] out;
-        shift: double[1] out""",
+        f"""{_BLOCKS}; n; d; k; weight: double[n] optional; labels: int64[n]; distance: double[n] scratch;
+        sums: double[k, d] out; count: double[k] out; centers: double[k, d] out; shift: double[1] out""",
     ),
     "k_means": (
         ("double",),

@@ -28,6 +28,7 @@ from suffice.dropin._analysis import Whitened
 from suffice.dropin._common import in_kind, in_their_words, log_shares
 from suffice.dropin._within import numbers_of, validated_rows
 from suffice.engines import MemoryEngine, Rows
+from suffice.engines.base import ONE_BLAS_THREAD
 from suffice.errors import InvalidCellError
 from suffice.families import Gaussian
 from suffice.families.quadratic import DenseForm, DiagonalForm, QuadraticForm, SharedForm
@@ -403,7 +404,8 @@ class GaussianMixture(theirs.GaussianMixture):  # type: ignore[misc]
         training = Training(rows, weight, int(self.n_components), self.covariance_type)
         trace = _TRACE * training.total / len(rows)
         step = Maximisation(self.covariance_type, float(self.reg_covar), trace, rows.dtype == np.float32)
-        best = self._best(training, step)
+        with ONE_BLAS_THREAD:  # threads that wait for each other cost more than products of this size gain
+            best = self._best(training, step)
         self.converged_ = best.converged
         if not best.converged and self.max_iter > 0:
             warnings.warn(_NOT_CONVERGED, ConvergenceWarning, stacklevel=3)

@@ -113,6 +113,7 @@ class Summable(Protocol):
 
 S = TypeVar("S", bound=Summable)
 T = TypeVar("T")
+Part = TypeVar("Part")
 Kernel = Callable[[Chunk, Any], S]
 
 
@@ -299,9 +300,21 @@ def _pool(n_threads: int) -> ThreadPoolExecutor:
     return pool
 
 
-def run_slices(work: Callable[[slice], T], slices: Sequence[slice], n_threads: int) -> Iterator[T]:
-    """Yield what `work` returns for each slice, in order, with that many threads at work."""
-    return map(work, slices) if len(slices) == 1 or n_threads == 1 else _pool(n_threads).map(work, slices)
+def run_each(work: Callable[[Part], T], parts: Sequence[Part], n_threads: int) -> list[T]:
+    """Return what `work` returns for each part, with that many threads at work; the work must not wait for threads.
+
+    This thread takes every part that no other has begun, so that nothing waits for a thread to wake up.
+    """
+    if len(parts) == 1 or n_threads == 1:
+        return [work(part) for part in parts]
+    pool = _pool(n_threads - 1)
+    others = [pool.submit(work, part) for part in parts[1:]]
+    try:
+        own = {0: work(parts[0])}
+        own |= {i: work(parts[i]) for i, other in enumerate(others, 1) if other.cancel()}
+        return [own[i] if i in own else others[i - 1].result() for i in range(len(parts))]
+    finally:  # an error or an interrupt: what has not begun never will, what has is waited for
+        wait([other for other in others if not other.cancel()])
 
 
 class _OneBlasThread(ContextDecorator):

@@ -16,6 +16,7 @@ from suffice._arrays import FloatArray, IntArray
 from suffice.acceleration import accelerates
 from suffice.components import Components, has_holes, lifted, never_seen, shares, uncorrelated
 from suffice.conditioning import conditional_model, marginal_model
+from suffice.engines.base import ONE_BLAS_THREAD
 from suffice.estimators.mixture_starts import Start, Starts, compatible
 from suffice.estimators.partly_labelled import iterate
 from suffice.estimators.sampling import sample_table
@@ -160,7 +161,8 @@ class Mixture(DensityMixin, BaseEstimator):
         KeyboardInterrupt
             After Ctrl-C, with the best components so far kept; see `suffice.keep_on_interrupt`.
         """
-        components, outcome, n_rows = self._learn(X, sample_weight)
+        with ONE_BLAS_THREAD:  # threads that wait for each other cost more than products of this size gain
+            components, outcome, n_rows = self._learn(X, sample_weight)
         return self._adopt(components, outcome, n_rows)
 
     def _learn(self, X: Any, sample_weight: Any) -> tuple[Components, em.Outcome[JointModel, JointStatistics], int]:

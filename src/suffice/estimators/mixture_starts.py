@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from suffice import em
-from suffice._arrays import as_doubles
+from suffice._arrays import FloatArray, IntArray, as_doubles
 from suffice.compiled import em_loop
 from suffice.components import Components
 from suffice.engines import Engine, MemoryEngine, Rows
+from suffice.engines.base import run_each, threads
 from suffice.errors import EstimateError
 from suffice.joint import JointModel
 from suffice.labels import as_column
@@ -28,10 +30,11 @@ Problem = em.Problem[JointModel, JointStatistics]
 
 #: iterations that all starts make before they are compared, and how many of them go on
 RACE = ((2, 2), (5, 1))
+_RACE_ROUNDS = sum(rounds for rounds, _ in RACE)
 #: starts whose bounds differ by less than this share are taken to lead to the same end
 _SETTLED = 1e-4
-#: cells times components up to which all starts are tried in one call
-_SMALL = 100_000
+#: products of an iteration up to which all starts are tried in one call
+_SMALL = 500_000
 #: iterations on a sample of the rows, at most, and how much larger the tolerance may be there
 _MOST_ON_SAMPLE, _LOOSER = 200, 10.0
 
@@ -75,15 +78,16 @@ class Start:
         """Return whether the last iteration gained almost nothing."""
         return self.converged or (len(self.bounds) > 1 and _nearly_equal(self.bounds[-1], self.bounds[-2]))
 
-    def advance(self, rounds: int, tol: float) -> None:
-        """Make so many iterations more, or fewer where the bound stops rising."""
-        goal = len(self.bounds) + rounds
-        while self._climb is not None and not self.converged and len(self.bounds) < goal:
-            if self._climb.stopped:  # the next iteration is for Python
-                self._run(goal, tol)
-            else:
-                self._climb.advance(goal - len(self.bounds), tol)
-        if self._climb is None and not self.converged and len(self.bounds) < goal:
+    def climb(self, goal: int, tol: float) -> None:
+        """Go on to so many iterations by compiled calls alone, as far as they lead; any thread may do that."""
+        climb = self._climb
+        while climb is not None and not (climb.converged or climb.stopped) and len(climb.bounds) < goal:
+            climb.advance(goal - len(climb.bounds), tol)
+
+    def advance(self, goal: int, tol: float) -> None:
+        """Go on to so many iterations, or fewer where the bound stops rising."""
+        self.climb(goal, tol)
+        if not self.converged and len(self.bounds) < goal:
             self._run(goal, tol)
 
     def finish(self, max_iter: int, tol: float, **options: Any) -> em.Outcome[JointModel, JointStatistics]:
@@ -104,42 +108,60 @@ def _nearly_equal(bound: float, other: float) -> bool:
     return abs(bound - other) <= _SETTLED * (1.0 + abs(bound))
 
 
-def best_of(starts: Sequence[Callable[[], Start]], tol: float, most: int = 500) -> Start:
+def best_of(starts: Iterable[Callable[[], Start]], tol: float, most: int = 500, n_threads: int = 1) -> Start:
     """Return the best of some starts after a few iterations; some may have no estimate, but not all.
 
     Parameters
     ----------
-    starts : sequence of callables
+    starts : iterable of callables
+        What is random is drawn when the next one is asked for.
     tol : float
     most : int
         Iterations of a start at most.
+    n_threads : int
+        How many starts to try at the same time; more than one only where compiled calls do the work.
     """
-    if len(starts) == 1:
-        return starts[0]()
+    waiting, running = iter(starts), list[Start]()
     failed: EstimateError | None = None
-    running: list[Start] = []
-    rounds, kept = RACE[0]
-    for begin in starts:
-        try:
-            start = begin()
-            start.advance(min(rounds, most), tol)
-        except EstimateError as error:
-            failed = error
-            continue
-        if start.settled() and any(
-            other.settled() and _nearly_equal(start.bounds[-1], other.bounds[-1]) for other in running
-        ):
-            return start
-        running.append(start)
-    for more, fewer in RACE[1:]:
-        running, kept = sorted(running, key=lambda start: -start.bounds[-1])[:kept], fewer
-        if len(running) > 1:
-            for start in running:
-                start.advance(min(more, most - len(start.bounds)), tol)
+    (rounds, kept), (more, _) = RACE
+    first = list(islice(waiting, max(n_threads, 2)))
+    if len(first) == 1:
+        return first[0]()
+    while first:
+        for start in run_each(partial(_begun, goal=min(rounds, most), tol=tol), first, n_threads):
+            try:
+                if isinstance(start, EstimateError):
+                    raise start
+                start.advance(min(rounds, most), tol)
+            except EstimateError as error:
+                failed = error
+                continue
+            if start.settled() and any(
+                other.settled() and _nearly_equal(start.bounds[-1], other.bounds[-1]) for other in running
+            ):
+                return start
+            running.append(start)
+        first = list(islice(waiting, n_threads))
     if not running:
         assert failed is not None
         raise failed
+    running = sorted(running, key=lambda start: -start.bounds[-1])[:kept]
+    if len(running) > 1:
+        goals = [min(len(start.bounds) + more, most) for start in running]
+        run_each(lambda pair: pair[0].climb(pair[1], tol), list(zip(running, goals, strict=True)), n_threads)
+        for start, goal in zip(running, goals, strict=True):
+            start.advance(goal, tol)
     return max(running, key=lambda start: start.bounds[-1])
+
+
+def _begun(begin: Callable[[], Start], goal: int, tol: float) -> Start | EstimateError:
+    """Return a start after its first iterations, as far as compiled calls lead, or why there is none."""
+    try:
+        start = begin()
+        start.climb(goal, tol)
+    except EstimateError as error:
+        return error
+    return start
 
 
 @dataclass(frozen=True)
@@ -164,8 +186,10 @@ class Starts:
     ) -> JointModel | Start:
         """Return the model to begin with, or the best start over all rows, which has made its first iterations."""
         rows = self._rows(components, engine, n_rows, rng)
-        guesses = self._guesses(rows, components, overall, rng)
         problem = components.problem(MemoryEngine(rows, self.n_jobs))
+        compiled = isinstance(problem.climb, Climbs) and isinstance(self.init, str)
+        n_threads = threads(self.n_jobs) if compiled else 1  # each of which tries a start of its own
+        guesses = self._guesses(rows, components, overall, rng, 1 if n_threads > 1 else self.n_jobs)
 
         def begin(guess: Callable[[], Responsibilities]) -> Start:
             members = guess()
@@ -174,28 +198,35 @@ class Starts:
             return Start(problem, components.begin(belong) if climb is None else climb)
 
         on_all = len(rows) == n_rows and isinstance(engine, MemoryEngine)
-        most = self.max_iter if on_all else 500
-        best = self._race_at_once(problem, guesses, rows, most)
+        most, best = self.max_iter if on_all else 500, None
+        if compiled and self._is_small(rows, most):
+            members = [guess() for guess in guesses]
+            best = self._race_at_once(problem, members)
+            guesses = (partial(_same, member) for member in members)
         if best is None:
-            best = best_of([partial(begin, guess) for guess in guesses], self.tol, most)
+            best = best_of((partial(begin, guess) for guess in guesses), self.tol, most, n_threads)
         if on_all:
             return best
-        best.advance(_MOST_ON_SAMPLE, _LOOSER * self.tol)
+        best.advance(len(best.bounds) + _MOST_ON_SAMPLE, _LOOSER * self.tol)
         return best.model
 
-    def _race_at_once(
-        self, problem: Problem, guesses: Sequence[Callable[[], Responsibilities]], rows: Rows, most: int
-    ) -> Start | None:
-        """Return what `best_of` does by one compiled call, where a start takes less time than the interpreter."""
-        small = len(rows) * self.size * rows.blocks[0].shape[1] <= _SMALL and len(guesses) <= em_loop.MOST_STARTS
+    def _is_small(self, rows: Rows, most: int) -> bool:
+        """Whether a start takes less time than the interpreter needs for it, so that one call tries them all."""
+        n, d = rows.blocks[0].shape
+        few = 1 < self._n_starts <= em_loop.MOST_STARTS
+        return few and n * self.size * d * (d + 3) <= _SMALL and most >= _RACE_ROUNDS
+
+    def _race_at_once(self, problem: Problem, members: Sequence[Responsibilities]) -> Start | None:
+        """Return what `best_of` does, by one compiled call; None where it has to be done in Python."""
         (rounds, kept), (more, _) = RACE
-        if not small or len(guesses) == 1 or most < rounds + more or not isinstance(problem.climb, Climbs):
-            return None
-        members = [guess() for guess in guesses]
         if not all(isinstance(member, Labels) for member in members):
             return None
-        climb = problem.climb.race([member.codes for member in members], self.tol, rounds, more, kept)  # type: ignore[attr-defined]
+        climb = problem.climb.race([member.codes for member in members], self.tol, rounds, more, kept)  # type: ignore
         return None if climb is None else Start(problem, climb)
+
+    @property
+    def _n_starts(self) -> int:
+        return self.n_init if self.size > 1 else 1
 
     def _rows(self, components: Components, engine: Engine, n_rows: int, rng: np.random.Generator) -> Rows:
         if isinstance(self.init, str):
@@ -205,31 +236,44 @@ class Starts:
         return engine.rows
 
     def _guesses(
-        self, rows: Rows, components: Components, overall: JointStatistics, rng: np.random.Generator
-    ) -> Sequence[Callable[[], Responsibilities]]:
-        """Return functions that say who belongs to which component, one per start."""
+        self,
+        rows: Rows,
+        components: Components,
+        overall: JointStatistics,
+        rng: np.random.Generator,
+        n_jobs: int | None,
+    ) -> Iterator[Callable[[], Responsibilities]]:
+        """Yield functions that say who belongs to which component, one per start; what is random is drawn before."""
         known, k = rows.responsibilities, self.size
         assert isinstance(known, PartialLabels)
-        weight, n_init = known.weight, self.n_init if k > 1 else 1
+        weight = known.weight
         if not isinstance(self.init, str):
             several = isinstance(self.init, (list, tuple)) and np.ndim(self.init[0]) > 0 and len(self.init) != len(rows)
-            given = [_members(as_column(start), known, k) for start in (self.init if several else [self.init])]
-            return [lambda start=start: start for start in given]  # type: ignore[misc]
-        if self.init == "random":
-            return [partial(random_responsibilities, len(rows), k, weight, rng)] * n_init
-        if self.init == "k-means++":
-            if k == 1:
-                return [lambda: Labels(np.zeros(len(rows), dtype=np.intp), weight, 1)]
+            for start in self.init if several else [self.init]:
+                yield partial(_same, _members(as_column(start), known, k))
+        elif self.init == "random":
+            for _ in range(self._n_starts):
+                yield partial(_same, random_responsibilities(len(rows), k, weight, rng))
+        elif self.init != "k-means++":
+            raise ValueError(
+                f"init must be 'k-means++', 'random', labels, responsibilities or a fitted Mixture, not {self.init!r}"
+            )
+        elif k == 1:
+            yield partial(_same, Labels(np.zeros(len(rows), dtype=np.intp), weight, 1))
+        else:
             pairs = zip(components.schema.blocks, overall.blocks, strict=True)
             points = Points(rows, [block.family.of_all_rows(sums) for block, sums in pairs], weight)
-            return [partial(_clusters, points, k, start, rng, self.n_jobs) for start in range(n_init)]
-        raise ValueError(
-            f"init must be 'k-means++', 'random', labels, responsibilities or a fitted Mixture, not {self.init!r}"
-        )
+            for number in range(self._n_starts):
+                codes = points.planned_clusters(k, number, rng, n_jobs)
+                yield partial(_clusters, codes, k, weight, int(rng.integers(2**63)))
 
 
-def _clusters(points: Points, k: int, start: int, rng: np.random.Generator, n_jobs: int | None) -> Responsibilities:
-    return with_every_component(points.clusters(k, start, rng, n_jobs), k, points.weight, rng)
+def _same(members: Responsibilities) -> Responsibilities:
+    return members
+
+
+def _clusters(codes: Callable[[], IntArray], k: int, weight: FloatArray | None, seed: int) -> Responsibilities:
+    return with_every_component(codes(), k, weight, seed)
 
 
 def _members(given: NDArray[Any], known: PartialLabels, k: int) -> Responsibilities:

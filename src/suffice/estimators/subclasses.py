@@ -220,7 +220,7 @@ class _Clusters:
         starts = []
         points = Points(rows, self.units, weight)
         for start in range(STARTS):
-            codes = points.clusters(k, start, self.rng, self.model.n_jobs)
+            codes = points.planned_clusters(k, start, self.rng, self.model.n_jobs)()
             numbers, codes = np.unique(codes, return_inverse=True)
             if len(numbers) == 1:
                 return everything
