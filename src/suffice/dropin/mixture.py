@@ -254,7 +254,7 @@ class Training:
     def begin(self, how: str, rng: Any) -> JointStatistics:
         """Return the statistics of scikit-learn's first guess of who belongs where, drawn as it draws."""
         if how == "kmeans":
-            return self._learn(self.X, Labels(self._clusters(rng), self.weight, self.k))
+            return self.of_clusters(self.clusters(rng))
         if how == "k-means++":
             return self._one_each(kmeans_plusplus(self.X, self.k, sample_weight=self.weight, random_state=rng)[1])
         if how == "random_from_data":
@@ -266,7 +266,11 @@ class Training:
             total = total + self._at_random(slice(start, start + _DRAWN), rng)
         return total
 
-    def _clusters(self, rng: Any) -> IntArray:
+    def of_clusters(self, labels: IntArray) -> JointStatistics:
+        """Return the statistics of rows whose component is given."""
+        return self._learn(self.X, Labels(labels, self.weight, self.k))
+
+    def clusters(self, rng: Any) -> IntArray:
         """Return the clusters that scikit-learn's k-means finds, (n,)."""
         if self.X.dtype != np.float64:  # which rounds differently
             found = KMeans(n_clusters=self.k, n_init=1, random_state=rng).fit(self.X, sample_weight=self.weight)
@@ -277,16 +281,27 @@ class Training:
             warnings.warn(_FEWER_CLUSTERS.format(distinct, self.k), ConvergenceWarning, stacklevel=7)
         return labels
 
-    def loop(self, step: Maximisation, start: Parameters) -> EMLoop | None:
-        """Return the compiled loop of EM where it applies: to few rows, whose iterations the interpreter would slow."""
-        (n, d), structure = self.X.shape, _CODES[step.kind]
-        if step.single or not is_small(n, d, self.k, structure):
-            return None
+    def has_loop(self, step: Maximisation) -> bool:
+        """Return whether the compiled loop of EM applies: to few rows, whose iterations the interpreter would slow."""
+        n, d = self.X.shape
+        return not step.single and is_small(n, d, self.k, _CODES[step.kind])
+
+    def loop(self, step: Maximisation, start: Parameters | IntArray) -> EMLoop:
+        """Return the compiled loop of EM, at parameters or with the clusters of the rows."""
         loop = EMLoop(
-            self.X, structure, self.k, weight=self.weight, ridge=step.reg_covar, absolute=True, least=_FEW_ROWS
+            self.X,
+            _CODES[step.kind],
+            self.k,
+            weight=self.weight,
+            ridge=step.reg_covar,
+            absolute=True,
+            least=_FEW_ROWS,
         )
-        compact = start.covariances if step.kind != "spherical" else start.covariances[:, None]
-        loop.begin_at(log_shares(start.weights), start.means, compact)
+        if isinstance(start, Parameters):
+            compact = start.covariances if step.kind != "spherical" else start.covariances[:, None]
+            loop.begin_at(log_shares(start.weights), start.means, compact)
+        else:
+            loop.begin_with_labels(start)
         return loop
 
     def _one_each(self, chosen: IntArray) -> JointStatistics:
@@ -436,12 +451,15 @@ class GaussianMixture(theirs.GaussianMixture):  # type: ignore[misc]
         assert best is not None, "n_init is at least 1"
         return best
 
-    def _start(self, training: Training, step: Maximisation, rng: Any) -> Parameters:
-        """Return what was given to begin with, and for the rest what the first guess gives."""
-        weights, means, precisions = (
-            None if given is None else to_float64(given)
-            for given in (self.weights_init, self.means_init, self.precisions_init)
-        )
+    def _start(self, training: Training, step: Maximisation, rng: Any) -> Parameters | IntArray:
+        """Return what was given to begin with, and for the rest what the first guess gives.
+
+        Clusters are returned as they are where the compiled loop begins with them.
+        """
+        given = self.weights_init, self.means_init, self.precisions_init
+        if self.init_params == "kmeans" and all(array is None for array in given) and training.has_loop(step):
+            return training.clusters(rng)
+        weights, means, precisions = (None if array is None else to_float64(array) for array in given)
         covariances = factors = None
         if precisions is not None:
             covariances, factors = step.from_precisions(precisions)
@@ -454,12 +472,15 @@ class GaussianMixture(theirs.GaussianMixture):  # type: ignore[misc]
         assert covariances is not None
         return Parameters(self.covariance_type, weights, means, covariances, factors)
 
-    def _trial(self, training: Training, step: Maximisation, start: Parameters, bound: float) -> Trial:
+    def _trial(self, training: Training, step: Maximisation, start: Parameters | IntArray, bound: float) -> Trial:
         """Improve parameters until the mean log-likelihood changes by less than `tol`."""
-        trial = Trial(start, [], False)
-        loop = None if bound > -np.inf else training.loop(step, start)
-        if loop is not None:
-            self._climb(training, step, loop, trial)
+        trial = None
+        if bound == -np.inf and training.has_loop(step):
+            trial = self._climb(training, step, training.loop(step, start))
+        if trial is None:
+            known = start if isinstance(start, Parameters) else step.estimate(training.of_clusters(start))
+            trial = Trial(known, [], False)
+        else:
             bound = trial.lower_bound
         for number in range(len(trial.lower_bounds) + 1, (0 if trial.converged else self.max_iter) + 1):
             expected = training.expect(trial.parameters)
@@ -475,26 +496,28 @@ class GaussianMixture(theirs.GaussianMixture):  # type: ignore[misc]
             self._print_verbose_msg_init_end(bound, trial.converged)
         return trial
 
-    def _climb(self, training: Training, step: Maximisation, loop: EMLoop, trial: Trial) -> None:
-        """Make the iterations that the compiled loop can make."""
+    def _climb(self, training: Training, step: Maximisation, loop: EMLoop) -> Trial | None:
+        """Return where the iterations lead that the compiled loop can make; None where it can make none."""
+        bounds: list[float] = []
         while loop.status == CONTINUES and len(loop.bounds) < self.max_iter:
             done = len(loop.bounds)
             loop.advance(self.max_iter - done, self.tol * training.total)
             for bound in loop.bounds[done:]:
-                change = bound / training.total - trial.lower_bound
-                trial.lower_bounds.append(bound / training.total)
-                self._print_verbose_msg_iter_end(len(trial.lower_bounds), change)
+                bounds.append(bound / training.total)
+                before = bounds[-2] if len(bounds) > 1 else -np.inf
+                self._print_verbose_msg_iter_end(len(bounds), bounds[-1] - before)
         if loop.status == NO_ESTIMATE:  # that iteration has to be made again
-            trial.lower_bounds.pop()
-        if trial.lower_bounds:
-            covariances = loop.covariance
-            if step.kind == "tied":
-                covariances = covariances[0]
-            elif step.kind == "spherical":
-                covariances = covariances[:, 0].copy()
-            factors, weights = step.factors(covariances), np.exp(loop.log_shares)
-            trial.parameters = Parameters(step.kind, weights, loop.means, covariances, factors)
-            trial.converged = loop.status == CONVERGED
+            bounds = bounds[:-1]
+        if not bounds:
+            return None
+        covariances = loop.covariance
+        if step.kind == "tied":
+            covariances = covariances[0]
+        elif step.kind == "spherical":
+            covariances = covariances[:, 0].copy()
+        factors, weights = step.factors(covariances), np.exp(loop.log_shares)
+        found = Parameters(step.kind, weights, loop.means, covariances, factors)
+        return Trial(found, bounds, loop.status == CONVERGED)
 
     def _adopt(self, found: Parameters, X: Array) -> None:
         """Set scikit-learn's attributes, in the library and float type of the rows."""
