@@ -89,8 +89,8 @@ def minimise(
     lost = np.zeros(len(start)) if settled else solver.lost(outcome.local.hessian)
     if lost.any():
         guard = GUARD * np.where(solver.kept, np.diag(first.hessian), 0.0)
-        begin = objective.evaluate(start, engine, None, guard)
-        outcome = _loop(objective, engine, solver, start, begin, max_iter, tol, watch, guard, True, keep)
+        begin = objective.evaluate(outcome.point, engine, None, guard)
+        outcome = _loop(objective, engine, solver, outcome.point, begin, max_iter, tol, watch, guard, True, keep)
         rounds += len(outcome.values)
     local = outcome.local
     assert isinstance(local, Evaluated)
