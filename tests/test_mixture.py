@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -145,7 +146,7 @@ def test_criteria_are_what_they_say():
         ({"n_components": 2.5}, "n_components must be a whole number"),
         ({"n_init": 0}, "n_init must be a whole number"),
         ({"tol": -1.0}, "tol must not be negative"),
-        ({"init": "guess"}, "init must be 'k-means\\+\\+', 'random'"),
+        ({"init": "guess"}, "init must be 'k-means\\+\\+', 'agglomerative', 'random'"),
         ({"init": np.zeros(7), "n_components": 2}, "one label or one row of shares for each of 400 rows"),
         ({"covariance": "XYZ"}, "covariance must be one of"),
     ],
@@ -250,3 +251,26 @@ def test_starts_count_among_the_iterations(max_iter):
     with pytest.warns(ConvergenceWarning) if max_iter > 1 else warnings.catch_warnings():
         mixture = Mixture(4, max_iter=max_iter, tol=0.0, random_state=0).fit(X)
     assert mixture.n_iter_ == len(mixture.bound_history_) == max_iter
+
+
+def test_merged_rows_are_a_start():
+    one, two = (Mixture(3, init="agglomerative", random_state=seed).fit(load_iris().data) for seed in (0, 1))
+    np.testing.assert_array_equal(one.means_, two.means_)  # nothing is random
+    assert (
+        one.score(load_iris().data) >= Mixture(3, random_state=0).fit(load_iris().data).score(load_iris().data) - 1e-6
+    )
+    rng = np.random.default_rng(0)
+    many = np.concatenate([rng.normal(size=(900, 2)), rng.normal(6.0, 1.0, size=(600, 2))])
+    weight = np.where(np.arange(1500) % 7 == 0, 0.0, 1.0)
+    found = Mixture(2, init="agglomerative", random_state=0).fit(many, sample_weight=weight)
+    np.testing.assert_allclose(np.sort(found.weights_), [0.4, 0.6], atol=0.02)
+    holes = np.where(rng.random(many.shape) < 0.1, np.nan, many)
+    assert np.sort(Mixture(2, init="agglomerative").fit(holes).weights_) == pytest.approx([0.4, 0.6], abs=0.03)
+    with pytest.raises(ValueError, match="not sparse"):
+        Mixture(2, families="multinomial", init="agglomerative").fit(sparse.csr_array(np.abs(many).round()))
+
+
+def test_threads_change_no_start(monkeypatch):
+    monkeypatch.setattr(mixture_starts, "_SMALL", 0)
+    one, many = (Mixture(4, random_state=0, n_jobs=n).fit(load_iris().data) for n in (1, 4))
+    np.testing.assert_array_equal(one.bound_history_, many.bound_history_)

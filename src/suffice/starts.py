@@ -20,6 +20,8 @@ from suffice.responsibilities import Labels, PartialLabels, Responsibilities, So
 START_ROWS = 2_000
 #: products of an iteration over these rows, and rows per component and column that there should be at least
 _PRODUCTS, _LEAST_ROWS = 4_000_000, 5
+#: rows that are merged to clusters at most, for the time and memory goes by their square
+MOST_MERGED = 1_000
 #: the units of k-means and the iterations of Lloyd's algorithm, for one start after the other: which units show the
 #: clusters depends on the data, many iterations come to few and good partitions, and one keeps them different
 UNITS = (("scaled", 10), ("scaled", 1), ("own", 100), ("whitened", 10), ("own", 100), ("whitened", 1))
@@ -178,6 +180,29 @@ class Points:
         units, rounds = UNITS[start % len(UNITS)]
         points = self._in(units)
         return planned_k_means(points, min(k, points.shape[0]), rng, self.weight, rounds=rounds, n_jobs=n_jobs)
+
+    def merged(self, k: int, start: int, rng: np.random.Generator) -> IntArray:
+        """Return clusters of merged rows, (n,): of ellipsoids, and at every other start of spheres of one size.
+
+        Of more than MOST_MERGED rows some are merged, and the others go to the nearest cluster.
+        """
+        from suffice.agglomeration import merge_tree
+
+        points, weight = self._in("scaled"), self.weight
+        if issparse(points):
+            raise ValueError("init='agglomerative' needs rows that are not sparse; use 'k-means++'")
+        there = np.arange(len(points)) if weight is None else np.flatnonzero(weight > 0)
+        if len(there) > MOST_MERGED:
+            there = np.sort(rng.choice(there, MOST_MERGED, replace=False))
+        some = points[there]
+        tree = merge_tree(some, ("VVV", "EII")[start % 2], weight=None if weight is None else weight[there])
+        labels = tree.labels(min(k, len(some)))
+        if len(some) == len(points):
+            return labels
+        centers = np.stack([some[labels == c].mean(0) for c in range(labels.max() + 1)])
+        nearest = np.argmin(np.square(centers).sum(1) - 2.0 * points @ centers.T, axis=1)
+        nearest[there] = labels
+        return nearest
 
     def _in(self, units: str) -> Any:
         if units not in self._made:

@@ -56,11 +56,12 @@ class Mixture(DensityMixin, BaseEstimator):
     prior : "auto", None, a number, a Prior or a list of Priors
         "auto" adds a pseudo-count of 1 to discrete families, and to each Gaussian component a hundredth of a row with
         the covariance of all rows over k^(2/d), so that no component can collapse. None is maximum likelihood.
-    init : "k-means++", "random", labels, responsibilities or a fitted Mixture
-        How to begin: k-means on whitened rows, random responsibilities, given ones (n labels or an n×k matrix, or a
-        list of such), or the parameters of another mixture.
+    init : "k-means++", "agglomerative", "random", labels, responsibilities or a fitted Mixture
+        How to begin: k-means in several units, merging rows to ellipsoids and to spheres as mclust does (slower, and
+        not random with up to 1,000 rows), random responsibilities, given ones (n labels or an n×k matrix, or a list of
+        such), or the parameters of another mixture.
     n_init : int
-        Starts that are tried, on a sample of the rows; only the best goes on.
+        Starts that are tried, on a sample of the rows; only the best goes on. Merging has two.
     max_iter, tol : int, float
         EM ends when the bound rises by no more than `tol` of itself.
     acceleration : None or "squarem"

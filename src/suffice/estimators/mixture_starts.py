@@ -254,26 +254,32 @@ class Starts:
         elif self.init == "random":
             for _ in range(self._n_starts):
                 yield partial(_same, random_responsibilities(len(rows), k, weight, rng))
-        elif self.init != "k-means++":
+        elif self.init not in ("k-means++", "agglomerative"):
             raise ValueError(
-                f"init must be 'k-means++', 'random', labels, responsibilities or a fitted Mixture, not {self.init!r}"
+                f"init must be 'k-means++', 'agglomerative', 'random', labels, responsibilities or a fitted Mixture, "
+                f"not {self.init!r}"
             )
         elif k == 1:
             yield partial(_same, Labels(np.zeros(len(rows), dtype=np.intp), weight, 1))
         else:
             pairs = zip(components.schema.blocks, overall.blocks, strict=True)
             points = Points(rows, [block.family.of_all_rows(sums) for block, sums in pairs], weight)
+            if self.init == "agglomerative":
+                for number in range(min(self._n_starts, 2)):
+                    codes = points.merged(k, number, rng)
+                    yield partial(with_every_component, codes, k, weight, int(rng.integers(2**63)))
+                return
             for number in range(self._n_starts):
-                codes = points.planned_clusters(k, number, rng, n_jobs)
-                yield partial(_clusters, codes, k, weight, int(rng.integers(2**63)))
+                find = points.planned_clusters(k, number, rng, n_jobs)
+                yield partial(_clusters, find, k, weight, int(rng.integers(2**63)))
 
 
 def _same(members: Responsibilities) -> Responsibilities:
     return members
 
 
-def _clusters(codes: Callable[[], IntArray], k: int, weight: FloatArray | None, seed: int) -> Responsibilities:
-    return with_every_component(codes(), k, weight, seed)
+def _clusters(find: Callable[[], IntArray], k: int, weight: FloatArray | None, seed: int) -> Responsibilities:
+    return with_every_component(find(), k, weight, seed)
 
 
 def _members(given: NDArray[Any], known: PartialLabels, k: int) -> Responsibilities:
