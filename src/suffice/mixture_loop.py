@@ -26,6 +26,7 @@ from suffice.statistics import DiagonalMoments, FullMoments, JointStatistics, Mo
 
 if TYPE_CHECKING:
     from suffice.components import Components
+    from suffice.plain_loop import PlainLoop
 
 #: products per iteration beyond which several threads gain more than the interpreter costs (two milliseconds or so),
 #: and how many of them the exponential of a component takes as long as
@@ -168,7 +169,7 @@ class GaussianClimb:
     def __init__(
         self,
         components: Components,
-        loop: em_loop.EMLoop,
+        loop: em_loop.EMLoop | PlainLoop,
         start: Callable[[], JointModel],
         columns: ConstantColumns | None = None,
     ) -> None:
@@ -214,7 +215,7 @@ class GaussianClimb:
         return model, statistics
 
 
-def _moments(loop: em_loop.EMLoop, columns: ConstantColumns, layout: type[Moments]) -> Moments:
+def _moments(loop: em_loop.EMLoop | PlainLoop, columns: ConstantColumns, layout: type[Moments]) -> Moments:
     count, center, first = loop.count[:, None], columns.means(loop.center), columns.sums(loop.first)
     second = columns.sums(loop.second, matrix=layout is not DiagonalMoments)
     if layout is DiagonalMoments:

@@ -12,6 +12,7 @@ import suffice
 from suffice import GaussianDiscriminant, GenerativeClassifier, Mixture, NaiveBayes, em
 from suffice.estimators.search import ALL
 from suffice.interrupts import Interrupted
+from suffice.starts import Points
 
 DISCRETE = ("bernoulli", "categorical", "multinomial", "poisson")
 
@@ -199,6 +200,17 @@ def test_a_named_class_without_a_labelled_row_is_an_error():
     y = np.where(np.arange(len(z)) < 100, z, None)
     with pytest.raises(ValueError, match="'d' was named, but no labelled row has it"):
         GenerativeClassifier(classes=["a", "b", "c", "d"]).fit(X, [None if v is None else "abc"[v] for v in y])
+
+
+@pytest.mark.parametrize("family", DISCRETE)
+def test_maximum_likelihood_leaves_clusters_that_are_the_values_of_one_column(family, monkeypatch):
+    X, _ = counts(family, k=2, seed=3)
+    split = (X[:, 0] > 0).astype(int)
+    alone = NaiveBayes(family, prior=None).fit(X, split)  # where EM stays: a value with probability 0 keeps it
+    monkeypatch.setattr(Points, "clusters", lambda *_: split)
+    model = quietly(Mixture(2, family, prior=None), X)
+    assert model.score(X) > alone.score_samples(X).mean() + 0.01
+    assert len(set(model.predict(X)[split == 1])) == 2
 
 
 # -- classes of several components ------------------------------------------------------------------------------------

@@ -40,10 +40,15 @@ _SECONDS_PER_CALL = 0.03
 _SLOW = 3e8
 
 
+def knows(structure: str, n_columns: int) -> bool:
+    """Return whether the loop is written for the structure and that many columns."""
+    most = _MOST_ROTATED if structure in _ROTATED else _MOST_COLUMNS
+    return structure in signatures.STRUCTURES and 0 < n_columns <= most
+
+
 def available(structure: str, n_columns: int) -> bool:
     """Return whether the loop is compiled, and knows the structure and that many columns."""
-    most = _MOST_ROTATED if structure in _ROTATED else _MOST_COLUMNS
-    return compiled.library is not None and structure in signatures.STRUCTURES and 0 < n_columns <= most
+    return compiled.library is not None and knows(structure, n_columns)
 
 
 @lru_cache(maxsize=256)

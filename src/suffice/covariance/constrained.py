@@ -205,7 +205,7 @@ class CommonAxes(Rotated):
             axes = common_axes(scatter, criterion, self._axes(scatter, count))
         else:
             axes = common_axes(scatter, criterion, [axes_of(start)], MOST_ROUNDS_MORE)
-        along = np.maximum(np.einsum("ij,cij->cj", axes, scatter @ axes, optimize=True), 0.0)
+        along = np.maximum((axes * (scatter @ axes)).sum(1), 0.0)
         rows = np.broadcast_to(count, along.shape)
         return _along(equal_volume(along, rows) if self.equal else ratio(along, rows), axes)
 

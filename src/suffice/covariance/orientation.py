@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
-from suffice._arrays import FloatArray
+from suffice._arrays import FloatArray, IntArray
 
 #: log q, k×d → the criterion to be minimised, and its derivatives v, one a class
 Criterion = Callable[[FloatArray], tuple[float, FloatArray]]
@@ -113,13 +114,19 @@ class _Point:
         return len(self.gradient) == 0 or float(np.abs(self.gradient).max()) <= least
 
 
+@lru_cache(maxsize=64)
+def _pairs(d: int) -> tuple[IntArray, IntArray]:
+    """Return the pairs of columns i < j."""
+    return np.triu_indices(d, 1)
+
+
 def _expand(scatter: FloatArray, criterion: Criterion, axes: FloatArray) -> _Point:
     rotated = axes.T @ (scatter @ axes)
     q = np.diagonal(rotated, axis1=1, axis2=2)
     q = np.maximum(q, _LEAST_SHARE * q.max(1, keepdims=True) + 1e-280)
     value, v = criterion(np.log(q))
-    i, j = np.triu_indices(len(axes), 1)
-    half = np.einsum("c,cij,cj->ij", v, rotated, 1.0 / q, optimize=True)
+    i, j = _pairs(len(axes))
+    half = (rotated * (v[:, None] / q)[:, None, :]).sum(0)
     gradient = 2.0 * (half - half.T)
     ratios = (v[:, None] * q).T @ (1.0 / q)
     curvature = 2.0 * (ratios + ratios.T - 2.0 * v.sum())
@@ -164,6 +171,6 @@ def _line_search(
 def _rotation(angles: FloatArray, d: int) -> FloatArray:
     """Return Cayley's (I − A/2)⁻¹ (I + A/2), which is orthogonal and exp(A) but for the third order."""
     half = np.zeros((d, d))
-    half[np.triu_indices(d, 1)] = 0.5 * angles
+    half[_pairs(d)] = 0.5 * angles
     half -= half.T
     return np.asarray(np.linalg.solve(np.eye(d) - half, np.eye(d) + half))

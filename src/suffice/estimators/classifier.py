@@ -251,10 +251,10 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
 
     def _adopt_outcome(self, learned: Learned) -> Self:
         """Keep what EM found."""
-        self._adopt(learned.statistics, priors=learned.priors)
+        # the predictive is a function of the expected statistics
+        found = None if self.estimate == "predictive" else learned.outcome.model
+        self._adopt(learned.statistics, priors=learned.priors, model=found)
         self._never_seen = learned.never_seen
-        if self.estimate != "predictive":  # which is a function of the expected statistics
-            self._estimated = learned.outcome.model
         self.bound_history_ = learned.outcome.bounds
         self.n_iter_ = len(learned.outcome.bounds)
         self.converged_ = learned.outcome.converged
@@ -333,15 +333,20 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     _fixed: tuple[str, ...] = ()
 
     def _adopt(
-        self, statistics: ModelStatistics, *, later: bool = False, priors: Sequence[PriorSpec] | None = None
+        self,
+        statistics: ModelStatistics,
+        *,
+        later: bool = False,
+        priors: Sequence[PriorSpec] | None = None,
+        model: JointModel | None = None,
     ) -> Self:
-        """Estimate all parameters from statistics; nothing changes if that fails.
+        """Estimate all parameters from statistics, where no model is given; nothing changes if that fails.
 
         With `later`, what rows so far do not determine may be determined by more of them: the estimate is then tried
         again when it is needed.
         """
         try:
-            joint: JointModel | None = self._model_of(statistics, priors)
+            joint: JointModel | None = self._model_of(statistics, priors) if model is None else model
         except EstimateError:
             if not later:
                 raise

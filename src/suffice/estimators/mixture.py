@@ -25,7 +25,7 @@ from suffice.families import Distributions, Gaussian
 from suffice.families.gaussian import GaussianDistributions
 from suffice.identifiers import warn_of_identifiers
 from suffice.imputation import impute
-from suffice.interrupts import end_early
+from suffice.interrupts import Interrupted, end_early
 from suffice.joint import JointModel, expect, log_evidence, log_joint, log_posterior, most_probable, posterior
 from suffice.labels import NoLabels, check_weight, row_weights
 from suffice.model_statistics import ModelStatistics
@@ -190,7 +190,10 @@ class Mixture(DensityMixin, BaseEstimator):
             start: JointModel | Start = compatible(self.init._joint, schema, k)
         else:
             starts = Starts(self.init, self.n_init, k, self.max_iter, self.tol, self.n_jobs)
-            start = starts.begin(components, engine, overall.joint, n_rows, rng)
+            try:
+                start = starts.begin(components, engine, overall.joint, n_rows, rng)
+            except Interrupted:  # a start that is one of several is no model to keep
+                raise KeyboardInterrupt from None
         return components, iterate(self, components, engine, start), n_rows
 
     def _components(self, schema: Schema, priors: Sequence[PriorSpec], holes: bool) -> Components:

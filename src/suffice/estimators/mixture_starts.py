@@ -18,6 +18,7 @@ from suffice.components import Components
 from suffice.engines import Engine, MemoryEngine, Rows
 from suffice.engines.base import run_each, threads
 from suffice.errors import EstimateError
+from suffice.families import Gaussian
 from suffice.joint import JointModel
 from suffice.labels import as_column
 from suffice.mixture_loop import Climbs, GaussianClimb
@@ -190,12 +191,13 @@ class Starts:
         compiled = isinstance(problem.climb, Climbs) and isinstance(self.init, str)
         n_threads = threads(self.n_jobs) if compiled else 1  # each of which tries a start of its own
         guesses = self._guesses(rows, components, overall, rng, 1 if n_threads > 1 else self.n_jobs)
+        first = _smoothed(components, overall, self.size) if isinstance(self.init, str) else components
 
         def begin(guess: Callable[[], Responsibilities]) -> Start:
             members = guess()
             climb = problem.climb.begin(members) if isinstance(problem.climb, Climbs) else None
             belong = MemoryEngine(Rows(rows.blocks, members, rows.start), self.n_jobs)
-            return Start(problem, components.begin(belong) if climb is None else climb)
+            return Start(problem, first.begin(belong) if climb is None else climb)
 
         on_all = len(rows) == n_rows and isinstance(engine, MemoryEngine)
         most, best = self.max_iter if on_all else 500, None
@@ -272,6 +274,22 @@ class Starts:
             for number in range(self._n_starts):
                 find = points.planned_clusters(k, number, rng, n_jobs)
                 yield partial(_clusters, find, k, weight, int(rng.integers(2**63)))
+
+
+def _smoothed(components: Components, overall: JointStatistics, k: int) -> Components:
+    """Return the components with the automatic prior where a family other than the Gaussian has none.
+
+    A value that has probability 0 at the start keeps it, so maximum likelihood would stay at clusters that are the
+    values of one column.
+    """
+    parts = zip(components.schema.blocks, overall.blocks, components.priors, strict=True)
+    priors = [
+        block.family.prior_of_components(sums, "auto", k)
+        if prior is None and not isinstance(block.family, Gaussian)
+        else prior
+        for block, sums, prior in parts
+    ]
+    return replace(components, priors=priors)
 
 
 def _same(members: Responsibilities) -> Responsibilities:

@@ -66,7 +66,7 @@ class MixtureSearch(DensityMixin, BaseEstimator):
     --------
     >>> from sklearn.datasets import load_iris
     >>> from suffice import MixtureSearch
-    >>> search = MixtureSearch().fit(load_iris().data)
+    >>> search = MixtureSearch(3).fit(load_iris().data)
     >>> search.best_estimator_.n_components, search.best_estimator_.covariance
     (2, 'VEV')
     >>> search.predict_proba(load_iris().data).shape

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing
 
-from suffice import learning
+from suffice import compiled, learning
 from suffice._arrays import FloatArray, IntArray, issparse, to_float64
 from suffice.agglomeration import MergeTree, merge_tree
 from suffice.compiled import em_loop
@@ -28,6 +28,7 @@ from suffice.families.moments import full_moments
 from suffice.kmeans import k_means
 from suffice.labels import check_weight
 from suffice.mixture_loop import is_simple
+from suffice.plain_loop import PlainLoop
 from suffice.priors import NormalInverseWishart
 from suffice.responsibilities import Labels, PartialLabels
 from suffice.starts import generator
@@ -132,17 +133,18 @@ def _k_means_starts(rows: FloatArray, weight: FloatArray | None, k: int, n: int,
 
 
 class NumericGrid(Grid):
-    """Mixtures of Gaussians over complete rows of numbers in memory, by the compiled loop.
+    """Mixtures of Gaussians over complete rows of numbers in memory, by the compiled loop or its NumPy fallback.
 
     Constant columns say nothing: they are left out of runs and figures.
     """
 
-    threaded = gaussian = True
+    gaussian = True
 
     def __init__(
         self, search: MixtureSearch, structures: Sequence[Any], X: Any, sample_weight: Any, rows: GaussianRows
     ) -> None:
         super().__init__(search, structures, X, sample_weight)
+        self.threaded = compiled.library is not None
         self.rows, self.sample = rows, rows
         #: the loops that runs of one size begin with
         self._of_thread = local()
@@ -184,7 +186,7 @@ class NumericGrid(Grid):
         rows = _numeric(np.ascontiguousarray(to_float64(block)), responsibilities.weight)
         if rows is None or (search.prior is None and rows.x.shape[1] < schema.n_columns):
             return None
-        if not all(em_loop.available(shape.code, rows.x.shape[1]) for shape in shapes):
+        if not all(em_loop.knows(shape.code, rows.x.shape[1]) for shape in shapes):
             return None
         if search.prior is not None and not is_simple(family.prior_of_components(rows.overall, search.prior, 2)):
             return None
@@ -212,10 +214,9 @@ class NumericGrid(Grid):
         shape, penalised = as_structure(structure), prior is not None
         given, penalty = self._prior(shape, k, prior if penalised else "auto")
         key = shape.name, penalised, rows is self.sample
-        loops: dict[Any, em_loop.EMLoop] = self._of_thread.loops
+        loops: dict[Any, em_loop.EMLoop | PlainLoop] = self._of_thread.loops
         if key not in loops:
-            strength, believed = (float(given.scatter_count), np.asarray(given.scatter)) if penalised else (0.0, None)
-            loops[key] = em_loop.EMLoop(rows.x, shape.code, k, weight=rows.weight, strength=strength, believed=believed)
+            loops[key] = _loop(rows, shape, k, given if penalised else None)
         return GaussianTrial(rows, shape, loops[key].another(), start, penalised, penalty, self.search.tol, stop)
 
     def of_one_size(self, k: int, stop: Event) -> list[GaussianTrial | None]:
@@ -286,6 +287,16 @@ class NumericGrid(Grid):
             for i, run in enumerate(grid.of_one_size(k, stop)):
                 total[i] += np.nan if run is None else weight @ _log_sum(run.log_joint(self.rows.x[test]))
         return list(total / self.rows.total)
+
+
+def _loop(
+    rows: GaussianRows, structure: Covariance, k: int, prior: NormalInverseWishart | None
+) -> em_loop.EMLoop | PlainLoop:
+    """Return iterations of EM over the rows, which have yet to begin; without a prior they are maximum likelihood."""
+    if compiled.library is None:
+        return PlainLoop(rows.x, structure, k, weight=rows.weight, prior=prior)
+    strength, believed = (0.0, None) if prior is None else (float(prior.scatter_count), np.asarray(prior.scatter))
+    return em_loop.EMLoop(rows.x, structure.code, k, weight=rows.weight, strength=strength, believed=believed)
 
 
 def _log_sum(joint: FloatArray) -> FloatArray:

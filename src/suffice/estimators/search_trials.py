@@ -22,6 +22,7 @@ from suffice.estimators.mixture import Mixture
 from suffice.families import Gaussian
 from suffice.labels import check_weight
 from suffice.mixture_loop import GaussianClimb
+from suffice.plain_loop import PlainLoop
 from suffice.priors import NormalInverseWishart
 from suffice.statistics import Moments
 
@@ -153,13 +154,13 @@ class Penalty:
 
 
 class GaussianTrial:
-    """A run of the compiled loop; see `Trial`.
+    """A run of the compiled loop, or of its NumPy fallback; see `Trial`.
 
     Parameters
     ----------
     rows : GaussianRows
     structure : Covariance
-    loop : EMLoop
+    loop : EMLoop or PlainLoop
         Over these rows, which has yet to begin.
     start : array of shape (n,) or (n, k), or a GaussianTrial of other rows
     penalised : bool
@@ -175,7 +176,7 @@ class GaussianTrial:
         self,
         rows: GaussianRows,
         structure: Covariance,
-        loop: em_loop.EMLoop,
+        loop: em_loop.EMLoop | PlainLoop,
         start: Any,
         penalised: bool,
         penalty: Penalty,
@@ -354,7 +355,7 @@ class MixtureTrial:
 
     def advance(self, iterations: int, *, leaps: bool = False) -> None:
         """Make so many iterations more, or fewer where the bound stops rising; leaps are a setting of the mixture."""
-        if self.converged or not self.found:
+        if iterations < 1 or self.converged or not self.found:
             return
         fitted = clone(self.mixture).set_params(init=self._next, max_iter=iterations)
         with warnings.catch_warnings():

@@ -48,7 +48,7 @@ def _pair_coefficients(precision: FloatArray) -> FloatArray:
 def _cancels(largest: float, x: Array) -> bool:
     """Whether terms as large as that would cancel to fewer digits than tolerated."""
     kind = "float32" if _is_single(x) else "float64"
-    return largest * _ROUNDING[kind] > _TOLERATED[kind]
+    return not largest * _ROUNDING[kind] <= _TOLERATED[kind]  # or not a number, where variances are next to nothing
 
 
 def _origin(origin: FloatArray, x: Array) -> FloatArray:
@@ -151,8 +151,10 @@ class DiagonalForm(QuadraticForm):
             return by_difference
         origin = np.zeros_like(self.origin) if issparse(x) else _origin(self.origin, x)
         m = self.means - origin
-        constant = (self._normaliser() - 0.5 * m**2 / self.variance).sum(1)
-        if _cancels(float((m**2 / self.variance).sum(1).max()), x):
+        with np.errstate(over="ignore"):
+            squares = m**2 / self.variance
+        constant = (self._normaliser() - 0.5 * squares).sum(1)
+        if _cancels(float(squares.sum(1).max()), x):
             return self._score_sparse_by_class(x) if issparse(x) else self._score_by_class(x)
         if issparse(x):
             x = without_duplicates(x)
@@ -166,7 +168,7 @@ class DiagonalForm(QuadraticForm):
 
     def mixture_pass(self, x: Array, weight: FloatArray | None, log_shares: FloatArray) -> MixturePass | None:
         """Return one round of EM over the rows of a chunk."""
-        if issparse(x):
+        if compiled.library is None or issparse(x):
             return None
         origin, constants = _origin(self.origin, x), self._constants() + log_shares
         m = self.means - origin
@@ -196,7 +198,8 @@ class DiagonalForm(QuadraticForm):
         for c, mean in enumerate(self.means):
             center = _origin(mean, x)
             z = (x - as_like(center, x)) - as_like(mean - center, x)
-            terms = as_like(normaliser[c], x) - 0.5 * z**2 / as_like(variance[c], x)
+            with np.errstate(over="ignore"):
+                terms = as_like(normaliser[c], x) - 0.5 * z**2 / as_like(variance[c], x)
             if observed is not None:
                 terms = xp.where(observed, terms, xp.zeros_like(terms))
             columns.append(xp.sum(terms, axis=1))
@@ -240,14 +243,15 @@ class DiagonalForm(QuadraticForm):
 
 def whiteners(covariances: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return L⁻¹, k×d×d, and log |Σ|, (k,), of covariances L Lᵀ, or say which of them is singular."""
-    scale = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
-    if not (scale > 0).all():
-        c, j = (int(i) for i in np.argwhere(~(scale > 0))[0])
+    variance = np.diagonal(covariances, axis1=1, axis2=2)
+    if not (variance > 0).all():  # rounding may even leave a negative one
+        c, j = (int(i) for i in np.argwhere(~(variance > 0))[0])
         raise EstimateError(
             "the covariance of class {of_class} is singular: column {of_column} is constant; " + _REMEDY,
             c=c,
             column=j,
         )
+    scale = np.sqrt(variance)
     correlations = covariances / (scale[:, :, None] * scale[:, None, :])
     try:
         factors = np.linalg.cholesky(correlations)
@@ -463,10 +467,11 @@ class _ProductForm:
     @classmethod
     def of(cls, form: DenseForm, origin: FloatArray) -> Self:
         """Multiply the quadratic forms out about `origin`."""
-        m, precision = form.means - origin, form.precision()
-        squared = (np.einsum("kij,kj->ki", form.whiteners, m) ** 2).sum(1)
-        pairs = _pair_coefficients(precision)
-        linear = np.einsum("kij,kj->ki", precision, m)
+        with np.errstate(over="ignore"):  # then `largest` says that the terms cannot be used
+            m, precision = form.means - origin, form.precision()
+            squared = (np.einsum("kij,kj->ki", form.whiteners, m) ** 2).sum(1)
+            pairs = _pair_coefficients(precision)
+            linear = np.einsum("kij,kj->ki", precision, m)
         # kernels read all classes of a pair together, so that is how they lie
         by_pair, by_column = np.asfortranarray(pairs), np.asfortranarray(linear)
         return cls(origin, by_column, by_pair, form._constants() - 0.5 * squared, float(squared.max()))
