@@ -1,11 +1,11 @@
 # make demo: the main job, from nothing.   make test: the tests, from nothing.   make bench: against the peers.
-# make wheels: for every platform, into dist.   make test-wheel: this machine's wheel, where there is no compiler.
+# make wheels: for every platform, into dist.   make test-wheels: in use, as far as they can be here.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test bench wheels test-wheel lint sanitize clean
+.PHONY: demo test bench wheels test-wheels lint sanitize clean
 
 $(STAMP): pyproject.toml setup.py $(wildcard src/suffice/compiled/*.[ch] src/suffice/spam/*.[ch]) src/suffice/compiled/signatures.py
 	$(PYTHON) -m venv $(VENV)
@@ -26,8 +26,9 @@ wheels: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'suffice[wheels]'
 	$(BIN)/python tools/wheels.py $(PLATFORMS)
 
-test-wheel: wheels
+test-wheels: wheels
 	PYTHON=$(PYTHON) tools/test-wheel
+	for platform in musllinux_1_2_x86_64 manylinux_2_17_aarch64 win_amd64; do .ci/kernels $$platform || exit; done
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -10,7 +10,7 @@ import ctypes
 import shlex
 import struct
 import subprocess
-from threading import Lock
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
@@ -23,7 +23,7 @@ class Emulator:
 
     def __init__(self, command):
         self._process = subprocess.Popen(shlex.split(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self._lock = Lock()
+        self._caller = ThreadPoolExecutor(1)  # a thread of its own, in which no KeyboardInterrupt ends a call halfway
         atexit.register(self._end)
 
     def _end(self):
@@ -35,7 +35,18 @@ class Emulator:
         return EmulatedFunction(self, name)
 
     def call(self, name, text, values):
-        """Call a function with integers and arrays, which are changed in place, and return its result."""
+        """Call a function with integers and arrays, which are changed in place, and return its result.
+
+        After Ctrl-C the call comes to its end before KeyboardInterrupt is raised, as by ctypes.
+        """
+        call = self._caller.submit(self._call, name, text, values)
+        try:
+            return call.result()
+        except KeyboardInterrupt:
+            call.exception()
+            raise
+
+    def _call(self, name, text, values):
         request = [_numbers(len(name)), name.encode(), _numbers(text, len(values))]
         arrays = []
         for value in values:
@@ -45,16 +56,15 @@ class Emulator:
                 arrays.append((value, low, high - low))
             else:
                 request.append(_numbers(0, value))
-        with self._lock:
-            self._process.stdin.write(b"".join(request))
-            self._process.stdin.flush()
-            (result,) = struct.unpack("<q", self._read(8))
-            if text:
-                return self._read(result) if result >= 0 else None
-            for value, low, size in arrays:
-                after = self._read(size)
-                if value.flags.writeable:
-                    ctypes.memmove(low, after, size)
+        self._process.stdin.write(b"".join(request))
+        self._process.stdin.flush()
+        (result,) = struct.unpack("<q", self._read(8))
+        if text:
+            return self._read(result) if result >= 0 else None
+        for value, low, size in arrays:
+            after = self._read(size)
+            if value.flags.writeable:
+                ctypes.memmove(low, after, size)
         return result
 
     def _read(self, size):

@@ -5,11 +5,22 @@
  * number of arguments, and for each argument 0 and an integer, or 1, a size in bytes, where the address points to, and the
  * bytes. Out go the result (or its length and the text), and the bytes of each array as they are after the call.
  */
-#include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef _WIN32
+#include <fcntl.h>
+#include <io.h>
+#include <windows.h>
+#define dlopen(path, how) ((void *)LoadLibraryA(path))
+#define dlsym(library, name) ((void *)GetProcAddress((HMODULE)(library), name))
+#define dlerror() "the library cannot be loaded"
+#define posix_memalign(place, step, size) (!(*(place) = _aligned_malloc(size, step)))
+#define free _aligned_free
+#else
+#include <dlfcn.h>
+#endif
 
 enum { MOST = 40, LINE = 64 };
 
@@ -33,6 +44,10 @@ typedef int64_t kernel(int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int
                        int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t);
 
 int main(int count, char **arguments) {
+#ifdef _WIN32
+    _setmode(0, _O_BINARY);
+    _setmode(1, _O_BINARY);
+#endif
     void *library = count == 2 ? dlopen(arguments[1], RTLD_NOW) : 0;
     if (!library) {
         fprintf(stderr, "%s\n", count == 2 ? dlerror() : "usage: driver LIBRARY");

@@ -357,9 +357,13 @@ def test_ctrl_c_stops_the_loop_and_keeps_what_it_has():
     x, labels = clusters(3000, 5, 4, seed=2)
     problem, start = problem_of(x, "full", labels, 4)
     timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
+
+    def start_the_timer(step):
+        if step.number == 1:
+            timer.start()
+
     with pytest.raises(Interrupted) as stop:
-        em.run(problem, start, max_iter=10_000_000, tol=-1.0)
+        em.run(problem, start, max_iter=10_000_000, tol=-1.0, watch=start_the_timer)
     timer.join()
     outcome = stop.value.outcome
     assert outcome.interrupted
