@@ -3,8 +3,13 @@
 import os
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from suffice import compiled
+
+# how long an example takes depends on the machine, and on what else it does
+settings.register_profile("suffice", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suffice")
 
 if os.environ.get("SUFFICE_EMULATED"):  # kernels of another processor, as in emulated.py
     import emulated

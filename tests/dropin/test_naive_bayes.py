@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import sklearn.naive_bayes as theirs
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 from sklearn.base import clone
@@ -35,7 +35,7 @@ ATTRIBUTES = {
     "BernoulliNB": ["feature_count_", "feature_log_prob_", "class_log_prior_", "class_count_"],
 }
 seeds = st.integers(0, 2**32 - 1)
-property_test = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+property_test = settings(max_examples=60)
 
 
 def pair(name, **params):
@@ -134,7 +134,7 @@ def test_sparse_answers_are_those_of_scikit_learn(name, seed):
 
 @pytest.mark.parametrize("name", NAMES)
 @given(seed=seeds)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_float32_answers_are_those_of_scikit_learn(name, seed):
     X, y, _, params = data(name, seed)
     X = X.astype(np.float32)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from suffice import Family, GenerativeClassifier
 
 #: few examples a law, the same ones in every run: there are many laws, and many cases for each
-law = settings(max_examples=6, deadline=None, derandomize=True, database=None)
+law = settings(max_examples=6, derandomize=True, database=None)
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ def test_spaced_words_are_found_in_linear_time(text):
     assert time.process_time() - start < 3
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(max_size=60))
 def test_normalising_twice_changes_nothing_more(text):
     once = normalised(text)

@@ -237,14 +237,14 @@ def survives(raw):
     assert len(digest(raw)) == 64
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(RAW)
 def test_any_bytes_are_read(raw):
     survives(raw)
 
 
 @pytest.mark.slow
-@settings(max_examples=20_000, deadline=None)
+@settings(max_examples=20_000)
 @given(RAW)
 def test_any_bytes_are_read_many_times(raw):
     survives(raw)

@@ -4,7 +4,7 @@ import struct
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from mailbag import message
 from spam.milter_client import OFFER, conversation, header, macros
@@ -212,7 +212,6 @@ def test_what_is_no_milter_protocol_is_refused(sent):
 DIALOGUE = b"".join([OFFER, *conversation(message(1)), packet(b"A"), *conversation(message(2)), packet(b"K")])
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=200), st.lists(st.integers(0, len(DIALOGUE)), max_size=20), st.booleans())
 def test_no_bytes_in_no_pieces_do_more_than_end_the_connection(noise, cuts, offered):
     for stream in ((OFFER if offered else b"") + noise, DIALOGUE[: sum(cuts) % len(DIALOGUE)] + noise):
@@ -227,7 +226,6 @@ def test_no_bytes_in_no_pieces_do_more_than_end_the_connection(noise, cuts, offe
             pass
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(list(b"ABCDEHKLMNQRTUXO")), st.binary(max_size=40)), max_size=30))
 def test_no_order_of_packets_does_more_than_end_the_connection(steps):
     session = ready(Policy(limit=100, recipients=True))
@@ -239,7 +237,6 @@ def test_no_order_of_packets_does_more_than_end_the_connection(steps):
         pass
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, len(DIALOGUE)), max_size=30))
 def test_packets_may_arrive_in_any_pieces(cuts):
     reader = PacketReader()

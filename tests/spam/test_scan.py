@@ -6,7 +6,7 @@ import sys
 from array import array
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from suffice.spam import SpamFilter, bulk, counting, reading, scan
@@ -40,7 +40,6 @@ def words_of(text, prefix, limit):
     return number, list(dict.fromkeys(found))
 
 
-@settings(deadline=None)
 @given(TEXT, st.sampled_from(["", "subject:"]), st.sampled_from([0, 1, 3, 30_000]))
 @example("東abc defghij klmn", "", 30_000)
 @example("1 l0ve y0u $5", "subject:", 30_000)
@@ -66,7 +65,6 @@ def test_every_character_is_of_the_kind_that_the_twin_says(shape):
     assert same
 
 
-@settings(deadline=None)
 @given(st.lists(st.one_of(TOKEN, st.text(max_size=3))))
 @example(["b", "a", "b"])
 @example(["a\nb", "c"])
@@ -78,7 +76,6 @@ def test_lines_are_sorted_as_the_twin_sorts_them(found):
     assert reading.sorted_lines(found) == twin_of(lambda: reading.sorted_lines(found), reading)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["spam", "ham"]), MESSAGE)))
 @example([("spam", "a\nb"), ("ham", "b\n\nc"), ("ham", "")])
 def test_counts_are_those_of_the_twin(messages):
@@ -88,7 +85,6 @@ def test_counts_are_those_of_the_twin(messages):
         assert found.packed(most) == twin_of(lambda most=most: found.packed(most), counting)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["spam", "ham"]), MESSAGE), max_size=8), st.sampled_from([1, -3]))
 @example([("spam", 'a "quoted" b\nback\\slash\nbell\x07\nzero\0byte\né')], 1)
 def test_packed_counts_are_added_as_rows_are(messages, weight):
@@ -111,7 +107,6 @@ def table():
     return scan.compiled.Weights(prefixes, FIELD_NAMES.index("words"), FIELD_NAMES.index("pairs"))
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(MESSAGE, max_size=6), min_size=1, max_size=3), st.randoms(use_true_random=False))
 @example([["from:a\nx y\nword", "subject:b\nword"], ["from:a\nnew\nodd:c"]], None)
 def test_evidence_is_that_of_the_twin_to_the_last_bit(chunks, random):
