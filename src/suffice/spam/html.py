@@ -18,6 +18,9 @@ _HIDING = re.compile(
 _COLOUR = re.compile(r"(?:^|[\s;\"'])color\s*+[:=]\s*+[\"']?(rgb\s*+\([\d\s,]*+\)|#?\w++)")
 _BACKGROUND = re.compile(r"(bgcolor\s*+=|background(?:-color|-image)?\s*+[:=])\s*+[\"']?([#\w]*+(?:\([\d\s,]*+\))?)")
 _NUMBERS = re.compile(r"\d++")
+#: a numeric character reference that is longer than that of any character, and its digits without leading zeros
+_LONG_REFERENCE = re.compile(r"&#(?:[0-9]{8}|[xX][0-9a-fA-F]{7})")
+_REFERENCE = re.compile(r"&#(?:0*+([0-9]++|(?<=0))|([xX])0*+([0-9a-fA-F]++|(?<=0)));?+")
 
 #: elements that do not break a word in two
 _INLINE = frozenset({
@@ -107,8 +110,26 @@ def read_html(text: str) -> Html:
 
 
 def unescaped(text: str) -> str:
-    """Return the text with its character references resolved."""
-    return unescape(text) if "&" in text else text
+    """Return the text with its character references resolved, however many digits they have.
+
+    Examples
+    --------
+    >>> from suffice.spam.html import unescaped
+    >>> unescaped("&lt;&#00000000065;&#x1F600;&#" + 5000 * "9")
+    '<A😀�'
+    """
+    if "&" not in text:
+        return text
+    if _LONG_REFERENCE.search(text):  # Python makes no number of more than 4,300 digits
+        text = _REFERENCE.sub(_short_reference, text)
+    return unescape(text)
+
+
+def _short_reference(match: re.Match[str]) -> str:
+    """Return a reference to the same character without leading zeros, or the replacement character if there is none."""
+    decimal, x, digits = match.groups("")
+    digits = digits or decimal
+    return f"&#{x}{digits or 0};" if len(digits) <= 7 else "\ufffd"
 
 
 class _Stack:

@@ -14,7 +14,7 @@ from suffice.spam.shares import Label
 
 #: where a message is, and the message
 Entry = tuple[str, bytes]
-_NUMBERED = re.compile(r"(.+):([0-9]+)", re.DOTALL)
+_NUMBERED = re.compile(r"(.+):([0-9]{1,18})", re.DOTALL)
 _IMAP_SERVER = re.compile(r"imaps?:/+[^/]*", re.IGNORECASE)  # the number behind it is a port
 _T = TypeVar("_T")
 

@@ -6,6 +6,7 @@ import asyncio
 import errno
 import ipaddress
 import os
+import re
 import socket
 import stat
 import time
@@ -27,6 +28,7 @@ BACKLOG = 512
 #: for in the end
 SILENCE, GRACE = 7200.0, 20.0
 _READ = 1 << 16
+_PORT = re.compile(r"[0-9]{1,5}")
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class Address:
         port, _, host = rest.partition("@")
         host = host or ("::1" if kind == "inet6" else "127.0.0.1")
         host = "127.0.0.1" if host == "localhost" else host.strip("[]")
-        if kind in ("inet", "inet6") and port.isascii() and port.isdigit() and int(port) < 65536:
+        if kind in ("inet", "inet6") and _PORT.fullmatch(port) and int(port) < 65536:
             with suppress(ValueError):
                 return cls(host=str(ipaddress.ip_address(host)), port=int(port))
         raise ValueError(
