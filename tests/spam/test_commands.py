@@ -102,7 +102,7 @@ def test_train_learns_any_mailboxes_once_and_says_what(mail, taught):
         tokens = one.stats().tokens
     assert found == {
         "store": str(path), "learned": 70, "moved": 0, "known": 0, "right": 0,
-        "total": {"spam": 30, "ham": 40, "unlabeled": 0, "tokens": tokens}, "half_life": None,
+        "total": {"spam": 30, "ham": 40, "unlabeled": 0, "tokens": tokens}, "half_life": None, "skipped": [],
     }  # fmt: skip
     again = answer("train", "--ham", f"{mail / 'spam.mbox'}:3", "--ham", mail / "ham", "--store", path)
     assert (again["learned"], again["moved"], again["known"]) == (0, 1, 40)
@@ -221,7 +221,8 @@ def test_untrain_and_retrain_undo_and_move_and_name_what_was_never_trained(mail,
         spam_filter.train(SPAMS[0], "spam")
         spam_filter.train(HAMS[0], "ham")
     found = answer("untrain", mail / "some", "-s", store, code=1)
-    assert found == {"untrained": {"spam": 1, "ham": 1, "unlabeled": 0}, "never_trained": [f"{mail / 'some'}:3"]}
+    untrained = {"spam": 1, "ham": 1, "unlabeled": 0}
+    assert found == {"untrained": untrained, "never_trained": [f"{mail / 'some'}:3"], "skipped": []}
     with SpamFilter.open(store) as spam_filter:
         assert contents(spam_filter) == expected
     result = run("untrain", mail / "some", "-s", store)

@@ -17,6 +17,7 @@ from suffice.spam.milter.wire import PacketReader, ProtocolError, packet
 
 SPAM = Verdict(0.987654, "spam", 4.4, [("free money", 2.5), ("url:example.com", 1.9)])
 HAM = Verdict(0.01, "ham", -4.4, [("lunch", -4.4)])
+ERROR = Verdict.error("a reason")
 CONTINUE = packet(b"c")
 
 
@@ -96,7 +97,7 @@ def test_forged_stamps_are_removed_from_the_last_to_the_first_before_ours_are_pu
     session = ready()
     names = [b"X-Suffice-Status", b"x-SUFFICE-status ", b"Subject", b"X-Suffice-Anything", b"X-Sufficed"]
     found = arrived(session, *(header(name, b" ham") for name in names), packet(b"E"))
-    for verdict in (SPAM, None):
+    for verdict in (SPAM, ERROR):
         action, reply = session.conclude(found, verdict)
         edits = PacketReader().feed(reply)
         removed = [(*struct.unpack(">I", edit.data[:4]), edit.data[4:]) for edit in edits if edit.letter == b"m"]
@@ -104,14 +105,14 @@ def test_forged_stamps_are_removed_from_the_last_to_the_first_before_ours_are_pu
         assert edits[-1].letter == b"c"
         added = [edit.data for edit in edits[3:-1]]
         assert [edit.letter for edit in edits[3:-1]] == [b"i"] * len(added)
-        assert (action, len(added)) == (("stamped", 3) if verdict else ("passed", 0))
+        assert (action, len(added)) == (("stamped", 3) if verdict is SPAM else ("passed", 1))
     reasons, score, status, _ = PacketReader().feed(session.conclude(found, SPAM)[1])[3:]  # the last is on top
     assert status.data == b"\0\0\0\0X-Suffice-Status\0 spam\0"
     assert score.data == b"\0\0\0\0X-Suffice-Score\0 0.987654\0"
     assert reasons.data.endswith(b"X-Suffice-Reasons\0 free_money +2.50,\n url:example.com +1.90\0")
 
 
-@pytest.mark.parametrize("verdict", [SPAM, None])
+@pytest.mark.parametrize("verdict", [SPAM, ERROR])
 def test_no_stamp_of_our_names_is_left_however_many_headers_come_before_it(verdict):
     session = ready()
     others = [header(b"X-Suffice-%d" % number, b" x") for number in range(5000)]
@@ -124,10 +125,10 @@ def test_no_stamp_of_our_names_is_left_however_many_headers_come_before_it(verdi
     assert len(removed) == 3 * 101 + OTHERS_LIMIT  # names that nobody reads cost the mail server little
 
 
-@pytest.mark.parametrize("verdict", [HAM, None])
+@pytest.mark.parametrize("verdict", [HAM, ERROR])
 def test_a_message_with_more_forged_stamps_than_a_mail_server_can_remove_is_refused(verdict):
     session = ready()
-    for count, action in ((FORGED_LIMIT, "stamped" if verdict else "passed"), (FORGED_LIMIT + 1, "rejected")):
+    for count, action in ((FORGED_LIMIT, "stamped" if verdict is HAM else "passed"), (FORGED_LIMIT + 1, "rejected")):
         found = arrived(session, *[header(b"X-Suffice-Score", b" 0")] * count, packet(b"E"))
         done, reply = session.conclude(found, verdict)
         assert done == action
@@ -174,7 +175,7 @@ def test_a_long_message_is_cut_stamped_and_never_refused():
         (Policy(quarantine=True), HAM, "stamped"),
         (Policy(quarantine=True, reject_from=0.99), SPAM, "quarantined"),
         (Policy(quarantine=True, reject_from=0.5), SPAM, "rejected"),
-        (Policy(quarantine=True, reject_from=0.0), None, "passed"),
+        (Policy(quarantine=True, reject_from=0.0), ERROR, "passed"),
     ],
 )
 def test_only_sure_spam_is_refused_or_held(policy, verdict, action):

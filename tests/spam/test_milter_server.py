@@ -102,7 +102,7 @@ def test_a_connection_that_breaks_the_protocol_or_off_harms_no_other(store):
 
 
 @pytest.mark.parametrize("trouble", ["missing", "damaged", "foreign", "folder", "slow"])
-def test_mail_passes_without_stamps_when_the_filter_cannot_say(store, tmp_path, trouble):
+def test_mail_passes_with_the_status_error_when_the_filter_cannot_say(store, tmp_path, trouble):
     path = {"missing": tmp_path / "none", "folder": tmp_path}.get(trouble, store)
     if trouble == "damaged":
         store.write_bytes(store.read_bytes()[:5000] + b"\xff" * 50_000)
@@ -114,7 +114,8 @@ def test_mail_passes_without_stamps_when_the_filter_cannot_say(store, tmp_path, 
             mta = await connect()
             for number in range(3):
                 answers = await mta.deliver(b"X-Suffice-Status: ham\n" + message(300 + number, "spam"))
-                assert [answer.letter for answer in answers] == [b"m", b"c"]
+                assert [answer.letter for answer in answers] == [b"m", b"i", b"c"]
+                assert answers[1].data == b"\0\0\0\0X-Suffice-Status\0 error\0"
             events = [line["event"] for line in log()]
             assert events == ["trouble", "message", "message", "message"]  # the reason once
             assert {line["action"] for line in log()[1:]} == {"passed"}
@@ -132,8 +133,8 @@ def test_mail_passes_while_the_store_is_locked_and_is_stamped_again_afterwards(s
             lock.execute("BEGIN IMMEDIATE")
             lock.execute("UPDATE meta SET value = value")
             begun = time.monotonic()
-            assert await mta.status(message(400, "spam")) == "c"
-            assert await mta.status(message(401, "spam")) == "c"
+            assert await mta.status(message(400, "spam")) == "error"
+            assert await mta.status(message(401, "spam")) == "error"
             assert time.monotonic() - begun < 5
             lock.execute("ROLLBACK")
             lock.close()
@@ -150,7 +151,7 @@ def test_a_store_that_is_made_or_put_in_place_later_is_used(store, tmp_path):
         path = tmp_path / "later"
         async with served(path) as (connect, _, _log):
             mta = await connect()
-            assert await mta.status(message(500, "spam")) == "c"
+            assert await mta.status(message(500, "spam")) == "error"
             os.replace(store, path)
             assert await mta.status(message(500, "spam")) == "spam"
             with SpamFilter.open(tmp_path / "other") as turned:  # the classes the other way round
@@ -235,7 +236,7 @@ def test_a_store_that_a_user_has_spoiled_keeps_nobody_else_from_a_verdict(store,
                 await asyncio.sleep(0.1)
                 assert await good.status(raw, recipients=[b"bob@example.org"]) == "spam"
                 assert spoil is forge or not found.done()
-            assert await found == ["c", "c", "c"]
+            assert await found == ["error"] * 3
             for _ in range(50):  # and from now on none
                 begun = time.monotonic()
                 if await good.status(raw, recipients=[b"bob@example.org"]) == "spam":
@@ -243,7 +244,7 @@ def test_a_store_that_a_user_has_spoiled_keeps_nobody_else_from_a_verdict(store,
             else:
                 pytest.fail("the thread does not come back")
             for _ in range(3):
-                assert await spoiled[0].status(raw, recipients=[b"mallory@example.org"]) == "c"
+                assert await spoiled[0].status(raw, recipients=[b"mallory@example.org"]) == "error"
                 assert await good.status(raw, recipients=[b"bob@example.org"]) == "spam"
             assert time.monotonic() - begun < 1.0
             assert log()[-1]["event"] == "message"
@@ -264,7 +265,7 @@ def test_a_store_that_was_left_alone_is_used_again(store, tmp_path, monkeypatch)
         async with served(store, Policy(recipients=True), **options) as (connect, _, log):
             mta = await connect()
             raw = message(651, "spam")
-            assert await mta.status(raw, recipients=[b"ann@example.org"]) == "c"
+            assert await mta.status(raw, recipients=[b"ann@example.org"]) == "error"
             release()
             while (await mta.status(raw, recipients=[b"ann@example.org"])) != "spam":
                 await asyncio.sleep(0.1)
@@ -329,7 +330,7 @@ def test_lines_of_text_are_ascii_on_one_line_and_a_closed_output_is_no_trouble()
     journal.trouble(OSError("caf\xe9\nfull"))
     assert output.getvalue().splitlines() == [
         "message: queue=4ABC label=-",
-        "trouble: kind=OSError text=caf\\xe9 full consequence=mail passes without stamps",
+        "trouble: kind=OSError text=caf\\xe9 full consequence=mail passes with the status error",
     ]
     output.close()
     journal.say("message", queue="4ABD")

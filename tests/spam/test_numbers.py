@@ -21,7 +21,7 @@ PLACES = {
     "entity": "Content-Type: text/html\n\n<p>a &#{0}; b &#x{0}; c &#{0} d</p>",
     "comment": "Content-Type: text/html\n\n<!-- &#{0}; --><p>text</p>",
     "link": "Content-Type: text/html\n\n<a href='http://a.example:{0}/&#{0};?n={0}'>x</a> http://b.example:{0}/",
-    "style": "Content-Type: text/html\n\n<p style='font-size:{0}px;color:rgb({0},0,{0});opacity:{0}'>x<font color='#{0}'>y",
+    "style": "Content-Type: text/html\n\n<p style='font-size:{0}px;color:rgb({0},0,{0});opacity:{0}'><p color=#{0}>y",
     "attribute": "Content-Type: text/html\n\n<table width={0} bgcolor={0}><td colspan={0}>x",
     "date": "Date: {0} Jan {0} {0}:{0}:{0} +{0}\nReceived: from a by b; Mon, {0} Jan {0} {0}:00 {0}\n\nx",
     "zone": "Date: Mon, 1 Jan 2024 00:00:00 +{0}\n\nx",

@@ -26,6 +26,7 @@ from suffice.spam.stamping import stamped, stamps, unstamped
 
 SPAMS = [message(i, "spam") for i in range(30)]
 HAMS = [message(i) for i in range(40)]
+ERROR = Verdict.error("a reason")
 VERDICT = Verdict(0.75, "unsure", 1.25, [("free money", 2.5), ("naïve,\r\nBcc: x", -1.25)])
 _BLOCK = re.compile(rb"(?:X-Suffice-[^\n]*\n(?: [^\n]*\n)*)+")
 _FROM = re.compile(rb"(?:From [^\r\n]*\r?\n)?")
@@ -156,7 +157,7 @@ def test_what_goes_into_the_filter_comes_out(taught, raw):
     code, out = through(raw, taught)
     assert code in (pipe.SPAM, pipe.HAM, pipe.UNSURE)
     assert without_ours(out, raw) == unstamped(raw)
-    assert through(raw, taught.with_name("none")) == (pipe.ERROR, unstamped(raw))
+    assert through(raw, taught.with_name("none")) == (pipe.ERROR, stamped(raw, ERROR))
 
 
 def through(raw, store):
@@ -203,8 +204,9 @@ def test_whatever_is_wrong_the_message_comes_out_and_forged_stamps_do_not(raw, f
         "argument": ["mail.eml"],
     }[fault]
     done = command(raw, *args)
-    assert (done.returncode, done.stdout) == (3, raw.replace(b"X-Suffice-Status: ham\n", b""))
-    assert done.stderr.startswith(b"error: the message is passed on without stamps: ")
+    assert (done.returncode, done.stdout) == (3, stamped(raw, ERROR))
+    assert b"Status: ham" not in done.stdout
+    assert done.stderr.startswith(b"error: the message is passed on with the status error: ")
     assert done.stderr.count(b"\n") == 1
     assert not (tmp_path / "none").exists()
     if fault in ("no store", "no such file type"):
@@ -217,8 +219,8 @@ def test_a_bug_in_the_filter_loses_no_mail(tmp_path, taught):
     )
     places = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     done = command(SPAMS[0], "--store", taught, env={**os.environ, "PYTHONPATH": places})
-    assert (done.returncode, done.stdout) == (3, SPAMS[0])
-    assert done.stderr == b"error: the message is passed on without stamps: a bug\n"
+    assert (done.returncode, done.stdout) == (3, b"X-Suffice-Status: error\n" + SPAMS[0])
+    assert done.stderr == b"error: the message is passed on with the status error: a bug\n"
 
 
 def test_not_even_a_bug_in_the_stamps_loses_mail(tmp_path, taught):
@@ -236,7 +238,7 @@ def test_a_message_larger_than_what_is_looked_at_is_copied_whole(taught):
     done = command(raw, "--store", taught)
     assert done.returncode in (0, 1, 2)
     assert without_ours(done.stdout, raw) == raw
-    assert command(raw, "--wrong").stdout == raw
+    assert command(raw, "--wrong").stdout == b"X-Suffice-Status: error\n" + raw
 
 
 def test_a_closed_pipe_is_an_error_even_where_codes_are_not_wanted(taught):
@@ -254,7 +256,7 @@ def test_without_standard_error_nothing_but_the_message_is_written(tmp_path):
     done = subprocess.run(
         ["bash", "-c", script, "-", sys.executable, tmp_path / "none"], input=SPAMS[0], capture_output=True, timeout=60
     )
-    assert (done.returncode, done.stdout) == (3, SPAMS[0])
+    assert (done.returncode, done.stdout) == (3, b"X-Suffice-Status: error\n" + SPAMS[0])
 
 
 def test_json_goes_beside_the_message(taught):

@@ -1,7 +1,7 @@
 """`suffice spam filter`, a message from standard input to standard output: quick to start, and it loses no mail.
 
 Nothing but the standard library is loaded before the message is read, and no error, not even a missing package, keeps
-it from coming out. It comes out then without stamps, since those that it came with are forged.
+it from coming out. It comes out then with the status "error", in place of stamps that it came with, which are forged.
 """
 
 from __future__ import annotations
@@ -113,11 +113,12 @@ def run(settings: Settings | ValueError) -> int:
 
 
 def _passed(message: bytes) -> tuple[bytes, str]:
-    """Return a message as it leaves without a verdict, and in which way: no stamp in it may look like one of ours."""
+    """Return a message as it leaves without a verdict, and in which way: no stamp that it came with is left."""
     try:
-        from suffice.spam.stamping import unstamped
+        from suffice.spam.stamping import stamped
+        from suffice.spam.verdict import Verdict
 
-        return unstamped(message), "without stamps"
+        return stamped(message, Verdict.error("")), "with the status error"
     except Exception:  # such as a package that is missing, or no memory
         return message, "as it is"
 
@@ -132,6 +133,8 @@ def _judged(message: bytes, settings: Settings) -> tuple[bytes, int, str]:
 
     with SpamFilter.open(existing_store(settings.store)) as spam_filter:
         verdict = spam_filter.score(message)
+    if verdict.label == "error":
+        raise ValueError(verdict.problem)
     reasons = [{"token": token, "log_odds": part} for token, part in verdict.evidence[:REASONS]]
     answer = {
         "label": verdict.label,

@@ -9,6 +9,7 @@ if TYPE_CHECKING:  # what is read here is loaded by `__getattr__` when it is fir
     from suffice.spam.connected import StoreError
     from suffice.spam.evaluation import Bin, Errors, Evaluation, Point
     from suffice.spam.filter import NotTrainedError, SpamFilter
+    from suffice.spam.isolation import UnreadableError
     from suffice.spam.mailboxes import MailboxError, lines, messages, stream
     from suffice.spam.message import Message, Part, digest, read
     from suffice.spam.scoring import Score, Scoring, score
@@ -19,6 +20,7 @@ if TYPE_CHECKING:  # what is read here is loaded by `__getattr__` when it is fir
 _NAMES = {
     "evaluation": ("Bin", "Errors", "Evaluation", "Point"),
     "filter": ("NotTrainedError", "SpamFilter"),
+    "isolation": ("UnreadableError",),
     "mailboxes": ("MailboxError", "lines", "messages", "stream"),
     "message": ("Message", "Part", "digest", "read"),
     "scoring": ("Score", "Scoring", "score"),
@@ -47,6 +49,7 @@ __all__ = [
     "Training",
     "Tuning",
     "Unlabeled",
+    "UnreadableError",
     "Verdict",
     "digest",
     "lines",

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from suffice.spam.counting import Counts, counted_lines
+from suffice.spam.isolation import Unread, isolated
 from suffice.spam.message import digest
 from suffice.spam.reading import Reading, lines_of, pack
 from suffice.spam.scan import compiled
@@ -25,30 +26,39 @@ _FIELD_WEIGHTS = [weight for _, _, weight in FIELDS]
 
 
 class Lesson(NamedTuple):
-    """Messages to learn with their classes, and what they add to the counts."""
+    """Messages to learn with their classes, what they add to the counts, and the numbers of those not read, and why."""
 
     messages: list[tuple[Reading, Label]]
     counts: Counts
+    skipped: list[tuple[int, str]]
 
 
 def lesson(chunk: Chunk) -> Lesson:
     """Read messages, each given with its class."""
     messages: list[tuple[Reading, Label]] = []
+    skipped: list[tuple[int, str]] = []
 
     def read() -> Iterator[tuple[Label, str]]:
-        for given, label in chunk:
-            raw = checked(given)
-            lines = lines_of(raw)
-            messages.append((Reading(bytes.fromhex(digest(raw)), pack(lines)), label))
+        for number, (given, label) in enumerate(chunk):
+            found = isolated(_identity_and_lines, checked(given))
+            if isinstance(found, Unread):
+                skipped.append((number, found.reason))
+                continue
+            identity, lines = found
+            messages.append((Reading(identity, pack(lines)), label))
             yield label, lines
 
     counts = counted_lines(read())
-    return Lesson(messages, counts)
+    return Lesson(messages, counts, skipped)
 
 
-def lines_of_chunk(chunk: Chunk) -> list[str]:
+def _identity_and_lines(raw: bytes) -> tuple[bytes, str]:
+    return bytes.fromhex(digest(raw)), lines_of(raw)
+
+
+def lines_of_chunk(chunk: Chunk) -> list[str | Unread]:
     """Return the tokens of messages, one a line."""
-    return [lines_of(raw) for raw, _ in chunk]
+    return [isolated(lines_of, raw) for raw, _ in chunk]
 
 
 class KnownWeights:

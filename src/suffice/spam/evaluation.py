@@ -78,6 +78,8 @@ class Evaluation:
         Those of the filter.
     left_out : int
         How many of the messages the filter has learned; each was scored as if it had not learned this one.
+    skipped : int
+        How many messages could not be read, and are not among these.
 
     Examples
     --------
@@ -95,6 +97,7 @@ class Evaluation:
     is_spam: tuple[bool, ...]
     thresholds: Thresholds
     left_out: int = 0
+    skipped: int = 0
 
     def errors(self, thresholds: Thresholds | None = None) -> Errors:
         """Return the errors of thresholds, by default those of the filter."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain, repeat
 from types import TracebackType
@@ -16,6 +17,7 @@ from suffice.spam.bulk import KnownWeights, Lesson, lesson, lines_of_chunk
 from suffice.spam.connected import StoreError
 from suffice.spam.evaluation import Evaluation
 from suffice.spam.forgetting import DAY, Forgetting
+from suffice.spam.isolation import Skips, Unread, UnreadableError, isolated, readable
 from suffice.spam.labels import checked_label, labelled
 from suffice.spam.leave_one_out import sample_of
 from suffice.spam.message import digest
@@ -99,8 +101,13 @@ class SpamFilter:
             Learn it only if it is known as of the other class, or its verdict is not `label` yet (unsure is an error).
         at : float, optional
             When it arrived, in seconds since 1970, which matters with a half-life; now by default.
+
+        Raises
+        ------
+        UnreadableError
+            If the message cannot be read.
         """
-        message = lesson([(raw, checked_label(label))])
+        message = _lesson(raw, label)
         with self._store.transaction():
             return self._learn(message, only_errors, self._day(at)).changed
 
@@ -113,6 +120,7 @@ class SpamFilter:
         at: float | None = None,
         processes: int | None = None,
         progress: Callable[[int], object] | None = None,
+        skipped: Callable[[int, str], object] | None = None,
     ) -> Training:
         """Learn many messages, in transactions of a thousand each: an interruption or error leaves what is committed.
 
@@ -128,24 +136,33 @@ class SpamFilter:
             How many processes read messages; all cores by default.
         progress : callable, optional
             Called with the number of messages done, after each transaction; the first ones are smaller.
+        skipped : callable, optional
+            Called for each message that cannot be read, with its number, from 0 on, and the reason.
 
         Returns
         -------
         Training
-            How many were learned, moved, known and right.
+            How many were learned, moved, known and right, and how many could not be read.
         """
         day = self._day(at)
-        total, done = Training(), 0
+        total, done, skips = Training(), 0, Skips(skipped)
         for batch in spread(lesson, labelled(raws, labels), processes, most=BATCH):
             with self._store.transaction():
                 total += self._learn(batch, only_errors, day)
-            done += len(batch.messages)
+            for number, reason in batch.skipped:
+                skips.skip(done + number, reason)
+            done += len(batch.messages) + len(batch.skipped)
             if progress is not None:
                 progress(done)
-        return total
+        return replace(total, skipped=skips.count)
 
     def train_unlabeled(
-        self, raws: Iterable[bytes], *, processes: int | None = None, progress: Callable[[int], object] | None = None
+        self,
+        raws: Iterable[bytes],
+        *,
+        processes: int | None = None,
+        progress: Callable[[int], object] | None = None,
+        skipped: Callable[[int, str], object] | None = None,
     ) -> Unlabeled:
         """Learn from messages whose class is not known, by EM; parameters as of `train_many`.
 
@@ -162,7 +179,10 @@ class SpamFilter:
         ValueError
             If fewer than 25 spams or 25 hams with a label are learned.
         """
-        return learn_unlabeled(self._store, self._basis, readings(raws, processes), self._day(None), progress)
+        skips = Skips(skipped)
+        read = skips.left(readings(raws, processes))
+        found = learn_unlabeled(self._store, self._basis, read, self._day(None), progress)
+        return replace(found, skipped=skips.count)
 
     def untrain(self, raw: bytes) -> Known:
         """Undo the training of a message exactly, and return the class it had, "unlabeled" if none.
@@ -172,7 +192,7 @@ class SpamFilter:
         NotTrainedError
             If it was never trained.
         """
-        identity = _identity(raw)
+        identity = readable(_identity, checked(raw))
         with self._store.transaction():
             label = self._known(identity)
             self._store.remove([identity])
@@ -186,14 +206,16 @@ class SpamFilter:
         NotTrainedError
             If it was never trained.
         """
-        message = lesson([(raw, checked_label(label))])
+        message = _lesson(raw, label)
         with self._store.transaction():
             self._known(message.messages[0][0].digest)
             return self._learn(message, False, self._day(None)).changed
 
     def score(self, raw: bytes) -> Verdict:
-        """Return the verdict about a message."""
-        names = names_of(raw)
+        """Return the verdict about a message; the label is "error" if it cannot be read."""
+        names = isolated(names_of, checked(raw))
+        if isinstance(names, Unread):
+            return Verdict.error(names.reason)
         with self._store.snapshot():
             return self._basis().verdict(names, self._store.rows(names))
 
@@ -214,7 +236,9 @@ class SpamFilter:
 
     def label_of(self, raw: bytes) -> Label | None:
         """Return the class that a message was trained as, None if it has none."""
-        identity = _identity(raw)
+        identity = isolated(_identity, checked(raw))
+        if isinstance(identity, Unread):
+            return None  # it cannot have been learned
         with self._store.snapshot():
             label = self._store.labels([identity]).get(identity)
         return None if label == "unlabeled" else label
@@ -226,6 +250,7 @@ class SpamFilter:
         *,
         processes: int | None = None,
         progress: Callable[[int], object] | None = None,
+        skipped: Callable[[int, str], object] | None = None,
     ) -> Evaluation:
         """Return how good the filter is on messages whose class is known; nothing is learned.
 
@@ -240,8 +265,10 @@ class SpamFilter:
             too; `left_out` says how many.
         progress : callable, optional
             Called with the number of messages done.
+        skipped : callable, optional
+            As of `train_many`.
         """
-        sample = sample_of(self._store, self._basis, raws, labels, processes, progress)
+        sample = sample_of(self._store, self._basis, raws, labels, processes, progress, skipped)
         basis = self._basis()
         return sample.evaluation(basis.scoring.slope, basis.scoring.intercept, basis.thresholds)
 
@@ -253,6 +280,7 @@ class SpamFilter:
         labels: Label | Iterable[Label] | None = None,
         write: bool = True,
         progress: Callable[[int], object] | None = None,
+        skipped: Callable[[int, str], object] | None = None,
     ) -> Tuning:
         """Fit the logistic link and the thresholds to the messages that were learned, or to others.
 
@@ -260,7 +288,7 @@ class SpamFilter:
         ----------
         cost : float
             Of a ham that is called spam, in spams that are not caught.
-        raws, labels, progress
+        raws, labels, progress, skipped
             As of `evaluate`.
         write : bool
             Keep link and thresholds in the store, and use them from now on.
@@ -271,7 +299,7 @@ class SpamFilter:
             If there are fewer than twenty spams or twenty hams.
         """
         cost = checked_cost(cost)
-        sample = sample_of(self._store, self._basis, raws, labels, None, progress)
+        sample = sample_of(self._store, self._basis, raws, labels, None, progress, skipped)
         basis = self._basis()
         result = tuned(sample, cost, basis.scoring.slope, basis.scoring.intercept, basis.thresholds)
         if write:
@@ -375,12 +403,16 @@ class SpamFilter:
     def _score_chunk(self, known: KnownWeights, chunk: Chunk) -> list[Verdict]:
         return self._verdicts(lines_of_chunk(chunk), known)
 
-    def _verdicts(self, messages: list[str], known: KnownWeights) -> list[Verdict]:
+    def _verdicts(self, messages: Sequence[str | Unread], known: KnownWeights) -> list[Verdict]:
         """Return the verdicts about messages, given by their tokens, one a line, on one state of the store."""
         with self._store.snapshot():
             basis = self._basis()
-            known.prepare(messages, basis.spam, basis.ham, basis.scoring)
-        return [basis.concluded(*known.evidence(lines)) for lines in messages]
+            read = [lines for lines in messages if not isinstance(lines, Unread)]
+            known.prepare(read, basis.spam, basis.ham, basis.scoring)
+        return [
+            Verdict.error(lines.reason) if isinstance(lines, Unread) else basis.concluded(*known.evidence(lines))
+            for lines in messages
+        ]
 
     def _learn(self, batch: Lesson, only_errors: bool, day: int) -> Training:
         labels = self._store.labels([item.digest for item, _ in batch.messages])
@@ -478,7 +510,15 @@ def _score_elsewhere(path: str, patience: float, now: float, chunk: Chunk) -> li
 
 
 def _identity(raw: bytes) -> bytes:
-    return bytes.fromhex(digest(checked(raw)))
+    return bytes.fromhex(digest(raw))
+
+
+def _lesson(raw: bytes, label: Label) -> Lesson:
+    """Read one message; raise UnreadableError if that fails."""
+    read = lesson([(raw, checked_label(label))])
+    if read.skipped:
+        raise UnreadableError(read.skipped[0][1])
+    return read
 
 
 def _as_weights(label: Label, weight: int) -> tuple[int, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sized
 from itertools import chain
 
+from suffice.spam.isolation import Unread, isolated
 from suffice.spam.reading import Reading, reading
 from suffice.spam.shares import Label
 from suffice.spam.workers import Chunk, spread
@@ -47,13 +48,14 @@ def labelled(raws: Iterable[bytes], labels: Label | Iterable[Label]) -> Iterator
 
 def labelled_readings(
     raws: Iterable[bytes], labels: Label | Iterable[Label], processes: int | None
-) -> Iterator[tuple[Reading, Label]]:
+) -> Iterator[tuple[Reading, Label] | Unread]:
     """Read messages, and yield each with its class; parameters as of `labelled` and `readings`."""
     return chain.from_iterable(spread(_read_chunk, labelled(raws, labels), processes))
 
 
-def _read_chunk(chunk: Chunk) -> list[tuple[Reading, Label]]:
-    return [(reading(raw), label) for raw, label in chunk]
+def _read_chunk(chunk: Chunk) -> list[tuple[Reading, Label] | Unread]:
+    found = [(isolated(reading, raw), label) for raw, label in chunk]
+    return [item if isinstance(item, Unread) else (item, label) for item, label in found]
 
 
 def _unequal(messages: object, labels: object) -> ValueError:

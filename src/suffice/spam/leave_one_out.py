@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 
 from suffice.spam.basis import Basis
 from suffice.spam.evaluation import Evaluation
+from suffice.spam.isolation import Skips
 from suffice.spam.labels import labelled_readings
 from suffice.spam.reading import Reading, unpack
 from suffice.spam.scoring import evidence, logistic
@@ -31,11 +32,12 @@ class Sample:
     log_odds: tuple[float, ...]
     is_spam: tuple[bool, ...]
     left_out: int
+    skipped: int = 0
 
     def evaluation(self, slope: float, intercept: float, thresholds: Thresholds) -> Evaluation:
         """Return what a logistic link and thresholds make of them."""
         probabilities = tuple(logistic(slope * x + intercept) for x in self.log_odds)
-        return Evaluation(probabilities, self.is_spam, thresholds, self.left_out)
+        return Evaluation(probabilities, self.is_spam, thresholds, self.left_out, self.skipped)
 
 
 def sample_of(
@@ -45,6 +47,7 @@ def sample_of(
     labels: Label | Iterable[Label] | None,
     processes: int | None,
     progress: Callable[[int], object] | None,
+    skipped: Callable[[int, str], object] | None = None,
 ) -> Sample:
     """Score messages with labels, or without any given those that were learned; none with its own counts."""
     totals = store.totals()
@@ -58,7 +61,9 @@ def sample_of(
     if raws is None or labels is None:
         sample = learned(store, basis, progress)
     else:
-        sample = given(store, basis, labelled_readings(raws, labels, processes), progress)
+        skips = Skips(skipped)
+        sample = given(store, basis, skips.left(labelled_readings(raws, labels, processes)), progress)
+        sample = replace(sample, skipped=skips.count)
     if not sample.log_odds:
         raise ValueError("there are no messages with a label to look at; train some first, or give some")
     return sample

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from suffice.spam.decoding import as_text, decoded_body, decoded_words
+from suffice.spam.isolation import Unread, isolated
 
 #: how much of a message is looked at; what lies behind is left out
 RAW_LIMIT = 16_000_000
@@ -135,13 +136,18 @@ def digest(raw: bytes) -> str:
 
 
 def header_of(raw: bytes, name: str) -> str:
-    """Return the first header of a name, in lower case, decoded, without reading the body of the message."""
+    """Return the first header of a name, decoded, without reading the body; empty where it cannot be read."""
+    found = isolated(_read_head, raw)
+    return "" if isinstance(found, Unread) else found.header(name)
+
+
+def _read_head(raw: bytes) -> Message:
     head = raw[:HEADER_LIMIT].replace(b"\r\n", b"\n").partition(b"\n\n")[0]
-    return read(head + b"\n\n").header(name)
+    return read(head + b"\n\n")
 
 
 def subject_of(raw: bytes) -> str:
-    r"""Return the subject of a message, decoded; it may hold any character.
+    r"""Return the subject of a message, decoded; it may hold any character, and is empty if it cannot be read.
 
     Examples
     --------

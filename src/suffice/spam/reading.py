@@ -8,6 +8,7 @@ from contextlib import suppress
 from itertools import chain, repeat
 from typing import Any, NamedTuple
 
+from suffice.spam.isolation import Unread, isolated
 from suffice.spam.message import digest, read
 from suffice.spam.scan import compiled
 from suffice.spam.tokens import all_tokens
@@ -94,10 +95,10 @@ def _names(lines: str) -> list[str]:
     return lines.split("\n") if lines else []
 
 
-def readings(raws: Iterable[bytes], processes: int | None = None) -> Iterator[Reading]:
+def readings(raws: Iterable[bytes], processes: int | None = None) -> Iterator[Reading | Unread]:
     """Read messages, in their order, holding only few of them in memory; parameters as of `spread`."""
     return chain.from_iterable(spread(_read_chunk, zip(raws, repeat(None)), processes))
 
 
-def _read_chunk(chunk: list[tuple[bytes, Any]]) -> list[Reading]:
-    return [reading(raw) for raw, _ in chunk]
+def _read_chunk(chunk: list[tuple[bytes, Any]]) -> list[Reading | Unread]:
+    return [isolated(reading, raw) for raw, _ in chunk]

@@ -2,7 +2,7 @@
 
 | header | value |
 |---|---|
-| `X-Suffice-Status` | spam, ham or unsure |
+| `X-Suffice-Status` | spam, ham, unsure, or error for a message that was not judged, which then has no other of these |
 | `X-Suffice-Score` | the probability of spam, to 6 digits |
 | `X-Suffice-Reasons` | the strongest tokens, and what each adds to the log-odds (above 0 speaks for spam) |
 
@@ -46,6 +46,8 @@ def stamps(verdict: Verdict) -> dict[str, str]:
     {'X-Suffice-Status': 'spam', 'X-Suffice-Score': '0.980000',
      'X-Suffice-Reasons': 'free_money +2.50, from:@example.org -0.31'}
     """
+    if verdict.label == "error":
+        return {"X-Suffice-Status": "error"}
     reasons = ", ".join(f"{_plain(token)} {part:+.2f}" for token, part in verdict.evidence[:REASONS])
     return {
         "X-Suffice-Status": verdict.label,

@@ -56,12 +56,15 @@ class Unlabeled:
         How many of the new ones are spam, by expectation: Σ r.
     rounds : int
         How often the responsibilities of all messages without a label were estimated.
+    skipped : int
+        How many could not be read.
     """
 
     messages: int
     known: int
     spam: float
     rounds: int
+    skipped: int = 0
 
 
 def learn_unlabeled(

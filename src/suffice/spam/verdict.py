@@ -16,19 +16,27 @@ class Verdict:
     ----------
     probability : float
         Of spam.
-    label : "spam", "ham" or "unsure"
+    label : "spam", "ham", "unsure" or "error"
         Spam from the upper threshold on, ham up to the lower one; unsure between them, and while no spam or no ham is
-        learned.
+        learned; error if the message could not be judged.
     log_odds : float
         The sum of the evidence, before the logistic link.
     evidence : list of (token, contribution)
         What each token that is known adds to `log_odds`, the strongest first; above 0 speaks for spam.
+    problem : str
+        Why the message could not be judged; empty if it was.
     """
 
     probability: float
-    label: Literal["spam", "ham", "unsure"]
+    label: Literal["spam", "ham", "unsure", "error"]
     log_odds: float
     evidence: list[tuple[str, float]]
+    problem: str = ""
+
+    @classmethod
+    def error(cls, problem: str) -> Verdict:
+        """Make the verdict about a message that could not be judged: probability ½, and no evidence."""
+        return cls(0.5, "error", 0.0, [], problem)
 
     @classmethod
     def of(
@@ -103,12 +111,15 @@ class Training:
         They were known, and nothing was done.
     right : int
         The verdict was right, and they were not learned (`only_errors`).
+    skipped : int
+        They could not be read.
     """
 
     learned: int = 0
     moved: int = 0
     known: int = 0
     right: int = 0
+    skipped: int = 0
 
     @property
     def changed(self) -> bool:
@@ -117,7 +128,11 @@ class Training:
 
     def __add__(self, other: Training) -> Training:
         return Training(
-            self.learned + other.learned, self.moved + other.moved, self.known + other.known, self.right + other.right
+            self.learned + other.learned,
+            self.moved + other.moved,
+            self.known + other.known,
+            self.right + other.right,
+            self.skipped + other.skipped,
         )
 
 

@@ -22,37 +22,56 @@ def classify(
     boxes: BoxArguments,
     lines: LinesOption = False,
     store: StoreOption = None,
-    as_json: Annotated[bool, json_option("label, probability, log_odds, place, subject; one object a line")] = False,
+    as_json: Annotated[
+        bool, json_option("label, probability, log_odds, place, subject, problem; one per line")
+    ] = False,
 ) -> None:
     """Say of every message whether it is spam, ham or unsure.
 
     One line each: the verdict, the probability of spam, where the message is, and its subject; with tabs into a pipe.
+
+    A message that cannot be read gets the verdict "error", and the exit code is then 3.
     """
     import sys
 
     from suffice.spam import SpamFilter
     from suffice.spam.commands.boxes import check, entries, split
     from suffice.spam.commands.screen import meter
-    from suffice.spam.message import subject_of
+    from suffice.spam.commands.skipping import Skipped
 
     check(boxes, lines=lines)
     path = existing_store(store)
     show = _on_terminal() if sys.stdout.isatty() else _plain
-    with SpamFilter.open(path) as spam_filter, meter("reading", show=not sys.stdout.isatty()) as bar:
-        found = ((place, _subject(raw, lines, subject_of), raw) for place, raw in entries(boxes, lines=lines))
-        raws, items = split(bar.reading(found), lambda item: item[2])
+    skipped = Skipped()
+    with SpamFilter.open(path) as spam_filter, meter("reading", skipped, show=not sys.stdout.isatty()) as bar:
+        found = ((place, _subject(raw, lines), raw) for place, raw in entries(boxes, lines=lines))
+        raws, items = split(bar.reading(found, lambda item: item[0]), lambda item: item[2])
         for verdict in spam_filter.score_many(raws):
             place, subject, _ = next(items)
+            if verdict.problem:
+                bar.skip(bar.done, verdict.problem)
             if as_json:
-                answer = {"label": verdict.label, "probability": verdict.probability, "log_odds": verdict.log_odds}
-                say_json({**answer, "place": place, "subject": subject})
+                say_json({**_as_dict(verdict), "place": place, "subject": subject})
             else:
                 show(verdict, place, subject)
             bar.reach(bar.done + 1)
+    skipped.finish()
 
 
-def _subject(raw: bytes, lines: bool, subject_of: Any) -> str:
+def _as_dict(verdict: Any) -> dict[str, Any]:
+    if verdict.problem:
+        return {"label": verdict.label, "probability": None, "log_odds": None, "problem": verdict.problem}
+    return {"label": verdict.label, "probability": verdict.probability, "log_odds": verdict.log_odds}
+
+
+def _probability(verdict: Any) -> str:
+    return f"{verdict.probability:.6f}" if not verdict.problem else "-"
+
+
+def _subject(raw: bytes, lines: bool) -> str:
     """Return what a message is called; a line is its own name."""
+    from suffice.spam.message import subject_of
+
     return raw[1:].decode("utf-8", "replace") if lines else subject_of(raw)
 
 
@@ -64,7 +83,7 @@ def _end(place: str, width: int) -> str:
 def _plain(verdict: Any, place: str, subject: str) -> None:
     from suffice.spam.plain import one_line
 
-    typer.echo(f"{verdict.label}\t{verdict.probability:.6f}\t{one_line(place, 1000)}\t{one_line(subject)}")
+    typer.echo(f"{verdict.label}\t{_probability(verdict)}\t{one_line(place, 1000)}\t{one_line(subject)}")
 
 
 def _on_terminal() -> Any:
@@ -78,7 +97,7 @@ def _on_terminal() -> Any:
     def show(verdict: Any, place: str, subject: str) -> None:
         line = Text.assemble(
             (f"{verdict.label:<6}", f"bold {COLOURS[verdict.label]}"),
-            f"  {verdict.probability:.6f}  ",
+            f"  {_probability(verdict):<8}  ",
             (_end(one_line(place, 1000), answer.width * 2 // 5), "cyan"),
             f"  {one_line(subject)}",
         )

@@ -35,7 +35,7 @@ def evaluate(
         json_option(
             "spam, ham, false_positives, missed, unsure_spam, unsure_ham, thresholds, one_minus_auc (per cent), "
             "log_loss (nats a message), calibration_error, left_out (learned, and judged without themselves), "
-            "reliability (low, high, probability, spam, count)"
+            "reliability (low, high, probability, spam, count), skipped (place, reason)"
         ),
     ] = False,
 ) -> None:
@@ -43,16 +43,19 @@ def evaluate(
 
     Without mailboxes, on what it has learned: each message is judged by a filter that has learned all but this one.
     """
-    path = existing_store(store)
-    with open_judged(path, spam, ham, lines, "judging") as (spam_filter, mail):
+    from suffice.spam.commands.skipping import Skipped
+
+    path, skipped = existing_store(store), Skipped()
+    with open_judged(path, spam, ham, lines, "judging", skipped) as (spam_filter, mail):
         evaluation = spam_filter.evaluate(**mail)
     if as_json:
-        say_json(as_dict(evaluation))
+        say_json(as_dict(evaluation) | skipped.as_json())
     else:
         _show(evaluation, bool(spam or ham))
+    skipped.finish()
 
 
-def open_judged(path: Any, spam: list[str] | None, ham: list[str] | None, lines: bool, what: str) -> Any:
+def open_judged(path: Any, spam: list[str] | None, ham: list[str] | None, lines: bool, what: str, skipped: Any) -> Any:
     """Open a store, and give the filter with the arguments for mail and progress of `evaluate` and `tune`."""
     from contextlib import contextmanager
 
@@ -64,11 +67,11 @@ def open_judged(path: Any, spam: list[str] | None, ham: list[str] | None, lines:
 
     @contextmanager
     def opened() -> Any:
-        with SpamFilter.open(path) as spam_filter, meter(what) as bar:
-            mail: dict[str, Any] = {"progress": bar.reach}
+        with SpamFilter.open(path) as spam_filter, meter(what, skipped) as bar:
+            mail: dict[str, Any] = {"progress": bar.reach, "skipped": bar.skip}
             if spam or ham:
                 found = alternating(entries(spam or [], lines=lines), entries(ham or [], lines=lines))
-                raws, items = split(bar.reading(found), lambda item: item[0][1])
+                raws, items = split(bar.reading(found, lambda item: item[0][0]), lambda item: item[0][1])
                 mail |= {"raws": raws, "labels": (label for _, label in items)}
             yield spam_filter, mail
 

@@ -41,6 +41,7 @@ def explain(
     """
     from suffice.spam import SpamFilter
     from suffice.spam.commands.boxes import check
+    from suffice.spam.commands.skipping import Skipped
     from suffice.spam.message import header_of
     from suffice.spam.scoring import FIELD_NAMES, field_of
 
@@ -50,6 +51,10 @@ def explain(
     with SpamFilter.open(path) as spam_filter:
         verdict, learned_as = spam_filter.score(raw), spam_filter.label_of(raw)
         thresholds = spam_filter.thresholds
+    if verdict.problem:
+        skipped = Skipped()
+        skipped.add(place, verdict.problem)
+        skipped.finish()
     fields: defaultdict[str, float] = defaultdict(float)
     for token, part in verdict.evidence:
         fields[FIELD_NAMES[field_of(token)]] += part

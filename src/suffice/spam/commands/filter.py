@@ -41,7 +41,7 @@ def filter_(
     X-Suffice-Status, X-Suffice-Score and X-Suffice-Reasons are put on top, in place of all X-Suffice- headers that were
     there. Nothing else is changed.
 
-    Exit codes: 0 spam, 1 ham, 2 unsure, 3 error. On an error the message comes out without such headers.
+    Exit codes: 0 spam, 1 ham, 2 unsure, 3 error. On an error the message comes out with X-Suffice-Status: error.
     """
     from suffice.cli.pipe import Settings, run
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from suffice.spam.commands.skipping import Skipped
 
 if TYPE_CHECKING:  # takes long to load
     from rich.console import Console
@@ -19,7 +22,7 @@ _T = TypeVar("_T")
 WIDTH = 100
 #: halves of a block, as they end a bar to the right and to the left
 _LEFT_HALF = {"▌": "▐"}
-COLOURS = {"spam": "red", "ham": "green", "unsure": "yellow"}
+COLOURS = {"spam": "red", "ham": "green", "unsure": "yellow", "error": "magenta"}
 
 
 def count(messages: int) -> str:
@@ -107,23 +110,34 @@ def _blocks() -> tuple[str, str, str]:
 class Meter:
     """Counts the messages that were read and those that are done, and shows them where there is a bar."""
 
-    def __init__(self, bar: Progress | None, what: str) -> None:
+    def __init__(self, bar: Progress | None, what: str, skipped: Skipped) -> None:
         self.read = self.done = 0
+        self._skipped = skipped
+        self._places: deque[str] = deque()
+        self._forgotten = 0
         self._bar = bar
         self._task = None if bar is None else bar.add_task(what, total=None, read=0)
         self._shown = 0.0
 
-    def reading(self, items: Iterable[_T]) -> Iterator[_T]:
-        """Yield items, and count them as read."""
+    def reading(self, items: Iterable[_T], place: Callable[[_T], str]) -> Iterator[_T]:
+        """Yield items, count them as read, and remember the place of each until it is done."""
         for item in items:
             self.read += 1
+            self._places.append(place(item))
             self._show()
             yield item
 
     def reach(self, done: int) -> None:
         """Say how many messages are done."""
         self.done = done
+        while self._forgotten < done and self._places:
+            self._places.popleft()
+            self._forgotten += 1
         self._show()
+
+    def skip(self, number: int, reason: str) -> None:
+        """Take note of a message that could not be read, given its number among those of `reading`."""
+        self._skipped.add(self._places[number - self._forgotten], reason)
 
     def _show(self) -> None:
         if self._bar is not None and self._task is not None and time.monotonic() > self._shown + 0.1:
@@ -132,13 +146,14 @@ class Meter:
 
 
 @contextmanager
-def meter(what: str, *, show: bool = True) -> Iterator[Meter]:
+def meter(what: str, skipped: Skipped | None = None, *, show: bool = True) -> Iterator[Meter]:
     """Give a meter, shown on standard error while the work is done if that is a terminal."""
     from rich.console import Console
 
+    skipped = Skipped() if skipped is None else skipped
     screen = Console(stderr=True)
     if not (show and screen.is_terminal):
-        yield Meter(None, what)
+        yield Meter(None, what, skipped)
         return
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -149,6 +164,6 @@ def meter(what: str, *, show: bool = True) -> Iterator[Meter]:
     )
     # the meter draws, at most ten times a second, so that no thread is needed for it
     with Progress(*columns, console=screen, transient=True, auto_refresh=False) as shown:
-        bar = Meter(shown, what)
+        bar = Meter(shown, what, skipped)
         shown.refresh()
         yield bar

@@ -45,7 +45,7 @@ def train(
         bool,
         json_option(
             "store, learned, moved, known, right, unlabeled (messages, known, spam, rounds), "
-            "total (spam, ham, unlabeled, tokens), half_life"
+            "total (spam, ham, unlabeled, tokens), half_life, skipped (place, reason)"
         ),
     ] = False,
 ) -> None:
@@ -54,43 +54,50 @@ def train(
     Training twice on the same message does nothing. One that is known as of the other class is moved.
 
     Spam and ham are taken in turn, since with --only-errors each verdict depends on what was learned before.
+
+    A message that cannot be read is named and left out, and the exit code is then 3.
     """
     from suffice.spam import SpamFilter
     from suffice.spam.commands.boxes import check, entries
+    from suffice.spam.commands.skipping import Skipped
 
     labelled = [*(spam or []), *(ham or [])]
     if not labelled and not unlabeled and half_life is None:
         raise wrong_usage("give mail to learn from: --spam BOX, --ham BOX or --unlabeled BOX")
     check([*labelled, *(unlabeled or [])], lines=lines)
     path = store_to_make(store)
+    skipped = Skipped()
     with SpamFilter.open(path) as spam_filter:
         answer: dict[str, Any] = {"store": str(path)}
         if half_life is not None:
             spam_filter.half_life = half_life or None
         if labelled:
             boxes = entries(spam or [], lines=lines), entries(ham or [], lines=lines)
-            answer |= _learn(spam_filter, *boxes, only_errors)
+            answer |= _learn(spam_filter, *boxes, only_errors, skipped)
         if unlabeled:
-            answer["unlabeled"] = _learn_unlabeled(spam_filter, entries(unlabeled, lines=lines))
+            answer["unlabeled"] = _learn_unlabeled(spam_filter, entries(unlabeled, lines=lines), skipped)
         size = spam_filter.stats()
         answer["total"] = {"spam": size.spam, "ham": size.ham, "unlabeled": size.unlabeled, "tokens": size.tokens}
         answer["half_life"] = spam_filter.half_life
     if as_json:
-        say_json(answer)
+        say_json(answer | skipped.as_json())
     else:
         _show(answer, only_errors)
+    skipped.finish()
 
 
-def _learn(spam_filter: Any, spam: Any, ham: Any, only_errors: bool) -> dict[str, int]:
+def _learn(spam_filter: Any, spam: Any, ham: Any, only_errors: bool, skipped: Any) -> dict[str, int]:
     from suffice.spam.commands.boxes import alternating, split
     from suffice.spam.commands.screen import count, meter
 
     bar = None
     try:
-        with meter("learning") as bar:
-            raws, items = split(bar.reading(alternating(spam, ham)), lambda item: item[0][1])
+        with meter("learning", skipped) as bar:
+            raws, items = split(bar.reading(alternating(spam, ham), lambda item: item[0][0]), lambda item: item[0][1])
             labels = (label for _, label in items)
-            training = spam_filter.train_many(raws, labels, only_errors=only_errors, progress=bar.reach)
+            training = spam_filter.train_many(
+                raws, labels, only_errors=only_errors, progress=bar.reach, skipped=bar.skip
+            )
     except KeyboardInterrupt:
         done = bar.done if bar else 0
         _interrupted(f"what was learned of the first {count(done)} is kept; the same command goes on from there")
@@ -102,13 +109,14 @@ def _learn(spam_filter: Any, spam: Any, ham: Any, only_errors: bool) -> dict[str
     }
 
 
-def _learn_unlabeled(spam_filter: Any, found: Any) -> dict[str, Any]:
+def _learn_unlabeled(spam_filter: Any, found: Any, skipped: Any) -> dict[str, Any]:
     from suffice.spam.commands.screen import count, meter
 
     bar = None
     try:
-        with meter("learning from mail without labels") as bar:
-            answer = spam_filter.train_unlabeled((raw for _, raw in bar.reading(found)), progress=bar.reach)
+        with meter("learning from mail without labels", skipped) as bar:
+            raws = (raw for _, raw in bar.reading(found, lambda item: item[0]))
+            answer = spam_filter.train_unlabeled(raws, progress=bar.reach, skipped=bar.skip)
     except KeyboardInterrupt:
         done = bar.done if bar else 0
         _interrupted(

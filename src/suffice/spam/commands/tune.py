@@ -42,7 +42,7 @@ def tune(
         bool,
         json_option(
             "thresholds, slope, intercept, cost, written, before and after (false_positives, not_caught, missed, "
-            "unsure_ham, log_loss, thresholds), curve (threshold, false_positives, not_caught)"
+            "unsure_ham, log_loss, thresholds), curve (threshold, false_positives, not_caught), skipped (place, reason)"
         ),
     ] = False,
 ) -> None:
@@ -50,13 +50,16 @@ def tune(
 
     Without mailboxes, on what was learned: each message is judged by a filter that has learned all but this one.
     """
-    path = existing_store(store)
-    with open_judged(path, spam, ham, lines, "tuning") as (spam_filter, mail):
+    from suffice.spam.commands.skipping import Skipped
+
+    path, skipped = existing_store(store), Skipped()
+    with open_judged(path, spam, ham, lines, "tuning", skipped) as (spam_filter, mail):
         tuning = spam_filter.tune(cost, write=not dry_run, **mail)
     if as_json:
-        say_json(_as_dict(tuning, not dry_run))
+        say_json(_as_dict(tuning, not dry_run) | skipped.as_json())
     else:
         _show(tuning, str(path), not dry_run)
+    skipped.finish()
 
 
 def _as_dict(tuning: Any, written: bool) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import typer
 
 from suffice.spam.commands.app import app
 from suffice.spam.commands.options import LinesOption, StoreOption, existing_store, json_option, say_json, wrong_usage
+from suffice.spam.commands.skipping import Skipped
 
 #: so many places of messages that were never trained are named
 NAMED = 10
@@ -24,7 +25,9 @@ def untrain(
     boxes: BoxArguments,
     lines: LinesOption = False,
     store: StoreOption = None,
-    as_json: Annotated[bool, json_option("untrained (spam, ham, unlabeled), never_trained (places)")] = False,
+    as_json: Annotated[
+        bool, json_option("untrained (spam, ham, unlabeled), never_trained (places), skipped (place, reason)")
+    ] = False,
 ) -> None:
     """Undo the training of messages exactly, as if they had never been learned.
 
@@ -36,7 +39,7 @@ def untrain(
 
     check(boxes, lines=lines)
     with SpamFilter.open(existing_store(store)) as spam_filter:
-        done, unknown = _each(
+        done, unknown, skipped = _each(
             "untraining",
             entries(boxes, lines=lines),
             lambda entry: spam_filter.untrain(entry[1]),
@@ -46,7 +49,7 @@ def untrain(
     answer = {"untrained": {kind: done[kind] for kind in ("spam", "ham", "unlabeled")}}
     taken = by_class(done["spam"], done["ham"], done["unlabeled"])
     text = f"{taken} untrained; {by_class(size.spam, size.ham, size.unlabeled)} are left"
-    _finish(answer, unknown, text, as_json)
+    _finish(answer, unknown, skipped, text, as_json)
 
 
 @app.command(epilog="[bold]Example[/bold]  [cyan]suffice spam retrain --ham letter.eml[/cyan]")
@@ -60,7 +63,7 @@ def retrain(
     ] = None,
     lines: LinesOption = False,
     store: StoreOption = None,
-    as_json: Annotated[bool, json_option("moved, already, never_trained (places)")] = False,
+    as_json: Annotated[bool, json_option("moved, already, never_trained (places), skipped (place, reason)")] = False,
 ) -> None:
     """Move messages that were learned to the other class.
 
@@ -74,7 +77,7 @@ def retrain(
         raise wrong_usage("give mail to move: --spam BOX or --ham BOX")
     check([*(spam or []), *(ham or [])], lines=lines)
     with SpamFilter.open(existing_store(store)) as spam_filter:
-        done, unknown = _each(
+        done, unknown, skipped = _each(
             "moving",
             alternating(entries(spam or [], lines=lines), entries(ham or [], lines=lines)),
             lambda item: spam_filter.retrain(item[0][1], item[1]),
@@ -82,43 +85,48 @@ def retrain(
         )
     answer = {"moved": done[True], "already": done[False]}
     text = f"{count(done[True])} moved, {done[False]:,} of that class already"
-    _finish(answer, unknown, text, as_json)
+    _finish(answer, unknown, skipped, text, as_json)
 
 
-def _each(what: str, items: Any, act: Any, place: Any) -> tuple[Counter[Any], list[str]]:
-    """Do something with every message, and return what came of it how often, and the places of those never trained."""
+def _each(what: str, items: Any, act: Any, place: Any) -> tuple[Counter[Any], list[str], Skipped]:
+    """Do something with every message, and return how often what came of it, those never trained and those not read."""
     from suffice.cli.mistakes import say
-    from suffice.spam import NotTrainedError
+    from suffice.spam import NotTrainedError, UnreadableError
     from suffice.spam.commands.screen import count, meter
 
+    skipped = Skipped()
     done: Counter[Any] = Counter()
     unknown = []
     try:
-        with meter(what) as bar:
-            for item in bar.reading(items):
+        with meter(what, skipped) as bar:
+            for item in bar.reading(items, place):
                 try:
                     done[act(item)] += 1
                 except NotTrainedError:
                     unknown.append(place(item))
+                except UnreadableError as error:
+                    bar.skip(bar.done, str(error))
                 bar.reach(bar.done + 1)
     except KeyboardInterrupt:
         say("interrupted", f"{count(done.total())} done, which stay so")
         raise typer.Exit(130) from None
-    return done, unknown
+    return done, unknown, skipped
 
 
-def _finish(answer: dict[str, Any], unknown: list[str], text: str, as_json: bool) -> None:
-    """Say what was done, and what was never trained; leave with 1 if there was any."""
+def _finish(answer: dict[str, Any], unknown: list[str], skipped: Skipped, text: str, as_json: bool) -> None:
+    """Say what was done, and what was never trained or not read; leave with an exit code for either."""
     from suffice.cli.mistakes import say
     from suffice.spam.commands.screen import count
     from suffice.spam.plain import one_line
 
     if as_json:
-        say_json({**answer, "never_trained": unknown})
+        say_json({**answer, "never_trained": unknown, **skipped.as_json()})
     else:
         typer.echo(text)
     if unknown:
         places = ", ".join(one_line(place) for place in unknown[:NAMED])
         more = f" and {len(unknown) - NAMED:,} more" if len(unknown) > NAMED else ""
         say("warning", f"{count(len(unknown))} never trained: {places}{more}")
+    skipped.finish()
+    if unknown:
         raise typer.Exit(1)

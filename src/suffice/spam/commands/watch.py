@@ -8,6 +8,7 @@ import typer
 
 from suffice.spam.commands.app import app
 from suffice.spam.commands.options import JsonOption, StoreOption, say_json, store_path, store_to_make
+from suffice.spam.commands.skipping import SOME_SKIPPED
 
 if TYPE_CHECKING:
     from suffice.spam.imap.connection import Connection
@@ -61,6 +62,8 @@ def watch(
     """Watch an IMAP account: move new spam to Junk, and learn from what you move into it and out of it.
 
     Nothing is deleted, and nothing is marked as read. Ends with Ctrl-C.
+
+    A message that cannot be read is reported and left where it is, and the exit code is then 3.
     """
     from suffice.spam import SpamFilter
     from suffice.spam.imap.account import Account, password_of
@@ -107,6 +110,8 @@ def watch(
         say_json({"event": "ended", "account": str(account), "dry_run": dry_run, **tally.as_json()})
     else:
         typer.echo(f"{account}{' (dry run)' if dry_run else ''}: {tally.as_text()}", err=True)
+    if tally.unread:
+        raise typer.Exit(SOME_SKIPPED)
 
 
 def _say(event: Event, as_json: bool) -> None:

@@ -24,7 +24,7 @@ class Event:
     folder : str
         Where the message was found.
     label : str or None
-        The verdict about it, or the class it was learned as.
+        The verdict about it, "error" if it could not be read, or the class it was learned as.
     probability : float or None
         Of spam, where it was judged.
     subject : str
@@ -97,10 +97,13 @@ class Tally:
     """How much was done, for the last line."""
 
     def __init__(self) -> None:
+        #: how many messages could not be read
+        self.unread = 0
         self._counts: Counter[str] = Counter()
 
     def add(self, event: Event) -> None:
         """Count an event."""
+        self.unread += event.label == "error"
         if event.kind in ("left", "moved", "copied") and event.probability is not None:
             self._counts["judged"] += 1
         if event.kind == "learned":

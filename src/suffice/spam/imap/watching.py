@@ -12,6 +12,7 @@ from suffice.spam.imap.events import Event
 from suffice.spam.imap.folders import Folders
 from suffice.spam.imap.place import FolderPlace, Known, Place
 from suffice.spam.imap.session import DisconnectedError, RefusedError
+from suffice.spam.isolation import UnreadableError, isolated, readable
 from suffice.spam.message import digest, subject_of
 from suffice.spam.plain import one_line
 from suffice.spam.verdict import Verdict
@@ -109,16 +110,13 @@ class Watch:
         alone = any(self._failures[folder, uid] for uid in uids)
         left = [uid for uid in uids if uid not in given_up]
         for uid, raw in self._connection.bodies(folder, left, writing=writing, alone=alone):
-            if raw is None:
-                self._cannot_read(folder, uid)
-            elif uid <= place.origin:
-                learned.update(self._existing(folder, uid, raw, place))
-            elif is_inbox:
-                self._judge(uid, raw)
-            elif folder in self.folders.held:
-                self._arrive(folder, uid, raw)
-            else:
-                self._filed(folder, uid, raw)
+            try:
+                learned.update(self._take(folder, uid, raw, place))
+            except UnreadableError as error:  # it stays where it is, and is not looked at again
+                text = f"message {uid} is passed over: {error}"
+                self._report(Event("failed", folder, label="error", subject=_subject(raw or b""), text=text))
+                with self._place.transaction():
+                    self._place.advance(folder, uid)
             if self._is_stopping():
                 break
         else:
@@ -127,6 +125,21 @@ class Watch:
         for label, count in learned.items():
             text = f"what was there, {count} of {len(uids)}"
             self._report(Event("learned", folder, label=label, text=text, count=count, is_dry=self._dry_run))
+
+    def _take(self, folder: str, uid: int, raw: bytes | None, place: FolderPlace) -> list[str]:
+        """Do what there is to do about a message, and return what it was learned as if it was there before."""
+        if raw is None:
+            self._cannot_read(folder, uid)
+            return []
+        if uid <= place.origin:
+            return self._existing(folder, uid, raw, place)
+        if folder == self.folders.inbox:
+            self._judge(uid, raw)
+        elif folder in self.folders.held:
+            self._arrive(folder, uid, raw)
+        else:
+            self._filed(folder, uid, raw)
+        return []
 
     def _begun(self, folder: str, state: State, place: FolderPlace | None) -> FolderPlace:
         """Return how far a folder is done, which begins now if it is new, or its UIDs are."""
@@ -194,7 +207,9 @@ class Watch:
         else:
             label = self._filter.label_of(raw)
             verdict = self._filter.score(raw)
-            said: Literal["spam", "ham", "unsure"] = verdict.label if label is None else label
+            if verdict.label == "error":
+                raise UnreadableError(verdict.problem)
+            said = verdict.label if label is None else label
             target = self._target(said, verdict)
             if target is not None and not self._dry_run:
                 self._move(identity, uid, target, raw, said, verdict.probability)
@@ -268,7 +283,7 @@ class Watch:
                 self._give_up(identity, f"the connection breaks whenever message {move.source} is moved")
                 continue
             for _, raw in self._connection.bodies(inbox, [move.source], writing=True):
-                if raw is not None and _identity(raw) == identity:
+                if raw is not None and isolated(digest, raw) == identity.hex():
                     self._carry_out(identity, move, raw)
                     break
             else:
@@ -307,7 +322,7 @@ class Watch:
 
 
 def _identity(raw: bytes) -> bytes:
-    return bytes.fromhex(digest(raw))
+    return bytes.fromhex(readable(digest, raw))
 
 
 def _subject(raw: bytes) -> str:

@@ -47,4 +47,4 @@ class Journal:
         if now < self._told.get(kind, -math.inf) + REPEAT:
             return
         self._told[kind] = now
-        self.say("trouble", kind=kind, text=one_line(str(error), 500), consequence="mail passes without stamps")
+        self.say("trouble", kind=kind, text=one_line(str(error), 500), consequence="mail passes with the status error")

@@ -15,10 +15,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Self
 
+from suffice.spam.isolation import UnreadableError
 from suffice.spam.milter.journal import Journal
 from suffice.spam.milter.scorer import Scorer
 from suffice.spam.milter.session import Arrived, Policy, Session
 from suffice.spam.milter.wire import PacketReader, ProtocolError
+from suffice.spam.verdict import Verdict
 
 #: connections beyond these are closed at once, and their mail passes
 CONNECTIONS = 500
@@ -233,17 +235,20 @@ class MilterServer:
 
     async def _judge(self, session: Session, message: Arrived) -> bytes:
         begun = time.monotonic()
-        verdict, error = None, None
+        error: Exception | None = None
         try:
             verdict = await self._scorer.score(message.raw, message.recipient, timeout=self._timeout)
+            if verdict.label == "error":
+                error = UnreadableError(verdict.problem)
         except Exception as caught:  # missing, damaged, slow: mail passes
-            error = caught
-            self._journal.trouble(caught)
+            verdict, error = Verdict.error(str(caught)), caught
+        if error is not None:
+            self._journal.trouble(error)
         action, reply = session.conclude(message, verdict)
         facts: dict[str, object] = {
             "queue": message.queue,
-            "label": None if verdict is None else verdict.label,
-            "probability": None if verdict is None else round(verdict.probability, 6),
+            "label": verdict.label,
+            "probability": None if error is not None else round(verdict.probability, 6),
             "action": action,
             "seconds": round(time.monotonic() - begun, 3),
         }

@@ -205,11 +205,11 @@ class Session:
                 raise ProtocolError(f"there is no packet {letter!r} in the protocol")
         return b"" if letter in _SILENT and _SILENT[letter] in self._protocol else wire.CONTINUE
 
-    def conclude(self, message: Arrived, verdict: Verdict | None) -> tuple[str, bytes]:
+    def conclude(self, message: Arrived, verdict: Verdict) -> tuple[str, bytes]:
         """Return what is done with a message, in a word, and the reply that does it.
 
-        Without a verdict the message passes without stamps; those that it came with are removed all the same. Where
-        there are more of them than `FORGED_LIMIT`, it is refused.
+        A message that was not judged passes with the status "error". Stamps that it came with are removed. Where there
+        are more of them than `FORGED_LIMIT`, it is refused.
         """
         if sum(message.forged.get(name, 0) for name in OURS) > FORGED_LIMIT:
             return "rejected", wire.replied(FORGED_REFUSAL)
@@ -218,15 +218,13 @@ class Session:
             for forged, count in message.forged.items():
                 # from the last to the first, since removing one may renumber those behind it
                 reply += [wire.deleted_header(forged, occurrence) for occurrence in range(count, 0, -1)]
-        if verdict is None:
-            return "passed", b"".join([*reply, wire.CONTINUE])
         condemned = verdict.label == "spam" and not message.truncated
         reject_from = self.policy.reject_from
         if condemned and reject_from is not None and verdict.probability >= reject_from:
             return "rejected", wire.replied(REFUSAL)
         action = "passed"
         if Action.ADD_HEADERS in self._actions:
-            action = "stamped"
+            action = "stamped" if verdict.label != "error" else action
             space = " " if self._has_leading_space else ""
             for name, value in reversed(stamps(verdict).items()):  # each is put on top of the one before
                 reply.append(wire.inserted_header(name, space + value.replace(", ", ",\n ")))

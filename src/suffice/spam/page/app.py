@@ -19,6 +19,7 @@ from starlette.types import ASGIApp
 
 from suffice.spam.connected import StoreError
 from suffice.spam.filter import NotTrainedError, SpamFilter
+from suffice.spam.isolation import UnreadableError
 from suffice.spam.page.charts import evidence_of
 from suffice.spam.page.desk import Desk
 from suffice.spam.page.guard import Guard, Keys
@@ -76,7 +77,7 @@ class Page:
         await self.desk.refresh(shown)
         values: dict[str, Any] = {
             "query": query, "entries": shown, "first": first + 1, "found": len(found), "pages": pages,
-            "counts": index.counts(), "page_number": min(query.page, pages),
+            "counts": index.counts(), "page_number": min(query.page, pages), "unread": index.unread(),
         }  # fmt: skip
         return self.render("_list.html" if as_part else "list.html", **values)
 
@@ -92,7 +93,7 @@ class Page:
         entry = self._entry(request)
         query = Query.of(dict(request.query_params))
         raw, verdict = await self.desk.verdict(entry)
-        letter = await asyncio.to_thread(Letter.of, raw)
+        letter = await asyncio.to_thread(Letter.shown, raw)
         before, after = self.desk.index.neighbours(entry, query)
         return self.render(
             "message.html", entry=entry, query=query, verdict=verdict, evidence=evidence_of(verdict), letter=letter,
@@ -124,6 +125,8 @@ class Page:
             status, text = error.status_code, error.detail
         elif isinstance(error, NotTrainedError):
             status, text = 409, "This message was never trained, so there is nothing to undo."
+        elif isinstance(error, UnreadableError):
+            status, text = 422, f"Nothing was learned: {error}."
         else:
             status, text = 503, str(error)
         if is_part(request):
@@ -170,7 +173,9 @@ def application(desk: Desk, keys: Keys, port: int) -> ASGIApp:
         Route("/tuning/tune", tuning.tune, methods=["POST"]),
         Mount("/static", StaticFiles(packages=[("suffice.spam.page", "static")])),
     ]
-    handlers: dict[Any, Any] = dict.fromkeys((HTTPException, NotTrainedError, StoreError, OSError), page.problem)
+    handlers: dict[Any, Any] = dict.fromkeys(
+        (HTTPException, NotTrainedError, UnreadableError, StoreError, OSError), page.problem
+    )
     app = Starlette(routes=[Mount(keys.path, routes=routes)], lifespan=lifespan, exception_handlers=handlers)
     return Guard(app, keys, port)
 

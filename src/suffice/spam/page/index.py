@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Literal, cast
 from urllib.parse import urlencode
 
+from suffice.spam.isolation import Unread, isolated
 from suffice.spam.message import HEADER_LIMIT, read
 from suffice.spam.page.text import arrival, sender
 from suffice.spam.plain import one_line
@@ -27,6 +28,7 @@ ORDERS = {
 }
 FILTERS = ("all", "spam", "unsure", "ham")
 QUERY_LIMIT = 200
+_UNREADABLE = "(cannot be read)", "", "(cannot be read)", None
 _BODY = re.compile(rb"\n\r?\n|\r\r")
 
 #: what a message can be trained as
@@ -53,7 +55,7 @@ class Entry:
     digest: bytes
     is_gone: bool = False
     probability: float = 0.5
-    label: Literal["spam", "ham", "unsure"] = "unsure"
+    label: Literal["spam", "ham", "unsure", "error"] = "unsure"
     trained: Label | None = None
     stamp: Stamp = ()
 
@@ -103,14 +105,11 @@ class Index:
 
     def add(self, raw: bytes, mailbox: str) -> Entry:
         """Take a message in."""
-        end = _BODY.search(raw, 0, HEADER_LIMIT)
-        headers = read(raw[: end.end() if end else HEADER_LIMIT])
-        name, address = sender(headers.header("from"))
+        found = isolated(_envelope, raw)
+        envelope = _UNREADABLE if isinstance(found, Unread) else found
         start = self._bytes.seek(0, 2)
         self._bytes.write(raw)
-        subject = one_line(headers.header("subject")) or "(no subject)"
-        number, digest = len(self.entries), digest_of(raw)
-        entry = Entry(number, start, len(raw), name, address, subject, arrival(headers), mailbox, digest)
+        entry = Entry(len(self.entries), start, len(raw), *envelope, mailbox, digest_of(raw))
         self.entries.append(entry)
         return entry
 
@@ -140,6 +139,10 @@ class Index:
         """Return how many messages each filter shows."""
         labels = Counter(entry.label for entry in self.entries if not entry.is_gone)
         return {name: labels.total() if name == "all" else labels[cast("Label", name)] for name in FILTERS}
+
+    def unread(self) -> list[Entry]:
+        """Return the messages that could not be judged."""
+        return [entry for entry in self.entries if entry.label == "error" and not entry.is_gone]
 
     def close(self) -> None:
         """Give the bytes up."""
@@ -184,6 +187,14 @@ class Mailbox:
         for alike in self._unmet.values():
             for entry in alike:
                 entry.is_gone = True
+
+
+def _envelope(raw: bytes) -> tuple[str, str, str, datetime | None]:
+    """Return name and address of the sender, subject and arrival of a message."""
+    end = _BODY.search(raw, 0, HEADER_LIMIT)
+    headers = read(raw[: end.end() if end else HEADER_LIMIT])
+    subject = one_line(headers.header("subject")) or "(no subject)"
+    return *sender(headers.header("from")), subject, arrival(headers)
 
 
 def digest_of(raw: bytes) -> bytes:

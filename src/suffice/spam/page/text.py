@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from suffice.spam.html import read_html
+from suffice.spam.isolation import Unread, isolated
 from suffice.spam.message import Message, Part, read
 from suffice.spam.plain import many_lines, one_line
 
@@ -73,10 +74,16 @@ class Letter:
 
     @classmethod
     def of(cls, raw: bytes) -> Letter:
-        """Return what is shown of a message."""
+        """Return what is in a message."""
         message = read(raw)
         headers = [(one_line(name, 60), one_line(value, 2_000)) for name, value in message.headers[:HEADERS_SHOWN]]
         return cls(one_line(message.header("to")), headers, *_shown_parts(message))
+
+    @classmethod
+    def shown(cls, raw: bytes) -> Letter:
+        """Return what is shown of a message, which is a sentence where it cannot be read."""
+        letter = isolated(cls.of, raw)
+        return cls("", [], [Shown("error", letter.reason, False)], []) if isinstance(letter, Unread) else letter
 
 
 def _shown_parts(message: Message) -> tuple[list[Shown], list[tuple[str, str, int]]]:

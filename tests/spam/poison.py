@@ -1,0 +1,45 @@
+"""A fault that one chosen message sets off inside the reader, in this process and in those that it starts."""
+
+import importlib
+import os
+import sys
+from pathlib import Path
+
+#: what the chosen message holds, and no other
+MARK = b"set off the fault"
+#: functions inside the reader, by the argument that holds the message, and what they raise
+FAULTS = {
+    "reading": ("suffice.spam.message", "_leaves", 0, ValueError),
+    "identity": ("suffice.spam.message", "_with_line_feeds", 0, RecursionError),
+    "tokens": ("suffice.spam.tokens", "_body_tokens", 0, KeyError),
+    "memory": ("suffice.spam.message", "_part", 1, MemoryError),
+}
+
+
+def faulty(fault):
+    """Return a module, the name of a function in it, and one that raises for the chosen message in its place."""
+    module, name, argument, error = FAULTS[fault]
+    module = importlib.import_module(module)
+    function = getattr(module, name)
+
+    def raising(*args):
+        given = args[argument]
+        text = given if isinstance(given, bytes) else b" ".join(part.text.encode() for part in given.parts)
+        if MARK in text:
+            raise error("a fault inside")
+        return function(*args)
+
+    return module, name, raising
+
+
+def install(fault):
+    """Install a fault for good."""
+    setattr(*faulty(fault))
+
+
+def poison(fault, folder, monkeypatch):
+    """Install a fault here and in every Python that is started from here."""
+    monkeypatch.setattr(*faulty(fault))
+    start = f"import sys; sys.path.append({str(Path(__file__).parent)!r})\nimport poison; poison.install({fault!r})\n"
+    (folder / "sitecustomize.py").write_text(start)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(folder), *sys.path]))
