@@ -140,6 +140,8 @@ class _Stack:
         #: name, how many of that name are open within, hidden and background outside of it
         self.entries: list[tuple[str, bool, Colour]] = []
         self.depths: list[int] = []
+        #: the places of entries by name
+        self.places: dict[str, list[int]] = {}
         self.background: Colour = (255, 255, 255)
 
     def open(self, name: str, attributes: str) -> None:
@@ -152,6 +154,7 @@ class _Stack:
             ink = _COLOUR.search(attributes)
             unseen = _HIDING.search(attributes) is not None or (ink is not None and _alike(colour(ink[1]), background))
             if unseen or background != self.background:
+                self.places.setdefault(name, []).append(len(self.entries))
                 self.entries.append((name, self.hidden, self.background))
                 self.depths.append(1)
                 self.background = background
@@ -163,13 +166,16 @@ class _Stack:
 
     def close(self, name: str) -> None:
         """Leave an element, and those that were not closed within it."""
-        for index in range(len(self.entries) - 1, -1, -1):
-            if self.entries[index][0] == name:
-                self.depths[index] -= 1
-                if self.depths[index] == 0:
-                    _, self.hidden, self.background = self.entries[index]
-                    del self.entries[index:], self.depths[index:]
-                return
+        places = self.places.get(name)
+        if not places:
+            return
+        index = places[-1]
+        self.depths[index] -= 1
+        if self.depths[index] == 0:
+            _, self.hidden, self.background = self.entries[index]
+            for inner, _, _ in self.entries[index:]:
+                self.places[inner].pop()
+            del self.entries[index:], self.depths[index:]
 
 
 def colour(value: str) -> Colour:

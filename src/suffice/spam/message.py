@@ -215,17 +215,23 @@ def _leaves(
     """
     fields, start = headers, body
     boundaries: list[bytes] = []
+    messages, room = 0, HEADER_LIMIT
 
     def enter() -> None:
         """Go down while the part that begins here holds others."""
-        nonlocal fields, start
+        nonlocal fields, start, messages, room
         while True:
             kind, parameters = _content(fields, "content-type")
-            if kind.startswith("message/") and len(boundaries) < DEPTH_LIMIT and start < len(raw):
+            deep = len(boundaries) >= DEPTH_LIMIT or messages >= PART_LIMIT
+            if kind.startswith("message/") and not deep and start < len(raw):
                 inner, inner_start = _read_headers(raw, start, len(raw))
                 if inner_start == start:
                     return
-                nested.extend(inner[: max(0, HEADER_COUNT_LIMIT - len(nested))])
+                messages += 1
+                for name, value in inner[: HEADER_COUNT_LIMIT - len(nested)]:
+                    room -= len(name) + len(value)
+                    if room >= 0:  # in all messages within together
+                        nested.append((name, value))
                 fields, start = inner, inner_start
                 continue
             boundary = parameters.get("boundary", "").rstrip().encode("latin-1", "replace")

@@ -23,6 +23,7 @@ from functools import lru_cache
 
 from suffice.spam.evasion import normalised, plain_word, spaced_words
 from suffice.spam.message import Message, is_stamp
+from suffice.spam.names import addresses, hosts
 from suffice.spam.scan import compiled
 
 #: pairs are made of a word and the next WINDOW − 1 words
@@ -37,8 +38,6 @@ _ASCII_WORD = re.compile(r"\$?[a-z0-9]++(?:['.,@$!|+-][a-z0-9]++)*+[!%]?")
 _SIMPLE_WORD = re.compile(r"[^\W_]+")
 _URL = re.compile(r"((?:https?:/?/?|ftp://|www\.)[^\s<>\"'()\[\]{}|]{2,}+)")
 _URL_PARTS = re.compile(r"(?:[a-z]++:/*+)?(?:([^/?#@]*+)@)?([^/?#:@]*+)(?::(\d++))?(.*)", re.DOTALL)
-_ADDRESS = re.compile(r"[\w.+=&'-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){0,8}")
-_HOST = re.compile(r"[\w-]{1,64}(?:\.[\w-]{1,64}){0,8}\.(?:[a-z]{2,20}|\d{1,3})(?![\w-])")
 _NETWORK = re.compile(r"(?<![\w.])(\d{1,3}\.\d{1,3})\.(\d{1,3})\.\d{1,3}(?![\w.])")
 _ZONE = re.compile(r"[+-]\d{4}")
 _BOUNDARY = re.compile(r"boundary\s*+=\s*+\"?([^\"\s;]++)", re.IGNORECASE)
@@ -109,7 +108,7 @@ def _read_line(name: str, value: str, window: int) -> list[str]:
     if name == "subject":
         _add_words(normalised(value).lower(), "subject:", found, window)
     elif name == "received":
-        for host in _HOST.findall(value.partition(";")[0].partition(" id ")[0].lower()):
+        for host in hosts(value.partition(";")[0].partition(" id ")[0].lower()):
             found += _route(host)
     elif name == "content-type":
         if boundary := _BOUNDARY.search(value):
@@ -144,8 +143,9 @@ def _last_host(message: Message, name: str) -> str | None:
     values = [value for key, value in message.headers if key == name]
     if not values:
         return None
-    addresses = _ADDRESS.findall(normalised(values[-1]).lower())[:30]
-    return addresses[-1].rpartition("@")[2] if addresses else ""
+    value = normalised(values[-1]).lower()
+    places = addresses(value)[:30]
+    return value[slice(*places[-1])].rpartition("@")[2] if places else ""
 
 
 def _body_tokens(message: Message, found: list[str], window: int) -> None:
@@ -301,11 +301,13 @@ def _route(host: str) -> tuple[str, ...]:
 def _add_addresses(value: str, prefix: str, found: list[str]) -> None:
     """Add addresses, their hosts and the names before them."""
     value = value.lower()
-    addresses = _ADDRESS.findall(value)
-    for address in addresses[:30]:
+    places = addresses(value) if "@" in value else []
+    for start, end in places[:30]:
+        address = value[start:end]
         found.append(prefix + address)
         found += [prefix + "@" + suffix for suffix in suffixes(address.rpartition("@")[2])]
-    names = _ADDRESS.sub(" ", value) if addresses else value
+    between = zip([0, *(end for _, end in places)], [*(start for start, _ in places), len(value)], strict=True)
+    names = " ".join([value[start:end] for start, end in between]) if places else value
     found += [prefix + word for word in _SIMPLE_WORD.findall(names)[:60] if len(word) <= WORD_LIMIT]
     if not value.strip("<> "):
         found.append(prefix + "nobody")

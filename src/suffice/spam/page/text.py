@@ -19,8 +19,7 @@ PARTS_SHOWN = 50
 LINKS_SHOWN = 40
 
 _SPACES = re.compile(r"\s+")
-_GAPS = re.compile(r"[ \t]*\n(?:[ \t]*\n)+[ \t]*")
-_MAILBOX = re.compile(r"\s*\"?([^\"<>]*?)\"?\s*<([^<>]*)>")
+_MAILBOX = re.compile(r"\s*+\"?+([^\"<>]*+)\"?+\s*+<([^<>]*+)>")
 
 
 @dataclass(frozen=True)
@@ -107,10 +106,29 @@ def _shown(part: Part, left: int) -> Shown:
         return Shown(one_line(part.content_type, 60), many_lines(text, left), len(text) > left)
     # line ends of the source are spaces; those that are left stand for elements
     html = read_html(_SPACES.sub(" ", part.text))
-    visible = _GAPS.sub("\n\n", html.visible).strip()
+    visible = _paragraphs(html.visible)
     links = tuple(dict.fromkeys(one_line(link, 200) for link in html.links[:LINKS_SHOWN]))
     hidden = one_line(_SPACES.sub(" ", html.hidden).strip(), 2_000)
     return Shown("text/html, as text", many_lines(visible, left), len(visible) > left, links, hidden)
+
+
+def _paragraphs(text: str) -> str:
+    r"""Return a text with one empty line in the place of any number of them.
+
+    Examples
+    --------
+    >>> from suffice.spam.page.text import _paragraphs
+    >>> _paragraphs("one\ntwo \n \n\t\n three\n")
+    'one\ntwo\n\nthree'
+    """
+    kept: list[str] = []
+    for line in text.split("\n"):
+        if line.strip(" \t"):
+            kept.append(line if not kept or kept[-1] else line.lstrip(" \t"))
+        elif kept and kept[-1]:
+            kept[-1] = kept[-1].rstrip(" \t")
+            kept.append("")
+    return "\n".join(kept).strip()
 
 
 def file_size(count: int) -> str:
