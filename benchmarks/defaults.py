@@ -2,8 +2,8 @@
 
 Each problem is fitted with scikit-learn's default `GaussianMixture(k)`, with `suffice.Mixture(k)` and with the drop-in
 `suffice.dropin.GaussianMixture(k)`, starts included, in turn and several times with different seeds. The table has the
-median seconds, their ratios, and the median log-likelihood per row of the training data minus scikit-learn's median. The
-worst is the lowest difference of any seed: where there are many optima, one seed may be lucky for the one only.
+median seconds, their ratios, and the median log-likelihood per row of the training data minus scikit-learn's.
+The worst is the lowest difference of any seed: where there are many optima, one seed may be lucky for the one only.
 """
 
 from __future__ import annotations
