@@ -222,10 +222,7 @@ def test_a_component_that_collapses_gets_the_weak_prior_and_is_not_the_best(miss
         MixtureSearch([2], "VVV", prior=None, random_state=0).fit(X)
 
 
-@pytest.mark.xfail(
-    strict=False, reason="rounding decides whether EM finds spurious clusters among nine distinct points"
-)
-@needs_kernels
+@needs_kernels  # the search takes a minute without
 def test_no_spurious_mixture_of_a_coarse_grid_is_chosen():
     X = np.random.default_rng(5).integers(0, 3, (200, 2))  # nine points
     search = MixtureSearch().fit(X)

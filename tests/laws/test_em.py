@@ -9,7 +9,8 @@ from scipy.stats import multivariate_normal
 from sklearn.exceptions import ConvergenceWarning
 
 import suffice
-from suffice import GaussianDiscriminant, GenerativeClassifier, Mixture, NaiveBayes, em
+from suffice import GaussianDiscriminant, GenerativeClassifier, Mixture, NaiveBayes, compiled, em
+from suffice.errors import EstimateError
 from suffice.estimators.search import ALL
 from suffice.interrupts import Interrupted
 from suffice.starts import Points
@@ -200,6 +201,19 @@ def test_a_named_class_without_a_labelled_row_is_an_error():
     y = np.where(np.arange(len(z)) < 100, z, None)
     with pytest.raises(ValueError, match="'d' was named, but no labelled row has it"):
         GenerativeClassifier(classes=["a", "b", "c", "d"]).fit(X, [None if v is None else "abc"[v] for v in y])
+
+
+@pytest.mark.parametrize("kernels", [True, False])
+@pytest.mark.parametrize("structure", [name for name in ALL if name.startswith("V")])
+def test_a_component_on_one_point_has_no_maximum_of_the_likelihood(structure, kernels, monkeypatch):
+    if not kernels:
+        monkeypatch.setattr(compiled, "library", None)
+    X = np.concatenate([clusters(60, 2)[0] + 9.0, np.zeros((20, 2))])
+    start = Mixture(2, covariance=structure, init=(X[:, 0] == 0.0).astype(int)).fit(X)
+    assert np.linalg.det(start.covariances_).min() < 1e-3  # by the weak prior
+    for acceleration in (None, "squarem"):
+        with pytest.raises(EstimateError, match=r"not positive|singular"):
+            Mixture(2, covariance=structure, prior=None, init=start, acceleration=acceleration).fit(X)
 
 
 @pytest.mark.parametrize("family", DISCRETE)

@@ -138,7 +138,8 @@ static int NAME(own_axes)(const NAME(em) *em, const NAME(model) *before, double 
 }
 
 /* The covariances of largest likelihood, of which some of volume, shape and orientation are shared; 0 where there are
- * none. Those that are found by iteration go on from `before`, and stay as they are where that is better. */
+ * none. Those that are found by iteration go on from `before`, and stay as they are where that is better: maximum
+ * likelihood that comes to singular ones has no estimate, but a prior has one, which rounding then hides. */
 static int NAME(constrained)(NAME(em) *em, const NAME(sums) *s, const NAME(model) *before, NAME(model) *after) {
     const int64_t cells = NAME(cells_of_covariance)(em);
     int found = 0, iterative = 1;
@@ -155,7 +156,9 @@ static int NAME(constrained)(NAME(em) *em, const NAME(sums) *s, const NAME(model
     }
     if (!before || !iterative) return found;
     const double was = NAME(expected_log_likelihood)(em, before->covariance);
-    if (found && !(was > NAME(expected_log_likelihood)(em, after->covariance))) return 1;
+    const double now = found ? NAME(expected_log_likelihood)(em, after->covariance) : -INFINITY;
+    if (now > -INFINITY && !(was > now)) return 1;
+    if (!(now > -INFINITY) && em->strength == 0.0) return 0;
     memcpy(after->covariance, before->covariance, em->k * cells * sizeof(double));
     after->has_axes = before->has_axes;
     if (before->has_axes) memcpy(after->axes, before->axes, em->d * em->d * sizeof(double));

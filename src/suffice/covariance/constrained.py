@@ -49,18 +49,21 @@ class Constrained(Covariance):
         count = np.maximum(a + freedom(moments.count, prior), _TINY)
         if a == 0.0:
             return self._no_worse(scatter, count, start)
-        total = scatter + a * self._believed(moments, prior)
-        return self._no_worse(total, count, start, ridge=not self.diagonal)
+        return self._no_worse(scatter + a * self._believed(moments, prior), count, start, penalised=True)
 
     def _no_worse(
-        self, scatter: FloatArray, count: FloatArray, start: FloatArray | None, *, ridge: bool = False
+        self, scatter: FloatArray, count: FloatArray, start: FloatArray | None, *, penalised: bool = False
     ) -> FloatArray:
-        """Return the best covariances found; where the iteration stopped too soon to beat it, the start."""
-        found = self._fit(self._ridged(scatter) if ridge else scatter, count, start)
+        """Return the best covariances found; where the iteration stopped too soon to beat it, the start.
+
+        Maximum likelihood that comes to singular covariances has no estimate: these are returned, and are an error when
+        they are factorised. With a prior there is an estimate, which rounding then hides.
+        """
+        found = self._fit(self._ridged(scatter) if penalised and not self.diagonal else scatter, count, start)
         if start is None or not self.iterative:
             return found
         before, after = (expected_log_likelihood(compact, scatter, count) for compact in (start, found))
-        return start if before > after else found
+        return start if before > after and (penalised or after > -np.inf) else found
 
     def _ridged(self, scatter: FloatArray) -> FloatArray:
         """Keep correlations a little below 1, however many rows outweigh the prior."""

@@ -123,7 +123,7 @@ def _pairs(d: int) -> tuple[IntArray, IntArray]:
 def _expand(scatter: FloatArray, criterion: Criterion, axes: FloatArray) -> _Point:
     rotated = axes.T @ (scatter @ axes)
     q = np.diagonal(rotated, axis1=1, axis2=2)
-    q = np.maximum(q, _LEAST_SHARE * q.max(1, keepdims=True) + 1e-280)
+    q = np.maximum(q, _LEAST_SHARE * q.max(1, keepdims=True, initial=0.0) + 1e-280)
     value, v = criterion(np.log(q))
     i, j = _pairs(len(axes))
     half = (rotated * (v[:, None] / q)[:, None, :]).sum(0)
