@@ -1,5 +1,6 @@
 """A fault that one chosen message sets off inside the reader, in this process and in those that it starts."""
 
+import ctypes
 import importlib
 import os
 import sys
@@ -14,11 +15,13 @@ FAULTS = {
     "tokens": ("suffice.spam.tokens", "_body_tokens", 0, KeyError),
     "memory": ("suffice.spam.message", "_part", 1, MemoryError),
 }
+#: one that never ends, in compiled code that keeps the lock of the interpreter and looks at no signal
+HANG = ("suffice.spam.tokens", "_body_tokens", 0, None)
 
 
 def faulty(fault):
     """Return a module, the name of a function in it, and one that raises for the chosen message in its place."""
-    module, name, argument, error = FAULTS[fault]
+    module, name, argument, error = HANG if fault == "hang" else FAULTS[fault]
     module = importlib.import_module(module)
     function = getattr(module, name)
 
@@ -26,6 +29,8 @@ def faulty(fault):
         given = args[argument]
         text = given if isinstance(given, bytes) else b" ".join(part.text.encode() for part in given.parts)
         if MARK in text:
+            if error is None:
+                ctypes.PyDLL(None).sleep(1000)
             raise error("a fault inside")
         return function(*args)
 
@@ -38,8 +43,11 @@ def install(fault):
 
 
 def poison(fault, folder, monkeypatch):
-    """Install a fault here and in every Python that is started from here."""
-    monkeypatch.setattr(*faulty(fault))
+    """Install a fault here and in every Python that is started from here; one that never ends only there."""
     start = f"import sys; sys.path.append({str(Path(__file__).parent)!r})\nimport poison; poison.install({fault!r})\n"
+    if fault == "hang":
+        start += "import suffice.spam.bounded; suffice.spam.bounded.BUDGET = 1.0\n"
+    else:
+        monkeypatch.setattr(*faulty(fault))
     (folder / "sitecustomize.py").write_text(start)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(folder), *sys.path]))

@@ -125,10 +125,14 @@ def retrain(box, store, fault):
 
 def filter_(box, store, fault):
     call = [sys.executable, "-m", "suffice.cli", "spam", "filter", "--store", str(store)]
+    reason = b"the message cannot be read ("
+    if fault == "hang":
+        call += ["--timeout", "2"]
+        reason = b"it was not judged within 2 seconds"
     for raw in (BAD, b"X-Suffice-Status: ham\n" + BAD):
         done = subprocess.run(call, input=raw, capture_output=True, timeout=60)
         assert (done.returncode, done.stdout) == (3, b"X-Suffice-Status: error\n" + BAD)
-        assert b"the message cannot be read (" in done.stderr
+        assert reason in done.stderr
     assert subprocess.run(call, input=SPAMS[0], capture_output=True, timeout=60).returncode == 0
 
 
@@ -158,7 +162,7 @@ class Server:
 
 def watch(box, store, fault):
     server = Server({"INBOX": {}, "Junk": {}, "Archive": {}})
-    with SpamFilter.open(store) as spam_filter:
+    with SpamFilter.open(store, budget=1.0) as spam_filter:
         for start in range(2):  # and not once more at the next start
             place, events, tally = Place(f"{store}.place"), [], Tally()
             look = Watch(spam_filter, place, Folders(ham=("Archive",)), events.append).look
@@ -184,7 +188,10 @@ def milter(box, store, fault):
     async def serve():
         path = f"{box.parent}/s"
         scorer = Scorer(Stores(store, None), 1)
-        server = MilterServer(scorer, timeout=20.0, journal=Journal(output=(box.parent / "log").open("w")))
+        assert scorer.wait()
+        server = MilterServer(
+            scorer, timeout=5.0 if fault == "hang" else 20.0, journal=Journal(output=(box.parent / "log").open("w"))
+        )
         up = asyncio.Event()
         task = asyncio.create_task(server.serve(Address(path=path), started=lambda _: up.set()))
         await up.wait()
@@ -200,8 +207,10 @@ def milter(box, store, fault):
     assert asyncio.run(serve()) == ["spam", "error", "ham", "error"]
     log = (box.parent / "log").read_text()
     assert "label=error" in log
-    assert "kind=UnreadableError" in log
-    assert "the message cannot be read (" in log
+    assert f"kind={'TimeoutError' if fault == 'hang' else 'UnreadableError'}" in log
+    assert (
+        "a message was not scored in time: 5 seconds in all" if fault == "hang" else "the message cannot be read ("
+    ) in log
 
 
 def serve(box, store, fault):
@@ -248,6 +257,33 @@ def test_a_message_that_the_reader_cannot_take_stops_nothing(name, fault, box, s
         [only] = skipped
         assert only["place"] == f"{box}:4"
         assert only["reason"].startswith("the message cannot be read (")
+
+
+@pytest.mark.parametrize("name", ["filter", "watch", "milter", "serve"])
+def test_a_message_that_never_ends_is_ended_and_the_next_ones_are_judged(name, box, store, tmp_path, monkeypatch):
+    poison("hang", tmp_path, monkeypatch)
+    COMMANDS[name](box, store, "hang")
+
+
+def test_a_budget_ends_what_takes_longer_and_nothing_else(tmp_path, monkeypatch):
+    with SpamFilter(budget=30.0) as spam_filter:
+        spam_filter.train(SPAMS[0], "spam")
+        spam_filter.train(HAMS[0], "ham")
+        with SpamFilter() as other:
+            other.train(SPAMS[0], "spam")
+            other.train(HAMS[0], "ham")
+            assert list(other.score_many(SPAMS)) == list(spam_filter.score_many(SPAMS))
+            assert other.score(SPAMS[1]) == spam_filter.score(SPAMS[1])
+    poison("hang", tmp_path, monkeypatch)
+    with SpamFilter(budget=1.0) as spam_filter:
+        spam_filter.train(SPAMS[0], "spam")
+        spam_filter.train(HAMS[0], "ham")
+        labels = [verdict.label for verdict in spam_filter.score_many([SPAMS[0], BAD, HAMS[0]])]
+        assert labels == ["unsure", "error", "ham"]
+        assert "TimeoutError: it took more than 1 seconds" in spam_filter.score(BAD).problem
+        with pytest.raises(UnreadableError, match="more than 1 seconds"):
+            spam_filter.train(BAD, "spam")
+        assert spam_filter.retrain(SPAMS[0], "ham")
 
 
 @pytest.mark.parametrize("processes", [1, 2])

@@ -94,7 +94,7 @@ def test_a_client_cannot_write_headers_by_its_name():
 
 
 def test_forged_stamps_are_removed_from_the_last_to_the_first_before_ours_are_put_on_top():
-    session = ready()
+    session = ready(Policy(details=True))
     names = [b"X-Suffice-Status", b"x-SUFFICE-status ", b"Subject", b"X-Suffice-Anything", b"X-Sufficed"]
     found = arrived(session, *(header(name, b" ham") for name in names), packet(b"E"))
     for verdict in (SPAM, ERROR):
@@ -110,6 +110,14 @@ def test_forged_stamps_are_removed_from_the_last_to_the_first_before_ours_are_pu
     assert status.data == b"\0\0\0\0X-Suffice-Status\0 spam\0"
     assert score.data == b"\0\0\0\0X-Suffice-Score\0 0.987654\0"
     assert reasons.data.endswith(b"X-Suffice-Reasons\0 free_money +2.50,\n url:example.com +1.90\0")
+
+
+def test_score_and_reasons_are_stamped_only_where_they_are_wanted():
+    for policy, names in ((Policy(), [b"Status"]), (Policy(details=True), [b"Reasons", b"Score", b"Status"])):
+        session = ready(policy)
+        _, reply = session.conclude(arrived(session, header(b"Subject", b" x"), packet(b"E")), SPAM)
+        added = [edit.data for edit in PacketReader().feed(reply) if edit.letter == b"i"]
+        assert [data[4:].partition(b"\0")[0].removeprefix(b"X-Suffice-") for data in added] == names
 
 
 @pytest.mark.parametrize("verdict", [SPAM, ERROR])

@@ -106,7 +106,8 @@ def test_a_message_arrives_stamped_and_otherwise_unchanged(postfix, store, kind)
         reply = postfix.send(crlf(LETTER + b"\n" + body), user)
         (found,) = postfix.delivered(user)
     assert status(found) == [kind.encode()]
-    assert re.search(rb"^X-Suffice-Score: [01]\.\d{6}\nX-Suffice-Reasons: \S+ [+-]", found, re.MULTILINE)
+    assert b"X-Suffice-Score" not in found
+    assert b"X-Suffice-Reasons" not in found
     assert as_sent(found) == LETTER + b"\n" + body
     line = lines[1]
     assert line["queue"] in reply.decode()
@@ -119,7 +120,7 @@ def test_the_hosts_that_a_message_came_by_are_seen_as_in_delivered_mail(postfix,
     with SpamFilter.open(path) as spam_filter:
         spam_filter.train_many([received + message(i) for i in range(9)], "spam")
         spam_filter.train_many([message(i) for i in range(9, 18)], "ham")
-    with milter(path):
+    with milter(path, "--details"):
         postfix.send(crlf(message(1)), user)
         assert b"received:sender.example.org" in postfix.delivered(user)[0]
 
@@ -133,7 +134,7 @@ def test_forged_stamps_are_gone(postfix, store):
         )
         (found,) = postfix.delivered(user)
     assert status(found) == [b"spam"]
-    assert len(re.findall(rb"^x-suffice", found, re.MULTILINE | re.IGNORECASE)) == 3
+    assert len(re.findall(rb"^x-suffice", found, re.MULTILINE | re.IGNORECASE)) == 1
     assert b"and more" not in found
     assert as_sent(found).startswith(LETTER + b"\n")
 
@@ -249,10 +250,10 @@ def test_mail_passes_when_the_store_is_damaged_and_is_stamped_once_it_is_put_rig
     path.write_bytes(store.read_bytes()[:5000] + b"\xff" * 50_000)
     with milter(path) as (_, lines):
         postfix.send(crlf(message(911, "spam")), user)
-        assert status(postfix.delivered(user)[0]) == []
+        assert status(postfix.delivered(user)[0]) == [b"error"]
         shutil.copy(store, tmp_path / "copy")
         os.replace(tmp_path / "copy", path)
         postfix.send(crlf(message(912, "spam")), user)
-        assert sorted(map(status, postfix.delivered(user, 2))) == [[], [b"spam"]]
+        assert sorted(map(status, postfix.delivered(user, 2))) == [[b"error"], [b"spam"]]
     assert [line["event"] for line in lines] == ["listening", "trouble", "message", "message", "ended"]
     assert lines[1]["kind"] == "DamagedStoreError"

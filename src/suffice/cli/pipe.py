@@ -25,7 +25,11 @@ OPTIONS = {
     "--no-exit-code": ("no_exit_code", False),
     "-p": ("no_exit_code", False),
     "--json": ("as_json", False),
+    "--no-details": ("no_details", False),
+    "--timeout": ("timeout", True),
 }
+#: seconds that a verdict may take by default
+TIMEOUT = 20.0
 
 
 class Settings(NamedTuple):
@@ -34,6 +38,8 @@ class Settings(NamedTuple):
     store: Path | None = None
     no_exit_code: bool = False
     as_json: bool = False
+    timeout: float = TIMEOUT
+    no_details: bool = False
 
 
 def main(arguments: list[str]) -> int:
@@ -76,8 +82,14 @@ def parse(arguments: list[str]) -> Settings:
             found[setting] = waiting.pop(0)
         else:
             raise ValueError(f"the option {name!r} needs a value")
-    store = found.get("store")
-    return Settings(Path(str(store)) if store else None, bool(found.get("no_exit_code")), bool(found.get("as_json")))
+    store, timeout = found.get("store"), str(found.get("timeout", TIMEOUT))
+    try:
+        seconds = float(timeout)
+    except ValueError:
+        raise ValueError(f"the option '--timeout' needs a number of seconds, but it has {timeout!r}") from None
+    path = Path(str(store)) if store else None
+    no_exit_code, as_json, no_details = (bool(found.get(key)) for key in ("no_exit_code", "as_json", "no_details"))
+    return Settings(path, no_exit_code, as_json, seconds, no_details)
 
 
 def run(settings: Settings | ValueError) -> int:
@@ -127,23 +139,48 @@ def _judged(message: bytes, settings: Settings) -> tuple[bytes, int, str]:
     """Return a message with its stamps, the exit code for its verdict, and the verdict in JSON."""
     import json
 
-    from suffice.spam.filter import SpamFilter
-    from suffice.spam.location import existing_store
-    from suffice.spam.stamping import REASONS, stamped
+    from suffice.spam.bounded import forked
+    from suffice.spam.stamping import stamped
+    from suffice.spam.verdict import Verdict
 
-    with SpamFilter.open(existing_store(settings.store)) as spam_filter:
-        verdict = spam_filter.score(message)
-    if verdict.label == "error":
-        raise ValueError(verdict.problem)
-    reasons = [{"token": token, "log_odds": part} for token, part in verdict.evidence[:REASONS]]
+    if not settings.timeout > 0:
+        raise ValueError(f"--timeout must be above 0 seconds, but it is {settings.timeout:g}")
+    written = forked(lambda: _answer(message, settings), settings.timeout)
+    if not written:
+        raise OSError("the process that judges messages has ended, perhaps for want of memory")
+    answer = json.loads(written)
+    if "error" in answer:
+        raise ValueError(answer["error"])
+    reasons = [(reason["token"], reason["log_odds"]) for reason in answer["reasons"]]
+    verdict = Verdict(answer["probability"], answer["label"], answer["log_odds"], reasons)
+    code = {"spam": SPAM, "ham": HAM, "unsure": UNSURE}[verdict.label]
+    return stamped(message, verdict, details=not settings.no_details), code, written.decode()
+
+
+def _answer(message: bytes, settings: Settings) -> bytes:
+    """Return the verdict about a message in JSON, or what kept it from being judged."""
+    import json
+
+    try:
+        from suffice.spam.filter import SpamFilter
+        from suffice.spam.location import existing_store
+        from suffice.spam.stamping import REASONS
+
+        with SpamFilter.open(existing_store(settings.store)) as spam_filter:
+            verdict = spam_filter.score(message)
+        if verdict.label == "error":
+            raise ValueError(verdict.problem)
+    except Exception as error:  # whatever it is, it is told by the process that waits
+        from suffice.cli.descriptions import describe
+
+        return json.dumps({"error": describe(error, "message")}).encode()
     answer = {
         "label": verdict.label,
         "probability": verdict.probability,
         "log_odds": verdict.log_odds,
-        "reasons": reasons,
+        "reasons": [{"token": token, "log_odds": part} for token, part in verdict.evidence[:REASONS]],
     }
-    code = {"spam": SPAM, "ham": HAM, "unsure": UNSURE}[verdict.label]
-    return stamped(message, verdict), code, json.dumps(answer)
+    return json.dumps(answer).encode()
 
 
 def _write(message: bytes, code: int, is_all: bool = False) -> int:

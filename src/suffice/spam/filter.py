@@ -10,9 +10,10 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain, repeat
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from suffice.spam.basis import Basis
+from suffice.spam.bounded import Bounded
 from suffice.spam.bulk import KnownWeights, Lesson, lesson, lines_of_chunk
 from suffice.spam.connected import StoreError
 from suffice.spam.evaluation import Evaluation
@@ -21,7 +22,7 @@ from suffice.spam.isolation import Skips, Unread, UnreadableError, isolated, rea
 from suffice.spam.labels import checked_label, labelled
 from suffice.spam.leave_one_out import sample_of
 from suffice.spam.message import digest
-from suffice.spam.reading import Reading, names_of, readings
+from suffice.spam.reading import Reading, lines_of, names_of, readings
 from suffice.spam.shares import Known, Label
 from suffice.spam.store import PATIENCE, Store
 from suffice.spam.tuning import Tuning, checked_cost, tuned
@@ -31,6 +32,8 @@ from suffice.spam.workers import Chunk, checked, spread
 
 if TYPE_CHECKING:  # only `days` needs it
     from datetime import date
+
+T = TypeVar("T")
 
 #: at most so many messages are learned in one transaction by `train_many`
 BATCH = 1024
@@ -60,6 +63,10 @@ class SpamFilter:
         Returns the time in seconds since 1970.
     patience : float
         For how many seconds to wait for another process that writes to the store, before a StoreError says so.
+    budget : float, optional
+        How many seconds reading one message may take in `score`, `score_many`, `train` and `retrain`. It is then done
+        by a process of its own, which is ended if it takes longer: the message counts as one that cannot be read.
+        Without it messages are read here, or by several processes, for as long as it takes.
 
     Examples
     --------
@@ -77,14 +84,16 @@ class SpamFilter:
         *,
         clock: Callable[[], float] = time.time,
         patience: float = PATIENCE,
+        budget: float | None = None,
     ) -> None:
         self._store = Store(path, patience=patience)
         self._clock = clock
+        self._bounded = None if budget is None else Bounded(budget)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], patience: float = PATIENCE) -> Self:
+    def open(cls, path: str | os.PathLike[str], patience: float = PATIENCE, budget: float | None = None) -> Self:
         """Open the store at `path`, or make it."""
-        return cls(path, patience=patience)
+        return cls(path, patience=patience, budget=budget)
 
     def train(self, raw: bytes, label: Label, *, only_errors: bool = False, at: float | None = None) -> bool:
         """Learn a message, and return whether anything changed.
@@ -107,7 +116,7 @@ class SpamFilter:
         UnreadableError
             If the message cannot be read.
         """
-        message = _lesson(raw, label)
+        message = self._lesson(raw, label)
         with self._store.transaction():
             return self._learn(message, only_errors, self._day(at)).changed
 
@@ -206,14 +215,14 @@ class SpamFilter:
         NotTrainedError
             If it was never trained.
         """
-        message = _lesson(raw, label)
+        message = self._lesson(raw, label)
         with self._store.transaction():
             self._known(message.messages[0][0].digest)
             return self._learn(message, False, self._day(None)).changed
 
     def score(self, raw: bytes) -> Verdict:
         """Return the verdict about a message; the label is "error" if it cannot be read."""
-        names = isolated(names_of, checked(raw))
+        names = isolated(self._in_time(names_of), checked(raw))
         if isinstance(names, Unread):
             return Verdict.error(names.reason)
         with self._store.snapshot():
@@ -226,7 +235,10 @@ class SpamFilter:
         """
         items = zip(raws, repeat(None))
         known = KnownWeights(self._store)
-        if self._store.is_shared:
+        if self._bounded is not None:
+            for lines in spread(self._lines_in_time, items, 1):
+                yield from self._verdicts(lines, known)
+        elif self._store.is_shared:
             work = partial(_score_elsewhere, self._store.path, self._store.patience, self._clock())
             here = partial(self._score_chunk, known)
             yield from chain.from_iterable(spread(work, items, processes, here=here))
@@ -390,6 +402,8 @@ class SpamFilter:
 
     def close(self) -> None:
         """Close the store."""
+        if self._bounded is not None:
+            self._bounded.close()
         self._store.close()
 
     def __enter__(self) -> Self:
@@ -399,6 +413,17 @@ class SpamFilter:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+    def _in_time(self, read: Callable[[bytes], T]) -> Callable[[bytes], T]:
+        """Return a function that reads a message within the budget."""
+        return read if self._bounded is None else partial(self._bounded.ask, read)
+
+    def _lines_in_time(self, chunk: Chunk) -> list[str | Unread]:
+        return [isolated(self._in_time(lines_of), raw) for raw, _ in chunk]
+
+    def _lesson(self, raw: bytes, label: Label) -> Lesson:
+        """Read one message to learn; UnreadableError if that fails."""
+        return readable(self._in_time(partial(_lesson_of, checked_label(label))), checked(raw))
 
     def _score_chunk(self, known: KnownWeights, chunk: Chunk) -> list[Verdict]:
         return self._verdicts(lines_of_chunk(chunk), known)
@@ -513,9 +538,9 @@ def _identity(raw: bytes) -> bytes:
     return bytes.fromhex(digest(raw))
 
 
-def _lesson(raw: bytes, label: Label) -> Lesson:
+def _lesson_of(label: Label, raw: bytes) -> Lesson:
     """Read one message; raise UnreadableError if that fails."""
-    read = lesson([(raw, checked_label(label))])
+    read = lesson([(raw, label)])
     if read.skipped:
         raise UnreadableError(read.skipped[0][1])
     return read

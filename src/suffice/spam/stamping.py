@@ -33,8 +33,10 @@ _STAMPS_ON_TOP = re.compile(rb"(?:" + _FIELD + rb"(?:" + _LINE_END + rb"|\Z))*",
 _STAMP_BELOW = re.compile(_LINE_END + _FIELD, re.IGNORECASE)
 
 
-def stamps(verdict: Verdict) -> dict[str, str]:
+def stamps(verdict: Verdict, *, details: bool = True) -> dict[str, str]:
     """Return the headers for a verdict: values of ASCII on one line, whatever the tokens hold.
+
+    Without `details` it is the status alone.
 
     A space in a token is written as `_`, and what is not plain as `%` and two digits for each byte of its UTF-8.
 
@@ -46,8 +48,8 @@ def stamps(verdict: Verdict) -> dict[str, str]:
     {'X-Suffice-Status': 'spam', 'X-Suffice-Score': '0.980000',
      'X-Suffice-Reasons': 'free_money +2.50, from:@example.org -0.31'}
     """
-    if verdict.label == "error":
-        return {"X-Suffice-Status": "error"}
+    if verdict.label == "error" or not details:
+        return {"X-Suffice-Status": verdict.label}
     reasons = ", ".join(f"{_plain(token)} {part:+.2f}" for token, part in verdict.evidence[:REASONS])
     return {
         "X-Suffice-Status": verdict.label,
@@ -56,7 +58,7 @@ def stamps(verdict: Verdict) -> dict[str, str]:
     }
 
 
-def stamped(raw: bytes, verdict: Verdict) -> bytes:
+def stamped(raw: bytes, verdict: Verdict, *, details: bool = True) -> bytes:
     r"""Return a message with the headers for a verdict on top, in place of all `X-Suffice-` headers that it had.
 
     They come behind the "From " line of a mailbox, and end their lines as the message does. On top they are headers for
@@ -81,7 +83,9 @@ def stamped(raw: bytes, verdict: Verdict) -> bytes:
     first = raw.find(b"\n")
     line_end = b"\r\n" if raw[first - 1 : first] == b"\r" else b"\n"
     block = b"".join(
-        line.encode("ascii") + line_end for name, value in stamps(verdict).items() for line in _folded(name, value)
+        line.encode("ascii") + line_end
+        for name, value in stamps(verdict, details=details).items()
+        for line in _folded(name, value)
     )
     gap = line_end if message[:1] in (b" ", b"\t") else b""
     return b"".join((top, block, gap, message))

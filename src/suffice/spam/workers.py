@@ -85,8 +85,8 @@ def _until_failure(items: Iterable[tuple[object, Any]], failures: list[Exception
 def _parallel(work: Callable[[Chunk], Result], chunks: Iterator[Chunk], count: int) -> Iterator[Result]:
     from concurrent.futures import ThreadPoolExecutor  # these, and what workers need, take long to load
 
-    workers: list[_Worker] = []
-    free: deque[_Worker] = deque()
+    workers: list[Worker] = []
+    free: deque[Worker] = deque()
 
     def answer(chunk: Chunk) -> Result:
         worker = free.popleft()  # there are as many threads as workers
@@ -99,7 +99,7 @@ def _parallel(work: Callable[[Chunk], Result], chunks: Iterator[Chunk], count: i
     threads = ThreadPoolExecutor(count)
     try:
         for _ in range(count):
-            workers.append(_Worker())
+            workers.append(Worker())
         free.extend(workers)
         waiting: deque[Future[Result]] = deque(threads.submit(answer, chunk) for chunk in islice(chunks, AHEAD * count))
         while waiting:
@@ -143,12 +143,13 @@ def _chunks(items: Iterable[tuple[bytes, Any]], most: int, processes: int) -> It
         yield chunk
 
 
-class _Worker:
+class Worker:
     """A process of its own, which answers."""
 
     def __init__(self) -> None:
         import subprocess
 
+        self._is_late = False
         # in a group of its own an interruption from the keyboard does not reach it: the process that waits ends it
         options: dict[str, Any] = {"process_group": 0} if os.name == "posix" else {}
         start = f"import sys; sys.path[:] = {sys.path!r}; from suffice.spam.workers import serve; serve()"
@@ -156,15 +157,45 @@ class _Worker:
             [sys.executable, "-c", start], stdin=subprocess.PIPE, stdout=subprocess.PIPE, **options
         )
 
-    def ask(self, work: Callable[[Chunk], Any], chunk: Chunk) -> Any:
-        """Return what `work` makes of a chunk there, or raise what it raises."""
+    @property
+    def has_ended(self) -> bool:
+        """Whether the process is gone, or about to be."""
+        return self._is_late or self._process.poll() is not None
+
+    def ask(self, work: Callable[[Any], Any], given: Any, seconds: float | None = None) -> Any:
+        """Return what `work` makes of something there, or raise what it raises.
+
+        With a number of seconds the process is ended when it takes longer, and that is a TimeoutError.
+        """
+        if seconds is None:
+            return self._answer(work, given)
+        from threading import Timer
+
+        timer = Timer(max(0.0, seconds), self._end_late)
+        timer.daemon = True
+        timer.start()
+        try:
+            return self._answer(work, given)
+        except WorkerError:
+            if self._is_late:
+                raise TimeoutError(f"it took more than {seconds:.3g} seconds") from None
+            raise
+        finally:
+            timer.cancel()
+            timer.join()  # or it might end the process during the next question
+
+    def _end_late(self) -> None:
+        self._is_late = True
+        self.end()
+
+    def _answer(self, work: Callable[[Any], Any], given: Any) -> Any:
         import pickle
 
         requests, answers = self._process.stdin, self._process.stdout
         assert requests is not None
         assert answers is not None
         try:
-            pickle.dump((work, chunk), requests, pickle.HIGHEST_PROTOCOL)
+            pickle.dump((work, given), requests, pickle.HIGHEST_PROTOCOL)
             requests.flush()
             success, result = pickle.load(answers)
         except (EOFError, OSError, ValueError, pickle.UnpicklingError) as error:

@@ -35,6 +35,13 @@ def filter_(
     as_json: Annotated[
         bool, typer.Option("--json", help="Write the verdict in JSON on standard error as well.")
     ] = False,
+    timeout: Annotated[
+        float,
+        typer.Option("--timeout", metavar="SECONDS", help="How long a verdict may take; then it is an error."),
+    ] = 20.0,
+    no_details: Annotated[
+        bool, typer.Option("--no-details", help="Stamp X-Suffice-Status alone, without the score and the reasons.")
+    ] = False,
 ) -> None:
     """Pass a message from standard input to standard output, with the verdict in its headers.
 
@@ -45,4 +52,4 @@ def filter_(
     """
     from suffice.cli.pipe import Settings, run
 
-    raise typer.Exit(run(Settings(store, no_exit_code, as_json)))
+    raise typer.Exit(run(Settings(store, no_exit_code, as_json, timeout, no_details)))

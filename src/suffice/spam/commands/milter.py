@@ -32,13 +32,18 @@ def milter(
             help="Stores of recipients, a path with {user} and {domain}; where there is none, --store is used.",
         ),
     ] = None,
+    details: Annotated[
+        bool,
+        typer.Option("--details", help="Stamp X-Suffice-Score and X-Suffice-Reasons too, which tell what was learned."),
+    ] = False,
     timeout: Annotated[
-        float, typer.Option("--timeout", metavar="SECONDS", help="How long a verdict may take; then mail passes.")
+        float,
+        typer.Option("--timeout", metavar="SECONDS", help="How long mail waits for a verdict at most; it passes then."),
     ] = 5.0,
     limit: Annotated[
         int, typer.Option("--limit", metavar="BYTES", min=1, help="How much of a message is kept and scored.")
     ] = 1 << 20,
-    workers: Annotated[int, typer.Option("--workers", min=1, max=64, help="How many threads score messages.")] = 2,
+    workers: Annotated[int, typer.Option("--workers", min=1, max=64, help="How many processes score messages.")] = 2,
     socket_mode: Annotated[
         str, typer.Option("--socket-mode", metavar="MODE", help="Permissions of a unix socket, in octal.")
     ] = "660",
@@ -49,10 +54,10 @@ def milter(
 ) -> None:
     """Stamp mail as Postfix or Sendmail receives it, and refuse spam if wanted.
 
-    Adds X-Suffice-Status, X-Suffice-Score and X-Suffice-Reasons; those from outside are removed,
+    Adds X-Suffice-Status, and with --details X-Suffice-Score and X-Suffice-Reasons; those from outside are removed,
     and a message with more than a thousand of them is refused.
 
-    Mail passes without them when the store is missing or damaged, or a verdict takes too long.
+    Mail passes with the status error when the store is missing or damaged, or a verdict takes too long.
 
     Writes one line a message. SIGTERM and Ctrl-C end it after the messages that are on their way.
     """
@@ -94,8 +99,10 @@ def milter(
         reject_from=(reject_above or 0.0) if reject else None,
         quarantine=quarantine,
         recipients=store_for_user is not None,
+        details=details,
     )
     scorer = Scorer(Stores(shared, store_for_user), workers, patience=timeout)
+    scorer.wait()  # so that no message is late because of the start
     server = MilterServer(scorer, policy, timeout=timeout, journal=journal)
 
     async def serve() -> None:

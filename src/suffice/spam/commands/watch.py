@@ -66,6 +66,7 @@ def watch(
     A message that cannot be read is reported and left where it is, and the exit code is then 3.
     """
     from suffice.spam import SpamFilter
+    from suffice.spam.bounded import BUDGET
     from suffice.spam.imap.account import Account, password_of
     from suffice.spam.imap.events import Tally
     from suffice.spam.imap.folders import Folders
@@ -88,7 +89,7 @@ def watch(
 
     place = Place(place_path(store_to_make(store), str(account)), throw_away=dry_run)
     try:
-        with SpamFilter.open(path) as spam_filter, Stopping() as stopping:
+        with SpamFilter.open(path, budget=BUDGET) as spam_filter, Stopping() as stopping:
 
             def make_watch(connection: Connection) -> Watch:
                 folders = Folders(inbox, junk or connection.junk_folder(), unsure, tuple(ham or ()))

@@ -8,12 +8,11 @@ import time
 from collections import deque
 from pathlib import Path
 
-from suffice.spam.filter import SpamFilter
 from suffice.spam.verdict import Verdict
 
 
 class Job:
-    """A message to be scored by a thread, which another one may interrupt.
+    """A message to be scored.
 
     Parameters
     ----------
@@ -32,32 +31,11 @@ class Job:
     ) -> None:
         self.raw, self.recipient, self.own, self.timeout, self.answer = raw, recipient, own, timeout, answer
         self.deadline = time.monotonic() + timeout
-        self.has_ended = False
-        self._lock = threading.Lock()
-        self._filter: SpamFilter | None = None
 
     @property
     def is_late(self) -> bool:
         """Whether nobody waits any more."""
         return time.monotonic() >= self.deadline
-
-    def score(self, spam_filter: SpamFilter) -> Verdict:
-        """Return the verdict of a filter that belongs to this thread."""
-        with self._lock:
-            self._filter = spam_filter
-        try:
-            if self.is_late:
-                raise TimeoutError("the store was opened too late for a message")
-            return spam_filter.score(self.raw)
-        finally:
-            with self._lock:
-                self._filter = None  # the next message must not be interrupted in its place
-
-    def interrupt(self) -> None:
-        """End what the filter does now, if anything."""
-        with self._lock:
-            if self._filter is not None:
-                self._filter.interrupt()
 
 
 class Jobs:
@@ -68,6 +46,11 @@ class Jobs:
         self._busy: set[Path] = set()
         self._is_closed = False
         self._changed = threading.Condition()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether no more messages will come."""
+        return self._is_closed
 
     def put(self, job: Job) -> None:
         """Add a job at the end."""
@@ -92,7 +75,6 @@ class Jobs:
     def end(self, job: Job) -> None:
         """Say that a job that was taken is done."""
         with self._changed:
-            job.has_ended = True
             if job.own is not None:
                 self._busy.discard(job.own)
             self._changed.notify()
@@ -102,7 +84,6 @@ class Jobs:
         with self._changed:
             if job in self._waiting:
                 self._waiting.remove(job)
-                job.has_ended = True
 
     def close(self) -> None:
         """Let the threads end when all is done."""

@@ -1,43 +1,41 @@
-"""Scoring off the event loop: a few threads with filters of their own, and a time after which none goes on."""
+"""Scoring off the event loop: a few processes with filters of their own, and a time after which none goes on."""
 
 from __future__ import annotations
 
 import asyncio
 import math
-import os
 import threading
 import time
-from collections import OrderedDict
+from contextlib import suppress
 from pathlib import Path
 
+from suffice.spam.bounded import START, Bounded
 from suffice.spam.connected import StoreError
-from suffice.spam.filter import SpamFilter
 from suffice.spam.milter.jobs import Job, Jobs
+from suffice.spam.milter.scoring import Request, ready, score
 from suffice.spam.milter.stores import Stores
 from suffice.spam.verdict import Verdict
 
-#: how many stores a thread keeps open; each may cache 32 MB of its file
-OPEN_STORES = 8
+#: the share of the time for a verdict that a process may take for it: messages that waited for a slow one are in time
+SHARE = 0.5
 #: seconds for which a user's own store is left alone after it took too long
 REST = 60.0
-#: seconds between attempts to interrupt a thread: one that falls between two queries ends neither
-_AGAIN = 0.05
 
 
 class Scorer:
-    """Scores messages in threads.
+    """Scores messages in processes, each of which is ended and replaced when a verdict takes too long.
 
-    A store that is someone's own may be anything that this user made of it. So each has one thread at a time, which is
-    interrupted when the time for a verdict is over, and then the store is left alone for a minute.
+    A store that is someone's own may be anything that this user made of it. So each has one process at a time, and when
+    the time for a verdict is over, the store is left alone for a minute.
 
     Parameters
     ----------
     stores : Stores
         Which store to use. One that is not there is not made.
     workers : int
-        How many threads there are.
+        How many processes there are.
     patience : float
-        How many seconds a thread waits for a store that is locked.
+        How many seconds a process waits for a store that is locked.
     """
 
     def __init__(self, stores: Stores, workers: int = 2, *, patience: float = 5.0) -> None:
@@ -46,9 +44,14 @@ class Scorer:
         self._jobs = Jobs()
         self._resting: dict[Path, float] = {}
         # daemons, so that one that hangs does not keep the process from ending
-        self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(workers)]
+        self._ready = [threading.Event() for _ in range(workers)]
+        self._threads = [threading.Thread(target=self._work, args=(event,), daemon=True) for event in self._ready]
         for thread in self._threads:
             thread.start()
+
+    def wait(self, seconds: float = START) -> bool:
+        """Wait until all processes have started, and return whether they have."""
+        return all(event.wait(seconds) for event in self._ready)
 
     async def score(self, raw: bytes, recipient: bytes = b"", *, timeout: float) -> Verdict:
         """Return the verdict about a message, or raise what kept it from being scored, TimeoutError included."""
@@ -58,29 +61,26 @@ class Scorer:
         try:
             return await asyncio.wait_for(answer, timeout)
         except TimeoutError:
-            raise TimeoutError(f"a message was not scored within {timeout:g} seconds") from None
+            raise TimeoutError(
+                f"a message was not scored in time: {timeout:g} seconds in all, of which scoring may take {SHARE:.0%}"
+            ) from None
         finally:
             self._jobs.give_up(job)
-            self._interrupt(job)
 
     def close(self) -> None:
-        """Let the threads end, and wait a moment for them."""
+        """Let the processes end, and wait a moment for them."""
         self._jobs.close()
         for thread in self._threads:
-            thread.join(1.0)
+            thread.join(2.0)
 
-    def _interrupt(self, job: Job) -> None:
-        """End a job that nobody waits for, however often that takes."""
-        if not job.has_ended:
-            job.interrupt()
-            job.answer.get_loop().call_later(_AGAIN, self._interrupt, job)
-
-    def _work(self) -> None:
-        filters = _Filters(self._patience)
-        while (job := self._jobs.take()) is not None:
+    def _work(self, is_ready: threading.Event) -> None:
+        """Ask a process about one message after the other."""
+        process = Bounded()
+        # messages wait in the queue while a process starts, so that the start of one is never taken for a slow message
+        while self._started(process, is_ready) and (job := self._jobs.take()) is not None:
             verdict, error = None, None
             try:
-                verdict = self._score(filters, job)
+                verdict = self._score(process, job)
             except Exception as caught:  # whatever it is, the thread must go on
                 error = caught
             self._jobs.end(job)
@@ -88,21 +88,38 @@ class Scorer:
                 job.answer.get_loop().call_soon_threadsafe(_settle, job.answer, verdict, error)
             except RuntimeError:  # the loop is closed
                 break
-        filters.close()
+        process.close()
 
-    def _score(self, filters: _Filters, job: Job) -> Verdict:
+    def _started(self, process: Bounded, is_ready: threading.Event) -> bool:
+        """Start a process if there is none, however often that takes; return whether messages may be taken."""
+        while not self._jobs.is_closed:
+            with suppress(OSError):
+                process.start(ready)
+                is_ready.set()
+                return True
+            time.sleep(1.0)  # a system without memory or processes
+        return True
+
+    def _score(self, process: Bounded, job: Job) -> Verdict:
         begun = time.monotonic()
+        if job.is_late:
+            raise TimeoutError("a message waited too long for its turn")
         path = self._stores.of(job.recipient)
+        trusted = self._stores.trusted if path == job.own else None
+        left = min(job.deadline - begun, SHARE * job.timeout)
+        # a store that is locked is told by an error before the process has to be ended
+        request = Request(job.raw, path, trusted, min(self._patience, 0.8 * left))
         if path != job.own:
-            return filters.score(path, job)
+            return process.ask(score, request, left)
         if begun < self._resting.get(path, -math.inf):
             raise StoreError(f"the store {str(path)!r} took too long, and is left alone for {REST:g} seconds")
         try:
-            return filters.score(path, job)
-        finally:
+            return process.ask(score, request, left)
+        except Exception:
             # one that was begun too late, because others were slow, is not to blame
-            if job.is_late and time.monotonic() - begun >= 0.5 * job.timeout:
+            if time.monotonic() - begun >= 0.5 * SHARE * job.timeout:
                 self._resting[path] = time.monotonic() + REST
+            raise
 
 
 def _settle(answer: asyncio.Future[Verdict], verdict: Verdict | None, error: Exception | None) -> None:
@@ -112,44 +129,3 @@ def _settle(answer: asyncio.Future[Verdict], verdict: Verdict | None, error: Exc
         answer.set_result(verdict)
     else:
         answer.set_exception(error or RuntimeError("the filter gave no verdict"))
-
-
-class _Filters:
-    """The open filters of one thread, the one used last at the end; each waits so many seconds for a lock."""
-
-    def __init__(self, patience: float) -> None:
-        self._patience = patience
-        self._open: OrderedDict[Path, tuple[tuple[int, int], SpamFilter]] = OrderedDict()
-
-    def score(self, path: Path, job: Job) -> Verdict:
-        try:
-            return job.score(self._filter(path))
-        except Exception:
-            self._drop(path)  # the next message opens it anew, which may help
-            raise
-
-    def close(self) -> None:
-        for path in list(self._open):
-            self._drop(path)
-
-    def _filter(self, path: Path) -> SpamFilter:
-        try:
-            status = os.stat(path)
-        except FileNotFoundError:
-            raise FileNotFoundError(f"there is no store {str(path)!r} yet; `suffice spam train` makes it") from None
-        file = status.st_dev, status.st_ino
-        if path in self._open:
-            found, spam_filter = self._open[path]
-            if found == file:
-                self._open.move_to_end(path)
-                return spam_filter
-            self._drop(path)  # another file was put in its place
-        spam_filter = SpamFilter.open(path, patience=self._patience)
-        self._open[path] = file, spam_filter
-        if len(self._open) > OPEN_STORES:
-            self._drop(next(iter(self._open)))
-        return spam_filter
-
-    def _drop(self, path: Path) -> None:
-        if path in self._open:
-            self._open.pop(path)[1].close()

@@ -22,13 +22,15 @@ from suffice.spam.milter.session import Arrived, Policy, Session
 from suffice.spam.milter.wire import PacketReader, ProtocolError
 from suffice.spam.verdict import Verdict
 
-#: connections beyond these are closed at once, and their mail passes
+#: of more connections than these the one that was silent longest is closed
 CONNECTIONS = 500
 #: how many may wait to be accepted
 BACKLOG = 512
+#: seconds in which a connection must begin to talk, and that one within a message may be silent before it makes room
+FIRST, PAUSE = 60.0, 60.0
 #: seconds: how long a mail server may be silent, as its client may be, and how long messages that have begun are waited
 #: for in the end
-SILENCE, GRACE = 7200.0, 20.0
+SILENCE, GRACE = 3600.0, 20.0
 _READ = 1 << 16
 _PORT = re.compile(r"[0-9]{1,5}")
 
@@ -146,6 +148,8 @@ class MilterServer:
         self._timeout = timeout
         self._journal = Journal() if journal is None else journal
         self._sessions: dict[asyncio.Task[None], Session] = {}
+        #: when each connection was heard of last
+        self._heard: dict[asyncio.Task[None], float] = {}
         self._scoring: set[asyncio.Task[None]] = set()
         self._stop: asyncio.Event | None = None
 
@@ -190,11 +194,12 @@ class MilterServer:
         assert task is not None
         session = Session(self._policy)
         try:
-            if len(self._sessions) < CONNECTIONS:
-                self._sessions[task] = session
-                await self._converse(session, task, reader, writer)
-            else:
+            if len(self._sessions) >= CONNECTIONS:
                 self._journal.trouble(RuntimeError(f"there are more than {CONNECTIONS} connections"))
+                self._make_room()
+            if len(self._sessions) < CONNECTIONS:
+                self._sessions[task], self._heard[task] = session, time.monotonic()
+                await self._converse(session, task, reader, writer)
         except ProtocolError as error:
             self._journal.say("closed", reason=str(error))
         except (OSError, TimeoutError, asyncio.CancelledError):
@@ -203,7 +208,21 @@ class MilterServer:
             self._journal.trouble(error)
         finally:
             self._sessions.pop(task, None)
+            self._heard.pop(task, None)
             writer.close()
+
+    def _make_room(self) -> None:
+        """Close the connection that was silent longest, but none that is scored, or was heard of within a message."""
+        old = time.monotonic() - PAUSE
+        idle = [
+            (session.busy, self._heard[task], id(task), task)
+            for task, session in self._sessions.items()
+            if task not in self._scoring and (not session.busy or self._heard[task] < old)
+        ]
+        if idle:
+            *_, task = min(idle)
+            del self._sessions[task]
+            task.cancel()
 
     async def _converse(
         self,
@@ -214,9 +233,10 @@ class MilterServer:
     ) -> None:
         packets = PacketReader()
         while not session.ended and not (self._is_stopping and not session.busy):
-            data = await asyncio.wait_for(reader.read(_READ), SILENCE)
+            data = await asyncio.wait_for(reader.read(_READ), SILENCE if session.agreed else FIRST)
             if not data:
                 return
+            self._heard[task] = time.monotonic()
             for packet in packets.feed(data):
                 answer = session.answer(packet)
                 if isinstance(answer, Arrived):

@@ -63,12 +63,16 @@ class Policy:
         Spam that is not refused is held in the queue.
     recipients : bool
         Recipients are asked for.
+    details : bool
+        The probability and the strongest tokens are stamped as well as the status. Senders whose mail comes back to
+        them, and who else reads the message, learn from these what is in the store.
     """
 
     limit: int = 1 << 20
     reject_from: float | None = None
     quarantine: bool = False
     recipients: bool = False
+    details: bool = False
 
 
 @dataclass(frozen=True)
@@ -151,6 +155,11 @@ class Session:
         self._message = _Incoming()
 
     @property
+    def agreed(self) -> bool:
+        """Whether the mail server has made its offer."""
+        return self._protocol is not None
+
+    @property
     def busy(self) -> bool:
         """Whether a message is on its way."""
         return self._message.begun
@@ -226,7 +235,9 @@ class Session:
         if Action.ADD_HEADERS in self._actions:
             action = "stamped" if verdict.label != "error" else action
             space = " " if self._has_leading_space else ""
-            for name, value in reversed(stamps(verdict).items()):  # each is put on top of the one before
+            for name, value in reversed(
+                stamps(verdict, details=self.policy.details).items()
+            ):  # each is put on top of the one before
                 reply.append(wire.inserted_header(name, space + value.replace(", ", ",\n ")))
         if condemned and Action.QUARANTINE in self._actions:
             action = "quarantined"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+
+from suffice.spam.milter.private import held
 
 # Neither can hold a separator, begin with a dot or be empty, so that neither can leave the folder of the pattern.
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}", re.ASCII)
@@ -36,9 +38,23 @@ class Stores:
                 f"the pattern for stores of users must be an absolute path with {{user}} in it, but it is "
                 f"{self.pattern!r}; give one such as /var/lib/suffice/{{domain}}/{{user}}.sqlite"
             )
+        assert self.trusted  # as it is now: what is put there later may be a link
+
+    @cached_property
+    def trusted(self) -> Path:
+        """The folder of the site that users' stores are below: links in its own path were put there by the site."""
+        return Path(os.path.realpath(self._before))
+
+    @property
+    def _before(self) -> Path:
+        """The part of the pattern before the first name in it that depends on the recipient."""
+        return Path((self.pattern or os.sep).partition("{")[0] + "x").parent
 
     def of(self, recipient: bytes) -> Path:
         """Return the store for a recipient as it was given in SMTP; nothing that it holds can lead elsewhere.
+
+        A recipient's own store is used if no part of its path below the folder of the site is a link, and all of that
+        belongs to one owner.
 
         Examples
         --------
@@ -48,10 +64,10 @@ class Stores:
         /shared
         """
         path = self.own(recipient)
-        try:
-            return path if path is not None and stat.S_ISREG(os.lstat(path).st_mode) else self.shared
-        except OSError:
+        if path is None:
             return self.shared
+        with held(path, self.trusted) as store:
+            return self.shared if store is None else path
 
     def own(self, recipient: bytes) -> Path | None:
         """Return where a recipient's own store would be; None where the pattern has no place for it."""
@@ -63,4 +79,5 @@ class Stores:
         if not _USER.fullmatch(user) or not _DOMAIN.fullmatch(domain):
             return None
         names = {"{user}": user.lower(), "{domain}": domain.lower()}
-        return Path(re.sub(r"\{user\}|\{domain\}", lambda match: names[match[0]], self.pattern))
+        path = Path(re.sub(r"\{user\}|\{domain\}", lambda match: names[match[0]], self.pattern))
+        return self.trusted / path.relative_to(self._before)

@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
+from suffice.spam.bounded import BUDGET
 from suffice.spam.connected import StoreError
 from suffice.spam.filter import SpamFilter
 from suffice.spam.mailboxes import messages
@@ -76,7 +77,7 @@ class Desk:
 
     async def open(self) -> None:
         """Open the store, and begin to read the mailboxes."""
-        self._filter = await self._do(SpamFilter.open, self.store)
+        self._filter = await self._do(SpamFilter.open, self.store, budget=BUDGET)
         self._file = file_of(self.store)
         self._task = asyncio.create_task(self._work())
 
@@ -188,7 +189,7 @@ class Desk:
         """Return the filter of the file that the store is now; one in another place would learn for nobody."""
         file = file_of(self.store)
         if file != self._file:
-            found = SpamFilter.open(self.store)
+            found = SpamFilter.open(self.store, budget=BUDGET)
             self._filter.close()
             self._filter, self._file, self.replaced = found, file, datetime.now()
         return self._filter
