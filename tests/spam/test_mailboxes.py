@@ -90,3 +90,38 @@ def test_a_file_that_may_not_be_read_says_so(tmp_path):
     path.chmod(0)
     with pytest.raises(MailboxError, match=r"secret.*cannot be read.*permissions"):
         list(messages(path))
+
+
+@pytest.mark.parametrize("kind", ["maildir", "mh", "files"])
+def test_links_within_folders_are_not_followed(tmp_path, kind):
+    box, secret = tmp_path / "box", tmp_path / "secret"
+    inside = box / "cur" if kind == "maildir" else box
+    for folder in (inside, secret / "cur"):
+        folder.mkdir(parents=True)
+    (secret / "cur" / "5").write_bytes(b"Subject: secret\n\nx")
+    (secret / "6").write_bytes(b"Subject: secret\n\nx")
+    own = inside / ("own.eml" if kind == "files" else "1")
+    own.write_bytes(b"Subject: own\n\nx")
+    (inside / ("link.eml" if kind == "files" else "2")).symlink_to(secret / "6")
+    (inside / "3").symlink_to(secret / "none")
+    (box / "folder").symlink_to(secret)
+    if kind == "maildir":
+        (box / "new").symlink_to(secret / "cur")
+    assert list(messages(box)) == [b"Subject: own\n\nx"]
+    named = tmp_path / "named"
+    named.symlink_to(box)  # a folder that the user names may be reached by a link
+    assert list(messages(named)) == [b"Subject: own\n\nx"]
+
+
+def test_a_message_that_is_moved_or_becomes_a_link_while_a_folder_is_read(tmp_path):
+    for number in range(1, 4):
+        (tmp_path / f"{number}").write_bytes(b"Subject: %d\n\n" % number)
+    found = messages(tmp_path)
+    assert next(found).startswith(b"Subject: 1")
+    (tmp_path / "2").unlink()
+    assert next(found).startswith(b"Subject: 3")
+    found = messages(tmp_path)
+    next(found)
+    (tmp_path / "3").unlink()
+    (tmp_path / "3").symlink_to("/etc/hostname")
+    assert list(found) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -16,18 +17,24 @@ IMAP_ADDRESS = re.compile(r"(imaps?):/{1,2}(?=[^/])", re.IGNORECASE)
 
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
 _LINE_LIMIT = 1_000_000
+#: how files within folders are opened: what became a link or a pipe since it was listed is not followed or waited for
+_IN_FOLDER = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 class MailboxError(ValueError):
     """What was given holds no messages that can be read; says what was found and what to do."""
 
 
+class _GoneError(MailboxError):
+    """A file was moved, or a link was put in its place, since its folder was listed."""
+
+
 def messages(path: str | os.PathLike[str]) -> Iterator[bytes]:
     """Yield the raw messages of a file or a folder, whichever kind it is.
 
     A folder with `cur` and `new` is a Maildir, one whose messages have numbers for names is MH, and in any other each
-    file is a message, those of folders within included. A file that begins with "From " is an mbox, any other is one
-    message.
+    file is a message, those of folders within included. Symbolic links within folders are not followed. A file that
+    begins with "From " is an mbox, any other is one message.
 
     Parameters
     ----------
@@ -188,8 +195,9 @@ def _unquoted(collected: list[bytes]) -> bytes:
 
 
 def _folder(place: Path) -> Iterator[tuple[str, bytes]]:
-    if (place / "cur").is_dir() or (place / "new").is_dir():
-        files = [file for name in ("new", "cur") if (place / name).is_dir() for file in _files(place / name)]
+    parts = [place / name for name in ("new", "cur") if (place / name).is_dir() and not (place / name).is_symlink()]
+    if parts:
+        files = [file for part in parts for file in _files(part)]
     else:
         files = _files(place)
         numbered = [file for file in files if file.name.isascii() and file.name.isdigit()]
@@ -199,26 +207,34 @@ def _folder(place: Path) -> Iterator[tuple[str, bytes]]:
             files = sorted(
                 file
                 for file in place.rglob("*")
-                if file.is_file() and not file.name.startswith(".") and file.name != "cmds"
+                if _is_own_file(file) and not file.name.startswith(".") and file.name != "cmds"
             )
     for file in files:
-        with _opened(file) as opened:
+        try:
+            opened = _opened(file, _IN_FOLDER)
+        except _GoneError:
+            continue
+        with opened:
             yield str(file), opened.read(MESSAGE_LIMIT)
 
 
 def _files(place: Path) -> list[Path]:
     try:
-        return sorted(file for file in place.iterdir() if file.is_file())
+        return sorted(file for file in place.iterdir() if _is_own_file(file))
     except OSError as error:
         raise MailboxError(
             f"the folder {str(place)!r} cannot be read: {error.strerror}; check its permissions"
         ) from error
 
 
-def _opened(place: Path) -> BinaryIO:
+def _is_own_file(file: Path) -> bool:
+    """Return whether something in a folder is a file there, and no link to one that may be anywhere."""
+    return file.is_file() and not file.is_symlink()
+
+
+def _opened(place: Path, flags: int = 0) -> BinaryIO:
     try:
-        return place.open("rb")
+        return open(place, "rb", opener=lambda name, mode: os.open(name, mode | flags))
     except OSError as error:
-        raise MailboxError(
-            f"the file {str(place)!r} cannot be read: {error.strerror}; check its permissions"
-        ) from error
+        kind = _GoneError if error.errno in (errno.ENOENT, errno.ELOOP) else MailboxError
+        raise kind(f"the file {str(place)!r} cannot be read: {error.strerror}; check its permissions") from error
