@@ -1,17 +1,18 @@
-"""python -m benchmarks.spam_fuzz: mutated messages through the reader; none may raise, and none may take long.
+"""python -m benchmarks.spam_fuzz: messages by chance through all that reads them; none may raise or take long.
 
-Where the compiled loops were built, their twins in Python must find the same tokens in the same order.
+Half of them are made by a grammar of mail (`tests/spam/grammar.py`), the others are mutated messages. Where the
+compiled loops were built, the Python code must find the same tokens in the same order.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
-import sys
 import time
 
+from tests.spam.grammar import Grammar, examine
+
 from benchmarks.spam_corpus import DATA, corpus
-from suffice.spam import digest, read, reading, tokens
 
 SEED = b"""Received: from a.example (b [192.0.2.1]) by c.example; Mon, 1 Jan 2001 00:00:00 +0000
 From: "A" <a@example.org>
@@ -92,42 +93,32 @@ def mutated(raw: bytes, chance: random.Random) -> bytes:
     return bytes(data)
 
 
-def twin(raw: bytes) -> tuple[list[str], str]:
-    """Return the tokens of a message, and their lines, as Python alone finds them."""
-    modules = sys.modules["suffice.spam.tokens"], reading
-    kept = [module.compiled for module in modules]
-    try:
-        for module in modules:
-            module.compiled = None
-        return tokens(read(raw)), reading.lines_of(raw)
-    finally:
-        for module, compiled in zip(modules, kept, strict=True):
-            module.compiled = compiled
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.spam_fuzz", description=__doc__)
     parser.add_argument("--count", type=int, default=200_000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kind", choices=("grammar", "mutations", "both"), default="both")
     options = parser.parse_args()
     chance = random.Random(options.seed)
+    grammar = Grammar(chance)
     seeds = [SEED] + (corpus()[0] if (DATA / "spamassassin").exists() else [])
-    slowest = 0.0
+    slowest, largest, size = 0.0, 0, 0
     begin = time.monotonic()
     for number in range(options.count):
-        raw = mutated(SEED if number % 2 else chance.choice(seeds), chance)
-        start = time.process_time()
+        is_made = options.kind == "grammar" or (options.kind == "both" and number % 2 == 0)
+        raw = grammar.message() if is_made else mutated(SEED if number % 4 == 1 else chance.choice(seeds), chance)
         try:
-            found = tokens(read(raw))
-            "\n".join(found).encode("utf-8", "surrogatepass")
-            digest(raw)
-            taken = time.process_time() - start
-            assert (found, reading.lines_of(raw)) == twin(raw), "the compiled loops and their twins differ"
+            taken = examine(raw)
         except BaseException:
             print(f"message {number} of seed {options.seed}: {raw!r}")
             raise
-        slowest = max(slowest, taken)
-    print(f"{options.count} messages in {time.monotonic() - begin:.0f} s, the slowest took {1e3 * slowest:.0f} ms")
+        size += len(raw)
+        if taken > slowest:
+            slowest, largest = taken, len(raw)
+    print(
+        f"{options.count} messages of {size / options.count:.0f} bytes on average in {time.monotonic() - begin:.0f} s; "
+        f"the slowest took {1e3 * slowest:.0f} ms ({largest:,} bytes)"
+    )
 
 
 if __name__ == "__main__":
