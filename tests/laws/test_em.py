@@ -26,6 +26,13 @@ def clusters(n=300, d=3, k=3, seed=0):
     return np.einsum("nij,nj->ni", mixing[z], rng.normal(size=(n, d))) + 2.0 * rng.normal(size=(k, d))[z], z
 
 
+def same_bounds(one, other, rtol):
+    """Compare what two fits say of their bounds; with ``tol=0`` rounding decides which iteration is the last."""
+    both = min(len(one.bound_history_), len(other.bound_history_))
+    np.testing.assert_allclose(one.bound_history_[:both], other.bound_history_[:both], rtol=rtol)
+    assert one.bound_history_[-1] == pytest.approx(other.bound_history_[-1], rel=rtol)
+
+
 def counts(family, n=400, d=6, k=3, seed=0):
     rng = np.random.default_rng(seed)
     z = rng.integers(0, k, n)
@@ -296,7 +303,7 @@ def test_a_weight_of_two_is_the_row_twice(covariance):
     options = {"covariance": covariance, "prior": None, "init": start, "max_iter": 10, "tol": 0}
     weighted = quietly(Mixture(3, **options), X, None, weight)
     repeated = quietly(Mixture(3, **options), np.repeat(X, weight.astype(int), axis=0))
-    np.testing.assert_allclose(weighted.bound_history_, repeated.bound_history_, rtol=1e-10)
+    same_bounds(weighted, repeated, rtol=1e-10)
     np.testing.assert_allclose(weighted.covariances_, repeated.covariances_, rtol=1e-8)
 
 
@@ -307,7 +314,7 @@ def test_streams_files_and_memory_give_the_same_mixture(tmp_path):
     options = {"init": start, "max_iter": 15, "tol": 0}
     memory = quietly(Mixture(3, **options), X)
     streamed = quietly(Mixture(3, **options), suffice.stream([X[:700], X[700:900], X[900:]]))
-    np.testing.assert_allclose(streamed.bound_history_[:8], memory.bound_history_[:8], rtol=1e-10)
+    same_bounds(streamed, memory, rtol=1e-10)
     np.testing.assert_allclose(streamed.means_, memory.means_, rtol=1e-5)
     pq.write_table(pa.table({name: X[:, i] for i, name in enumerate("abc")}), tmp_path / "rows.parquet")
     scanned = quietly(Mixture(3, **options), suffice.scan(tmp_path / "*.parquet", batch_rows=300))
