@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Self
@@ -145,7 +144,8 @@ class EMLoop:
         The two share their work space: iterations with leaps must come to an end before the other one goes on, and both
         belong to one thread.
         """
-        other = copy(self)
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
         other._settings, other._done = self._settings.copy(), np.zeros(1, dtype=np.int64)
         for name in ("log_shares", "means", "covariance", "count", "center", "first", "second"):
             setattr(other, name, np.empty(getattr(self, name).shape))

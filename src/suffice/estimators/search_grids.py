@@ -148,7 +148,7 @@ class NumericGrid(Grid):
         self.rows, self.sample = rows, rows
         #: the loops that runs of one size begin with
         self._of_thread = local()
-        self._priors: dict[tuple[str, int, bool], tuple[NormalInverseWishart, Penalty]] = {}
+        self._priors: dict[tuple[type[Moments], int, bool], tuple[NormalInverseWishart, Penalty]] = {}
         if len(rows) > MOST_SAMPLED:
             drawn = generator(search.random_state).choice(len(rows), MOST_SAMPLED, replace=False)
             self.sample = rows.taken(np.sort(drawn))
@@ -194,7 +194,7 @@ class NumericGrid(Grid):
 
     def _prior(self, structure: Covariance, k: int, prior: Any) -> tuple[NormalInverseWishart, Penalty]:
         """Return the prior of k components as numbers, and its log-density."""
-        key = structure.name, k, isinstance(prior, str)
+        key = structure.layout, k, isinstance(prior, str)
         if key not in self._priors:
             overall = self.rows.overall.to_layout(structure.layout)
             fixed = Gaussian(structure).prior_of_components(overall, prior, k)

@@ -9,8 +9,9 @@ from threading import Event
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from suffice.estimators.search_trials import Start, Trial, beats
+from suffice.estimators.search_trials import Start, Trial, beats, judge
 
 T = TypeVar("T", bound=Trial)
 Item = TypeVar("Item")
@@ -42,29 +43,33 @@ def best_of_one_size(
         Iterations of a run at most.
     """
     found = [_run(begin(structure, starts[0]), max_iter) for structure in structures]
-    several = len(structures) > 1
-    own = [run.shares() if several and run.found else None for run in found]
-    others: list[Start] = []
-    for start in [*starts[1:], *(shares for shares in own if shares is not None)]:
-        if not any(_near(start, other) for other in others):
-            others.append(start)
+    own = [run.shares() if len(structures) > 1 and run.found else None for run in found]
+    candidates = [*starts[1:], *own]
+    near = _near(candidates)
+    others: list[int] = []
+    for i, start in enumerate(candidates):
+        if start is not None and not near[i, others].any():
+            others.append(i)
     return [
-        _best_of(run, (begin(structure, start) for start in others if not _near(start, shares)), max_iter)
-        for structure, run, shares in zip(structures, found, own, strict=True)
+        _best_of(run, (begin(structure, candidates[j]) for j in others if not near[i, j]), max_iter)
+        for i, (structure, run) in enumerate(zip(structures, found, strict=True), start=len(starts) - 1)
     ]
 
 
-def _near(start: Start, other: Start) -> bool:
-    """Return whether two starts have almost the same clusters, with the same numbers."""
-    if not (isinstance(start, np.ndarray) and isinstance(other, np.ndarray)):
-        return False
-    if start.ndim == other.ndim == 1:
-        return float((start != other).mean()) < _NEAR
-    if start.ndim < other.ndim:
-        start, other = other, start
-    if other.ndim == 1:
-        return float(1.0 - start[np.arange(len(start)), other].mean()) < _NEAR
-    return start.shape == other.shape and float(np.abs(start - other).sum()) < 2.0 * _NEAR * len(start)
+def _near(starts: Sequence[Start]) -> NDArray[np.bool_]:
+    """Return which pairs of starts have almost the same clusters, with the same numbers.
+
+    Labels are responsibilities of 0 and 1; other kinds of starts are near to none.
+    """
+    near = np.zeros((len(starts), len(starts)), dtype=bool)
+    given = {i: start for i, start in enumerate(starts) if isinstance(start, np.ndarray)}
+    k = max((int(start.max()) + 1 if start.ndim == 1 else start.shape[1] for start in given.values()), default=0)
+    shares = [(np.eye(k)[start] if start.ndim == 1 else start).ravel() for start in given.values()]
+    if shares:
+        places, stacked = np.array(list(given)), np.stack(shares)
+        for i, one in zip(given, shares, strict=True):  # a row whose cluster differs has a distance of 2
+            near[i, places] = np.abs(stacked - one).sum(1) < 2.0 * _NEAR * (len(one) // k)
+    return near
 
 
 def _run(run: T, iterations: int) -> T:
@@ -76,6 +81,7 @@ def _best_of(first: T, others: Iterator[T], max_iter: int) -> T:
     """Return the best of a run that has ended and of others, which are tried for a few iterations."""
     short = min(_SHORT, max_iter)
     tried = sorted((_run(other, short) for other in others), key=lambda run: -run.log_likelihood)
+    judge(tried[:_COMPARED])
     found = list(islice((run for run in tried if run.found), _COMPARED))
     best, seen, kept = first, [first.objective] if first.found else [], 0
     for run in sorted(found, key=lambda run: -run.objective):
