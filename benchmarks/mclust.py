@@ -3,8 +3,8 @@
 Both fit fourteen covariance structures with 1 to 9 components. R (Debian: r-cran-mclust) measures its own call, without
 its start-up; the two take turns. Seconds are medians. Seconds of the processor are the smallest, which depend less on
 what else the machine does; ours are those of all threads, R has one. The tables are the differences of BIC, ours minus
-theirs with theirs in our sign, so that a positive number is a higher likelihood of ours; `.` is a tie within 0.01, NA is
-where mclust gave up, and * where we needed a prior. Without R only our seconds are shown.
+theirs with theirs in our sign, so that a positive number is a higher likelihood of ours; `.` is a tie within 0.01, NA
+is where mclust gave up, and * where we needed a prior. Without R only our seconds are shown.
 """
 
 from __future__ import annotations
