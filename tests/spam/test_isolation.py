@@ -3,8 +3,11 @@
 import asyncio
 import json
 import shutil
+import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 import typer.main
@@ -16,6 +19,7 @@ from typer.testing import CliRunner
 
 from suffice.cli.app import app
 from suffice.spam import SpamFilter, UnreadableError
+from suffice.spam.bounded import Bounded
 from suffice.spam.commands.app import app as spam_app
 from suffice.spam.imap.connection import State
 from suffice.spam.imap.events import Tally
@@ -284,6 +288,43 @@ def test_a_budget_ends_what_takes_longer_and_nothing_else(tmp_path, monkeypatch)
         with pytest.raises(UnreadableError, match="more than 1 seconds"):
             spam_filter.train(BAD, "spam")
         assert spam_filter.retrain(SPAMS[0], "ham")
+
+
+def test_an_interruption_leaves_no_answer_for_the_next_question():
+    def interrupt(number, frame):
+        raise KeyboardInterrupt
+
+    process, before = Bounded(), signal.signal(signal.SIGALRM, interrupt)
+    try:
+        assert process.ask(len, b"abc") == 3
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(KeyboardInterrupt):
+            process.ask(time.sleep, 1.0)
+        assert process.ask(len, b"ab") == 2
+        with pytest.raises(TypeError):  # what is raised there is raised here, and the process goes on
+            process.ask(len, 1)
+        assert process.ask(len, b"") == 0
+    finally:
+        signal.signal(signal.SIGALRM, before)
+        process.close()
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found by /proc")
+def test_a_process_that_never_ends_does_not_outlive_the_one_that_waits_for_it(tmp_path, monkeypatch, store):
+    poison("hang", tmp_path, monkeypatch)
+    call = [sys.executable, "-m", "suffice.cli", "spam", "filter", "--store", str(store), "--timeout", "1"]
+    with subprocess.Popen(call, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdin.write(BAD)
+        process.stdin.close()
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        end = time.monotonic() + 20
+        while not (child := children.read_text().strip()) and time.monotonic() < end:
+            time.sleep(0.01)
+        process.kill()
+    assert child
+    while Path(f"/proc/{child}").exists() and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not Path(f"/proc/{child}").exists()
 
 
 @pytest.mark.parametrize("processes", [1, 2])

@@ -143,8 +143,8 @@ def _judged(message: bytes, settings: Settings) -> tuple[bytes, int, str]:
     from suffice.spam.stamping import stamped
     from suffice.spam.verdict import Verdict
 
-    if not settings.timeout > 0:
-        raise ValueError(f"--timeout must be above 0 seconds, but it is {settings.timeout:g}")
+    if not 0 < settings.timeout <= 3600:
+        raise ValueError(f"--timeout must be above 0 and at most 3600 seconds, but it is {settings.timeout:g}")
     written = forked(lambda: _answer(message, settings), settings.timeout)
     if not written:
         raise OSError("the process that judges messages has ended, perhaps for want of memory")

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from suffice.spam.workers import Worker
+from suffice.spam.workers import Worker, end_after
 
 #: seconds that reading or scoring one message may take; the slowest known takes two
 BUDGET = 20.0
@@ -63,7 +63,7 @@ class Bounded:
         try:
             answer: T = self._worker.ask(work, given, seconds)
         except BaseException:
-            if self._worker.has_ended:
+            if self._worker.is_broken:
                 self.close()
             raise
         return answer
@@ -84,14 +84,18 @@ def forked(work: Callable[[], bytes], seconds: float) -> bytes:
     """
     if not hasattr(os, "fork"):
         return work()
+    import warnings
+
     source, sink = os.pipe()
-    child = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which whoever calls this has none of
+        child = os.fork()
     if child == 0:
-        _answer(work, sink)
+        _answer(work, sink, seconds)
     os.close(sink)
     try:
         return _received(source, seconds)
-    except TimeoutError:
+    except BaseException:
         os.kill(child, 9)
         raise
     finally:
@@ -99,9 +103,10 @@ def forked(work: Callable[[], bytes], seconds: float) -> bytes:
         os.waitpid(child, 0)
 
 
-def _answer(work: Callable[[], bytes], sink: int) -> Any:
+def _answer(work: Callable[[], bytes], sink: int, seconds: float) -> Any:
     """Write the answer, and end this process, which is the copy, without anything that the original would do."""
     try:
+        end_after(seconds)
         answer = work()
         while answer:
             answer = answer[os.write(sink, answer) :]

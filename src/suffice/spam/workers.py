@@ -149,7 +149,7 @@ class Worker:
     def __init__(self) -> None:
         import subprocess
 
-        self._is_late = False
+        self._is_late = self._is_asked = False
         # in a group of its own an interruption from the keyboard does not reach it: the process that waits ends it
         options: dict[str, Any] = {"process_group": 0} if os.name == "posix" else {}
         start = f"import sys; sys.path[:] = {sys.path!r}; from suffice.spam.workers import serve; serve()"
@@ -158,9 +158,9 @@ class Worker:
         )
 
     @property
-    def has_ended(self) -> bool:
-        """Whether the process is gone, or about to be."""
-        return self._is_late or self._process.poll() is not None
+    def is_broken(self) -> bool:
+        """Whether the process is gone or about to be, or an answer that nobody waits for may be on its way."""
+        return self._is_late or self._is_asked or self._process.poll() is not None
 
     def ask(self, work: Callable[[Any], Any], given: Any, seconds: float | None = None) -> Any:
         """Return what `work` makes of something there, or raise what it raises.
@@ -168,14 +168,14 @@ class Worker:
         With a number of seconds the process is ended when it takes longer, and that is a TimeoutError.
         """
         if seconds is None:
-            return self._answer(work, given)
+            return self._answer(work, given, None)
         from threading import Timer
 
         timer = Timer(max(0.0, seconds), self._end_late)
         timer.daemon = True
         timer.start()
         try:
-            return self._answer(work, given)
+            return self._answer(work, given, seconds)
         except WorkerError:
             if self._is_late:
                 raise TimeoutError(f"it took more than {seconds:.3g} seconds") from None
@@ -188,16 +188,18 @@ class Worker:
         self._is_late = True
         self.end()
 
-    def _answer(self, work: Callable[[Any], Any], given: Any) -> Any:
+    def _answer(self, work: Callable[[Any], Any], given: Any, seconds: float | None) -> Any:
         import pickle
 
         requests, answers = self._process.stdin, self._process.stdout
         assert requests is not None
         assert answers is not None
         try:
-            pickle.dump((work, given), requests, pickle.HIGHEST_PROTOCOL)
+            self._is_asked = True
+            pickle.dump((work, given, seconds), requests, pickle.HIGHEST_PROTOCOL)
             requests.flush()
             success, result = pickle.load(answers)
+            self._is_asked = False
         except (EOFError, OSError, ValueError, pickle.UnpicklingError) as error:
             raise WorkerError(
                 f"a process that read messages has ended (exit code {self._process.wait()}), perhaps for want of "
@@ -235,18 +237,32 @@ def serve() -> None:
     os._exit(0)  # at once: an answer that is left over has nobody to go to
 
 
+def end_after(seconds: float | None) -> None:
+    """Let the system end this process a few seconds after a time, should the one that waits for it be gone by then.
+
+    None takes that back.
+    """
+    import signal
+
+    if hasattr(signal, "setitimer"):  # the default action of the signal needs nothing of the interpreter
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, 0.0 if seconds is None else seconds + 5.0)
+
+
 def _answer(requests: IO[bytes], answers: IO[bytes]) -> None:
     import pickle
 
     while True:
         try:
-            work, chunk = pickle.load(requests)
+            work, chunk, seconds = pickle.load(requests)
         except (EOFError, pickle.UnpicklingError):
             return  # the process that asked has closed the pipe, or has ended within a request
+        end_after(seconds)
         try:
             reply = True, work(chunk)
         except Exception as error:
             reply = False, error
+        end_after(None)
         try:
             pickle.dump(reply, answers, pickle.HIGHEST_PROTOCOL)
             answers.flush()
