@@ -17,11 +17,13 @@ FAULTS = {
 }
 #: one that never ends, in compiled code that keeps the lock of the interpreter and looks at no signal
 HANG = ("suffice.spam.tokens", "_body_tokens", 0, None)
+#: one that ends the process
+KILL = ("suffice.spam.tokens", "_body_tokens", 0, SystemExit)
 
 
 def faulty(fault):
     """Return a module, the name of a function in it, and one that raises for the chosen message in its place."""
-    module, name, argument, error = HANG if fault == "hang" else FAULTS[fault]
+    module, name, argument, error = {**FAULTS, "hang": HANG, "kill": KILL}[fault]
     module = importlib.import_module(module)
     function = getattr(module, name)
 
@@ -31,6 +33,8 @@ def faulty(fault):
         if MARK in text:
             if error is None:
                 ctypes.PyDLL(None).sleep(1000)
+            if error is SystemExit:
+                os.kill(os.getpid(), 9)
             raise error("a fault inside")
         return function(*args)
 
@@ -43,11 +47,11 @@ def install(fault):
 
 
 def poison(fault, folder, monkeypatch):
-    """Install a fault here and in every Python that is started from here; one that never ends only there."""
+    """Install a fault here and in every Python that is started from here; one that ends it or never ends only there."""
     start = f"import sys; sys.path.append({str(Path(__file__).parent)!r})\nimport poison; poison.install({fault!r})\n"
     if fault == "hang":
         start += "import suffice.spam.bounded; suffice.spam.bounded.BUDGET = 1.0\n"
-    else:
+    elif fault != "kill":
         monkeypatch.setattr(*faulty(fault))
     (folder / "sitecustomize.py").write_text(start)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(folder), *sys.path]))

@@ -188,7 +188,8 @@ with SpamFilter.open(sys.argv[1]) as spam_filter:
 
 
 def children(process):
-    return [int(pid) for pid in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+    tasks = Path(f"/proc/{process}/task").iterdir()  # threads start them
+    return [int(pid) for task in tasks for pid in (task / "children").read_text().split()]
 
 
 def wait_for_the_end(pids):

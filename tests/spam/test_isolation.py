@@ -355,6 +355,23 @@ def test_messages_are_skipped_by_their_numbers_in_any_process(tmp_path, monkeypa
             spam_filter.train(BAD, "spam")
 
 
+@pytest.mark.parametrize("fault", ["kill", "hang"])
+def test_a_message_that_ends_or_stops_the_processes_of_a_training_is_named_and_the_others_are_learned(
+    tmp_path, monkeypatch, fault
+):
+    poison(fault, tmp_path, monkeypatch)
+    monkeypatch.setattr("suffice.spam.workers.CHUNK_SECONDS", 4.0)
+    monkeypatch.setattr("suffice.spam.bounded.BUDGET", 2.0)
+    raws, skipped = [message(i, "spam") for i in range(420)], []
+    raws[70] = BAD
+    with SpamFilter.open(tmp_path / "store") as spam_filter:
+        take = {"processes": 2, "skipped": lambda *args: skipped.append(args)}
+        assert spam_filter.train_many(raws, "spam", **take).learned == 419
+    [(number, reason)] = skipped
+    assert number == 70
+    assert ("it took more than 2 seconds" if fault == "hang" else "has ended (exit code -9)") in reason
+
+
 def test_what_is_no_message_is_still_a_mistake_of_the_caller():
     with SpamFilter() as spam_filter, pytest.raises(TypeError, match="must be given as bytes"):
         spam_filter.score("text")

@@ -6,10 +6,11 @@ No limit inside a process is a hard one: a loop in compiled code may look at nei
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from suffice.spam.workers import Worker, end_after
+from suffice.spam.workers import Worker, WorkerError, end_after
 
 #: seconds that reading or scoring one message may take; the slowest known takes two
 BUDGET = 20.0
@@ -32,6 +33,7 @@ class Bounded:
     def __init__(self, seconds: float = BUDGET) -> None:
         self.seconds = seconds
         self._worker: Worker | None = None
+        self._ended = threading.Event()
 
     def start(self, ready: Callable[[None], object] = bool) -> None:
         """Start the process, if there is none, and wait until it answers; no message is charged for that time.
@@ -41,8 +43,14 @@ class Bounded:
         ready : callable
             Called there with None: its module is loaded then.
         """
+        if self._worker is not None and self._worker.is_broken:  # the system may have ended it for want of memory
+            self.close()
+        if self._ended.is_set():
+            raise WorkerError("the process was ended")
         if self._worker is None:
             self._worker = Worker()
+            if self._ended.is_set():  # meanwhile, by another thread
+                self._worker.end()
             self._ask(ready, None, START)
 
     def ask(self, work: Callable[[G], T], given: G, seconds: float | None = None) -> T:
@@ -68,8 +76,15 @@ class Bounded:
             raise
         return answer
 
+    def end(self) -> None:
+        """End the process, also from another thread, and start none again."""
+        self._ended.set()
+        worker = self._worker
+        if worker is not None:
+            worker.end()
+
     def close(self) -> None:
-        """End the process."""
+        """End the process; the next question starts another."""
         if self._worker is not None:
             self._worker.end()
             self._worker.close()

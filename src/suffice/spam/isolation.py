@@ -16,6 +16,19 @@ class UnreadableError(ValueError):
     """A message that the filter cannot read; says what went wrong inside."""
 
 
+class Spoiled(bytes):
+    """A message that has ended the process that read it, or took too long: it is not read again."""
+
+    reason = ""
+
+    @classmethod
+    def by(cls, raw: bytes, error: Exception) -> Spoiled:
+        """Make one of a message and what became of its process."""
+        spoiled = cls(raw)
+        spoiled.reason = _reason(error)
+        return spoiled
+
+
 class Unread(NamedTuple):
     """What stands in the place of a result for a message that could not be read."""
 
@@ -35,12 +48,18 @@ def readable(read: Callable[[bytes], T], raw: bytes) -> T:
         ...
     suffice.spam.isolation.UnreadableError: the message cannot be read (ValueError: invalid literal for int() ...)
     """
+    if isinstance(raw, Spoiled):
+        raise UnreadableError(raw.reason)
     try:
         return read(raw)
     except UnreadableError:
         raise
     except Exception as error:
-        raise UnreadableError(f"the message cannot be read ({type(error).__name__}: {str(error)[:300]})") from error
+        raise UnreadableError(_reason(error)) from error
+
+
+def _reason(error: Exception) -> str:
+    return f"the message cannot be read ({type(error).__name__}: {str(error)[:300]})"
 
 
 def isolated(read: Callable[[bytes], T], raw: bytes) -> T | Unread:

@@ -19,12 +19,16 @@ if TYPE_CHECKING:
     import subprocess
     from concurrent.futures import Future
 
+    from suffice.spam.bounded import Bounded
+
 #: from so many messages on it pays to start processes
 PARALLEL_FROM = 400
 #: how many messages, and about how many bytes of them, are one chunk: few at first, so that all processes get some
 FIRST_MESSAGES, CHUNK_MESSAGES, CHUNK_BYTES = 64, 512, 8_000_000
 #: how many chunks for each process are given out ahead, so that they go on while a transaction is under way
 AHEAD = 3
+#: seconds after which a chunk is taken for one that never ends; it takes one or two
+CHUNK_SECONDS = 120.0
 
 Result = TypeVar("Result")
 #: messages, and with each what is known of it
@@ -85,33 +89,57 @@ def _until_failure(items: Iterable[tuple[object, Any]], failures: list[Exception
 def _parallel(work: Callable[[Chunk], Result], chunks: Iterator[Chunk], count: int) -> Iterator[Result]:
     from concurrent.futures import ThreadPoolExecutor  # these, and what workers need, take long to load
 
-    workers: list[Worker] = []
-    free: deque[Worker] = deque()
+    from suffice.spam.bounded import Bounded
+
+    processes = [Bounded(CHUNK_SECONDS) for _ in range(count)]
+    free = deque(processes)
 
     def answer(chunk: Chunk) -> Result:
-        worker = free.popleft()  # there are as many threads as workers
+        process = free.popleft()  # there are as many threads as processes
         try:
-            result: Result = worker.ask(work, chunk)
-            return result
+            return process.ask(work, chunk)
+        except (WorkerError, TimeoutError):
+            # one message may be why: the others are not lost for it
+            return process.ask(work, _without_spoiled(process, chunk))
         finally:
-            free.append(worker)
+            free.append(process)
 
     threads = ThreadPoolExecutor(count)
     try:
-        for _ in range(count):
-            workers.append(Worker())
-        free.extend(workers)
         waiting: deque[Future[Result]] = deque(threads.submit(answer, chunk) for chunk in islice(chunks, AHEAD * count))
         while waiting:
             result = waiting.popleft().result()
             waiting.extend(threads.submit(answer, chunk) for chunk in islice(chunks, 1))
             yield result
     finally:
-        for worker in workers:
-            worker.end()
+        for process in processes:
+            process.end()
         threads.shutdown(wait=True, cancel_futures=True)
-        for worker in workers:
-            worker.close()
+        for process in processes:
+            process.close()
+
+
+def _without_spoiled(process: Bounded, chunk: Chunk) -> Chunk:
+    """Return a chunk in which messages that end the process that reads them, or take too long, are marked."""
+    from suffice.spam.bounded import BUDGET
+    from suffice.spam.isolation import Spoiled
+
+    kept: Chunk = []
+    for raw, known in chunk:
+        try:
+            process.ask(_try, raw, BUDGET)
+            kept.append((raw, known))
+        except (WorkerError, TimeoutError) as error:
+            kept.append((Spoiled.by(raw, error), known))
+    return kept
+
+
+def _try(raw: bytes) -> None:
+    """Read a message, for nothing but to see whether that ends; what it raises is caught where it is read."""
+    from suffice.spam.reading import reading
+
+    with suppress(Exception):
+        reading(raw)
 
 
 def checked(raw: object) -> bytes:
