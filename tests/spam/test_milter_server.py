@@ -267,7 +267,7 @@ def test_a_store_that_was_left_alone_is_used_again(store, tmp_path, monkeypatch)
     release = lock(tmp_path / "ann.sqlite")
 
     async def run():
-        options = {"timeout": 0.3, "pattern": f"{tmp_path}/{{user}}.sqlite"}
+        options = {"timeout": 3.0, "pattern": f"{tmp_path}/{{user}}.sqlite"}
         async with served(store, Policy(recipients=True), **options) as (connect, _, log):
             mta = await connect()
             raw = message(651, "spam")
