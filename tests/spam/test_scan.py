@@ -93,7 +93,8 @@ def test_packed_counts_are_added_as_rows_are(messages, weight):
     for _ in range(2):
         packed._sum(counts, weight)
         plain._connection.executemany(
-            "INSERT INTO tokens VALUES (?1, ?2, ?3) ON CONFLICT (token) DO UPDATE SET spam = spam + ?2, ham = ham + ?3",
+            "INSERT INTO tokens VALUES (?, ?, ?) ON CONFLICT (token)"
+            " DO UPDATE SET spam = spam + excluded.spam, ham = ham + excluded.ham",
             [(token, weight * spam, weight * ham) for token, spam, ham in counts.rows()],
         )
     select = "SELECT * FROM tokens ORDER BY token"
