@@ -231,6 +231,17 @@ def test_no_spurious_mixture_of_a_coarse_grid_is_chosen():
     assert search.results_["bic"][search.best_index_] == pytest.approx(529.7956, abs=1e-3)
 
 
+@pytest.mark.parametrize("seed", [1, 4, 5])
+def test_clusters_on_parallel_lines_are_not_chosen(seed):
+    X = np.random.default_rng(seed).normal(size=(170, 2)).round()
+    search = MixtureSearch([7, 9], ["EEI", "VEE", "EEV"]).fit(X)
+    best = search.best_estimator_
+    assert best.covariance in ("EEI", "EEV")
+    assert best.prior is None
+    assert np.linalg.eigvalsh(best.covariances_).min() > 1e-4
+    assert search.results_["prior"][search.results_["covariance"] == "VEE"].any()
+
+
 def test_collapse_is_told_by_what_a_structure_needs():
     point, line, plane = np.zeros((2, 2)), np.diag([0.1, 0.0]), np.diag([0.1, 0.2])
     slanted = np.full((2, 2), 0.1)

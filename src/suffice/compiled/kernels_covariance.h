@@ -1,5 +1,6 @@
 /* The maximisation step of `em_loop`: means and covariances of the moments, as `suffice.covariance` estimates them. */
 #define LEAST_RIDGE 1e-10
+#define SPOILT 1e-6 /* of the rows: the log-likelihood that rounding has spoilt where covariances are almost singular */
 #define LEAST_EIGENVALUE 1e-13 /* of the trace, below which variances are lost in an eigendecomposition */
 
 /* Σ r (x − mean)(x − mean)ᵀ in the layout of the second moments */
@@ -71,21 +72,24 @@ static void NAME(averages)(const NAME(em) *em, const NAME(sums) *s, double *cova
     }
 }
 
-/* Σ_c −½ n_c log|Σ_c| − ½ tr(Σ_c⁻¹ S_c) of em->rows and em->scatter, and −∞ where one is not positive definite */
-static double NAME(expected_log_likelihood)(const NAME(em) *em, const double *covariance) {
+/* Σ_c −½ n_c log|Σ_c| − ½ tr(Σ_c⁻¹ S_c) of em->rows and em->scatter, and −∞ where one is not positive definite. Maxima of
+ * the likelihood have Σ_c tr(Σ_c⁻¹ S_c) = n d, so `maximal` ones need not be multiplied by scatters, which rounding spoils
+ * where one is almost singular. */
+static double NAME(expected_log_likelihood)(const NAME(em) *em, const double *covariance, int maximal) {
     const int64_t d = em->d, cells = NAME(cells_of_covariance)(em);
     double sum = 0.0;
     for (int64_t c = 0; c < em->k; c++) {
         const double *own = covariance + c * cells, *scatter = em->scatter + c * cells;
         if (em->matrices) {
             if (!(NAME(cholesky)(own, d, em->matrix[0]) > 0.0)) return -INFINITY;
-            sum += 2.0 * em->rows[c] * NAME(half_log_determinant)(em->matrix[0], d);
+            sum += 2.0 * em->rows[c] * NAME(half_log_determinant)(em->matrix[0], d) + (maximal ? em->rows[c] * d : 0.0);
+            if (maximal) continue;
             NAME(invert_lower)(em->matrix[0], d, em->matrix[1]);
             sum += NAME(whitened_trace)(em->matrix[1], scatter, d, em->matrix[2]);
         } else {
             for (int64_t j = 0; j < d; j++) {
                 if (!(own[j] > 0.0)) return -INFINITY;
-                sum += em->rows[c] * log(own[j]) + scatter[j] / own[j];
+                sum += em->rows[c] * log(own[j]) + (maximal ? em->rows[c] : scatter[j] / own[j]);
             }
         }
     }
@@ -155,10 +159,15 @@ static int NAME(constrained)(NAME(em) *em, const NAME(sums) *s, const NAME(model
         default: found = NAME(common_axes)(em, em->ridged, before, after);
     }
     if (!before || !iterative) return found;
-    const double was = NAME(expected_log_likelihood)(em, before->covariance);
-    const double now = found ? NAME(expected_log_likelihood)(em, after->covariance) : -INFINITY;
-    if (now > -INFINITY && !(was > now)) return 1;
-    if (!(now > -INFINITY) && em->strength == 0.0) return 0;
+    const double was = NAME(expected_log_likelihood)(em, before->covariance, 0);
+    if (found && !(was > NAME(expected_log_likelihood)(em, after->covariance, 0))) return 1;
+    if (em->strength == 0.0) {
+        double rows = 0.0;
+        for (int64_t c = 0; c < em->k; c++) rows += em->rows[c];
+        const double attained = found ? NAME(expected_log_likelihood)(em, after->covariance, 1) : -INFINITY;
+        if (!(attained > -INFINITY)) return 0;
+        if (attained > was + SPOILT * rows) return 1;
+    }
     memcpy(after->covariance, before->covariance, em->k * cells * sizeof(double));
     after->has_axes = before->has_axes;
     if (before->has_axes) memcpy(after->axes, before->axes, em->d * em->d * sizeof(double));
@@ -194,4 +203,5 @@ static int NAME(improve)(NAME(em) *em, const NAME(sums) *s, const NAME(model) *b
     }
 }
 #undef LEAST_RIDGE
+#undef SPOILT
 #undef LEAST_EIGENVALUE

@@ -27,6 +27,8 @@ from suffice.priors import NormalInverseWishart
 from suffice.statistics import DiagonalMoments, FullMoments, Moments
 
 _TINY = float(np.finfo(np.float64).tiny)
+#: the log-likelihood, as a share of the rows, that rounding has spoilt where covariances are almost singular
+_SPOILT = 1e-6
 #: variances below this share of the largest are lost in an eigendecomposition
 _LEAST_EIGENVALUE = 1e-13
 
@@ -63,7 +65,11 @@ class Constrained(Covariance):
         if start is None or not self.iterative:
             return found
         before, after = (expected_log_likelihood(compact, scatter, count) for compact in (start, found))
-        return start if before > after and (penalised or after > -np.inf) else found
+        if not before > after:
+            return found
+        attained = -np.inf if penalised else expected_log_likelihood(found, None, count)
+        singular = not penalised and (attained == -np.inf or attained > before + _SPOILT * float(count.sum()))
+        return found if singular else start
 
     def _ridged(self, scatter: FloatArray) -> FloatArray:
         """Keep correlations a little below 1, however many rows outweigh the prior."""

@@ -126,23 +126,26 @@ class Covariance(ABC):
         return automatic if isinstance(prior.scatter_count, str) else float(prior.scatter_count)
 
 
-def expected_log_likelihood(compact: FloatArray, scatter: FloatArray, count: FloatArray) -> float:
+def expected_log_likelihood(compact: FloatArray, scatter: FloatArray | None, count: FloatArray) -> float:
     """Return Σ_c −½ n_c log|Σ_c| − ½ tr(Σ_c⁻¹ S_c), and −∞ where a covariance is not positive definite.
 
     Parameters
     ----------
     compact, scatter : arrays of shape (k, d) or (k, d, d)
-        Covariances, with 1 for k where the classes share it, and the scatter of each class.
+        Covariances, with 1 for k where the classes share it, and the scatter of each class. None is for covariances of
+        largest likelihood, one per class: the traces sum to n d, which rounding spoils where one is almost singular.
     count : array of shape (k, 1) or, for variances, (k, d)
     """
+    d = compact.shape[1]
     if compact.ndim == 2:
         if not (compact > 0).all():
             return -np.inf
-        return -0.5 * float(np.sum(count * np.log(compact) + scatter / compact))
+        traces = np.broadcast_to(count, compact.shape) if scatter is None else scatter / compact
+        return -0.5 * float(np.sum(count * np.log(compact) + traces))
     try:
         factor = np.linalg.cholesky(compact)
-        squared = np.trace(np.linalg.solve(compact, scatter), axis1=1, axis2=2)
+        traces = d * count if scatter is None else np.trace(np.linalg.solve(compact, scatter), axis1=1, axis2=2)
     except np.linalg.LinAlgError:
         return -np.inf
     log_determinant = 2.0 * np.log(np.diagonal(factor, axis1=1, axis2=2)).sum(1)
-    return -0.5 * float(np.sum(count[:, 0] * log_determinant) + np.sum(squared))
+    return -0.5 * float(np.sum(count[:, 0] * log_determinant) + np.sum(traces))

@@ -20,6 +20,7 @@ from suffice.covariance import Covariance
 from suffice.errors import EstimateError
 from suffice.estimators.mixture import Mixture
 from suffice.families import Gaussian
+from suffice.families.gaussian import GaussianDistributions
 from suffice.labels import check_weight
 from suffice.mixture_loop import GaussianClimb
 from suffice.plain_loop import PlainLoop
@@ -252,7 +253,8 @@ class GaussianTrial:
     def _collapsed(self) -> bool:
         """Return whether the scatter of the rows, which rounding may hide, leaves the likelihood without a maximum."""
         try:
-            return rows_collapse(self.rows.x, self.rows.weight, self.shares(), self.structure.code)
+            shares = self.shares()
+            return rows_collapse(self.rows.x, self.rows.weight, shares, self.loop.covariance, self.structure.code)
         except np.linalg.LinAlgError:
             return True
 
@@ -306,13 +308,26 @@ def judge(runs: Sequence[Trial]) -> None:
             run._judge(penalty)
 
 
-def rows_collapse(x: FloatArray, weight: FloatArray | None, shares: FloatArray, code: str) -> bool:
-    """Return whether rows with these responsibilities, n×k, leave the likelihood of a structure without a maximum."""
+def rows_collapse(
+    x: FloatArray, weight: FloatArray | None, shares: FloatArray, covariance: FloatArray, code: str
+) -> bool:
+    """Return whether rows with these responsibilities, n×k, leave the likelihood of a structure without a maximum.
+
+    That is told by the scatter of the rows of each component, where EM has not come to it yet, and by the covariances
+    that EM has come to: classes on parallel lines leave no maximum if volumes vary, though they may not all be lines.
+    """
     own = shares if weight is None else shares * weight[:, None]
     count = own.sum(0)
     if not (count > 0).all():
         return True
-    scaled = x / np.ptp(x, axis=0)
+    units = np.ptp(x, axis=0)
+    if covariance.ndim == 2:
+        narrowest = (covariance / units**2).min()
+    else:
+        narrowest = np.linalg.eigvalsh(covariance / np.multiply.outer(units, units)).min()
+    if narrowest <= _COLLAPSED:
+        return True
+    scaled = x / units
     scatter = np.empty((len(count), x.shape[1], x.shape[1]))
     for c in range(len(count)):
         centred = scaled - own[:, c] @ scaled / count[c]
@@ -399,7 +414,9 @@ class MixtureTrial:
         if self._x is None or not isinstance(family, Gaussian) or len(fitted.schema_.blocks) > 1:
             return False
         weight = check_weight(self._weight, len(self._x))
-        return rows_collapse(self._x, weight, fitted.predict_proba(self._table), family.structure.code)
+        shares, found = fitted.predict_proba(self._table), fitted.distributions_[0]
+        assert isinstance(found, GaussianDistributions)
+        return rows_collapse(self._x, weight, shares, found.compact, family.structure.code)
 
     def _penalty(self, fitted: Mixture) -> float:
         """Return the log-density of the prior, or of the weak one where there is none, up to a constant."""
