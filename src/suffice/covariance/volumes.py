@@ -75,9 +75,10 @@ def shared_matrix(scatter: FloatArray, count: FloatArray, log_volume: FloatArray
         scaled = white * np.exp(x - top)[:, None, None]
         total = scaled.sum(0)
         sign, log_determinant = np.linalg.slogdet(total)
-        if sign <= 0:
+        with np.errstate(over="ignore", invalid="ignore"):  # where it is singular but for rounding
+            share = np.linalg.inv(total) @ scaled if sign > 0 else np.full_like(scaled, np.inf)
+        if not np.isfinite(share).all():
             return np.inf, np.zeros(len(x)), np.eye(len(x))
-        share = np.linalg.inv(total) @ scaled
         trace = np.trace(share, axis1=1, axis2=2)
         products = share.reshape(len(x), -1) @ share.transpose(0, 2, 1).reshape(len(x), -1).T
         value = rows * (float(log_determinant) + d * top) - d * float(n @ x)

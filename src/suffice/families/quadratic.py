@@ -244,15 +244,16 @@ class DiagonalForm(QuadraticForm):
 def whiteners(covariances: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return L⁻¹, k×d×d, and log |Σ|, (k,), of covariances L Lᵀ, or say which of them is singular."""
     variance = np.diagonal(covariances, axis1=1, axis2=2)
-    if not (variance > 0).all():  # rounding may even leave a negative one
-        c, j = (int(i) for i in np.argwhere(~(variance > 0))[0])
+    regular = (variance > 0) & np.isfinite(covariances).all(axis=2)  # rounding may even leave a negative variance
+    if not regular.all():
+        c, j = (int(i) for i in np.argwhere(~regular)[0])
         raise EstimateError(
             "the covariance of class {of_class} is singular: column {of_column} is constant; " + _REMEDY,
             c=c,
             column=j,
         )
     scale = np.sqrt(variance)
-    correlations = covariances / (scale[:, :, None] * scale[:, None, :])
+    correlations = covariances / scale[:, :, None] / scale[:, None, :]  # one by one: their product may be 0
     try:
         factors = np.linalg.cholesky(correlations)
     except np.linalg.LinAlgError:
