@@ -3,8 +3,8 @@
    Texts are given as UTF-8, in which the order of bytes is the order of characters. Hashes are SipHash-1-3 with a key
    of the process, so that no message can be made whose words collide. */
 
-#define Py_LIMITED_API 0x030B0000 /* one build for every CPython from 3.11 on */
-#define PY_SSIZE_T_CLEAN
+/* one build for every CPython from 3.11 on; formats with "#" are left out, for those of older headers and newer ones differ */
+#define Py_LIMITED_API 0x030B0000
 #include <Python.h>
 #include <math.h>
 #include <stdint.h>

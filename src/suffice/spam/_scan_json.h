@@ -88,7 +88,7 @@ static PyObject *json_rows(PyObject *Py_UNUSED(module), PyObject *arguments)
         memcpy(&held[0], (char *)spam.buf + number * sizeof held[0], sizeof held[0]);
         memcpy(&held[1], (char *)ham.buf + number * sizeof held[1], sizeof held[1]);
         if (must_be_escaped(line, length)) {
-            if (append(rows, Py_BuildValue("s#II", line, (Py_ssize_t)length, held[0], held[1])) < 0)
+            if (append(rows, Py_BuildValue("NII", PyUnicode_FromStringAndSize(line, (Py_ssize_t)length), held[0], held[1])) < 0)
                 goto done;
             continue;
         }

@@ -109,7 +109,7 @@ static PyObject *weights_add(PyObject *object, PyObject *messages)
     if (reserve(&buffer, 1) < 0)
         goto done;
     buffer.text[buffer.size++] = ']';
-    result = Py_BuildValue("s#n", buffer.text, (Py_ssize_t)buffer.size, (Py_ssize_t)new_count);
+    result = Py_BuildValue("Nn", PyUnicode_FromStringAndSize(buffer.text, (Py_ssize_t)buffer.size), (Py_ssize_t)new_count);
     if (result == NULL)
         goto done;
     /* the new entries in their order, so that weights come in it; their slots are told the new places */
