@@ -282,3 +282,28 @@ def test_a_program_that_is_interrupted_ends():
     assert process.returncode != 0
     assert "KeyboardInterrupt" in errors
     assert "went on" not in out
+
+
+def test_an_interrupt_while_a_thread_starts_keeps_no_process_alive():
+    code = """
+import signal, threading
+import numpy as np
+from suffice import NaiveBayes
+
+start = threading.Thread.start
+def interrupted(self):
+    threading.Thread.start = start
+    start(self)
+    signal.raise_signal(signal.SIGINT)
+
+X = np.random.default_rng(0).normal(size=(200_000, 10))
+signal.signal(signal.SIGINT, signal.default_int_handler)
+threading.Thread.start = interrupted
+try:
+    NaiveBayes(n_jobs=4).fit(X, X[:, 0] > 0)
+except KeyboardInterrupt:
+    print("interrupted")
+print(NaiveBayes(n_jobs=4).fit(X, X[:, 0] > 0).score(X[:100], X[:100, 0] > 0) > 0.9)
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert run.stdout.split() == ["interrupted", "True"]

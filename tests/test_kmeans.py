@@ -16,6 +16,7 @@ TABLES = {
     "many clusters": (np.random.default_rng(1).normal(size=(400, 2)), 30),
     "as many clusters as rows": (np.random.default_rng(2).normal(size=(7, 2)), 7),
     "one cluster": (load_iris().data, 1),
+    "so far from 0 that squares cancel": (np.random.default_rng(4).uniform(size=(500, 2)) + 2.0**30, 8),
 }
 
 

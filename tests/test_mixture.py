@@ -274,3 +274,30 @@ def test_threads_change_no_start(monkeypatch):
     monkeypatch.setattr(mixture_starts, "_SMALL", 0)
     one, many = (Mixture(4, random_state=0, n_jobs=n).fit(load_iris().data) for n in (1, 4))
     np.testing.assert_array_equal(one.bound_history_, many.bound_history_)
+
+
+@pytest.mark.parametrize("kind", [Mixture, SoftKMeans])
+def test_rows_without_weight_have_no_part_in_the_starts(kind):
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(0.0, 1.0, (20_000, 2)), rng.normal(9.0, 1.0, (20_000, 2))])
+    weight = np.zeros(len(X))
+    weight[::1_000] = 1.0
+    found = kind(2, random_state=0).fit(X, sample_weight=weight).means_
+    alone = kind(2, random_state=0).fit(X[weight > 0]).means_
+    np.testing.assert_allclose(np.sort(found, axis=0), np.sort(alone, axis=0), rtol=1e-3, atol=1e-3)
+
+
+def test_the_order_of_cells_in_memory_does_not_matter_where_rows_repeat():
+    for seed in (0, 1, 45):
+        rng = np.random.default_rng(seed)
+        X = np.clip(np.round(rng.normal(2.5 + rng.integers(0, 2, (200, 1)), 1, (200, 5))), 1, 5)
+        one, other = (Mixture(3, covariance="diagonal", random_state=seed).fit(x) for x in (X, np.asfortranarray(X)))
+        np.testing.assert_array_equal(one.bound_history_, other.bound_history_)
+
+
+def test_a_batch_without_weight_is_an_error_and_changes_nothing():
+    X = load_iris().data
+    one, other = (Mixture(2, random_state=0).partial_fit(X) for _ in range(2))
+    with pytest.raises(ValueError, match="at least one row must have a positive weight"):
+        one.partial_fit(X[:10], sample_weight=np.zeros(10))
+    np.testing.assert_array_equal(one.partial_fit(X[:50]).means_, other.partial_fit(X[:50]).means_)

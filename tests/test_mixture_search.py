@@ -64,6 +64,7 @@ def test_mclust_is_reached_by_every_model(name):
     check_every_entry(name, figures(name)[1]["G"])
 
 
+@pytest.mark.slow
 @needs_kernels
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_same_is_found_without_kernels(weighted, monkeypatch):

@@ -203,3 +203,20 @@ def test_soft_k_means_comes_back(tmp_path, stiffness):
     assert loaded.stiffness_ == model.stiffness_
     assert loaded.n_parameters_ == model.n_parameters_
     assert type(loaded) is suffice.SoftKMeans
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        suffice.Mixture(2, random_state=0),
+        suffice.SoftKMeans(2, random_state=0),
+        suffice.MixtureSearch(2, ["EII", "VVV"]),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_mixtures_with_a_constant_column_are_loaded_again(model, tmp_path):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=(120, 2)), np.ones(120)])
+    fitted = model.fit(X, sample_weight=np.where(np.arange(120) < 5, 0.0, 1.0))
+    suffice.save(fitted, tmp_path / "model")
+    np.testing.assert_allclose(suffice.load(tmp_path / "model").predict_proba(X), fitted.predict_proba(X), rtol=1e-9)

@@ -76,6 +76,7 @@ def planned_k_means(
     if issparse(points) or not cluster.knows_k_means():
         seed = np.random.RandomState(int(rng.integers(2**31))) if isinstance(rng, np.random.Generator) else rng
         return partial(_scikit_learns_k_means, points, k, seed, weight, rounds, tol)
+    points = np.ascontiguousarray(points)  # sums go by the order of the cells
     n, d = points.shape
     trials = min(2 + int(math.log(k)), cluster.MOST_TRIALS)
     if weight is None and isinstance(rng, np.random.Generator):
@@ -84,11 +85,20 @@ def planned_k_means(
         first = int(rng.choice(n, p=np.full(n, 1.0 / n) if weight is None else weight / weight.sum()))
     uniforms = rng.uniform(size=(k - 1, trials))
     origin = np.add.reduce(points, axis=0) / n
-    tol = tol * max(float(np.vdot(points, points)) / n - float(origin @ origin), 0.0) / d
+    tol = tol * _sum_of_squares(points, origin) / (n * d)
     if n * k * d < _MANY_PRODUCTS:
         return partial(cluster.k_means, points, k, origin, weight, first, uniforms, rounds, tol)
     n_threads = threads(n_jobs)
     return lambda: _Sliced(points, origin, weight, n_threads).clusters(k, first, uniforms, rounds, tol)
+
+
+def _sum_of_squares(points: FloatArray, origin: FloatArray) -> float:
+    """Return the sum of squared differences from an origin."""
+    total = 0.0
+    for start in range(0, len(points), _SLICE_ROWS):
+        centred = points[start : start + _SLICE_ROWS] - origin
+        total += float(np.vdot(centred, centred))
+    return total
 
 
 class _Sliced:

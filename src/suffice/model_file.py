@@ -26,7 +26,8 @@ _SUFFIX = ".npy"
 #: how NumPy describes the arrays that a model has; its own reader evaluates the text, and allocates what it says
 _MAGIC = b"\x93NUMPY\x01\x00"
 _DESCRIPTION = re.compile(
-    rb"\{'descr': '([<>](?:f8|i8|i4))', 'fortran_order': False, 'shape': \(((?:\d{1,15}(?:,|, |(?=\))))*)\), \} *\n"
+    rb"\{'descr': '([<>](?:f8|i8|i4)|\|b1)', "
+    rb"'fortran_order': False, 'shape': \(((?:\d{1,15}(?:,|, |(?=\))))*)\), \} *\n"
 )
 
 

@@ -207,8 +207,10 @@ def _require_shapes(arrays: Mapping[str, NDArray[Any]], schema: Schema, block: B
         common = min(len(arrays["compact"]), k)
         require(common in (1, k), f"there are {common} covariances of {k} classes")
         shapes["compact"] = (common, d) if block.family.structure.diagonal else (common, d, d)
+        shapes["constant"] = (d,)
+    kinds = {"sizes": np.dtype(np.intp), "constant": np.dtype(np.bool_)}
     for name, array in arrays.items():
-        kind = np.dtype(np.intp if name == "sizes" else np.float64)
+        kind = kinds.get(name, np.dtype(np.float64))
         require(array.shape == shapes[name] and array.dtype == kind, f"{name} has shape {array.shape}")
 
 

@@ -41,11 +41,13 @@ def generator(seed: Any) -> np.random.Generator:
 
 
 def some_rows(engine: Engine, n_rows: int, n_wanted: int, rng: np.random.Generator) -> Rows:
-    """Return that many rows drawn at random, in their order; all of them where there are no more."""
+    """Return so many rows with a weight, drawn at random, in their order; all rows where there are no more."""
     drawn = rng.choice(n_rows, size=n_wanted, replace=False) if n_rows > n_wanted else np.arange(n_rows)
     chosen = np.sort(drawn)
     parts = []
     for rows in engine.batches():
+        if n_rows > n_wanted and _partial(rows).weight is not None:
+            return _lowest_keys(engine, n_wanted, rng, by_class=False)[0].rows
         here = chosen[(chosen >= rows.start) & (chosen < rows.start + len(rows))] - rows.start
         if len(here) == len(rows):
             parts.append(rows)
@@ -62,19 +64,36 @@ def rows_of_each_class(engine: Engine, n_rows: int, n_wanted: int, rng: np.rando
     """
     if n_rows <= n_wanted:
         return some_rows(engine, n_rows, n_wanted, rng)
+    drawn, n_of_group = _lowest_keys(engine, n_wanted, rng, by_class=True)
+    known, groups = _partial(drawn.rows), drawn.groups
+    more = n_of_group[groups] / n_of_group.sum() * len(groups) / np.bincount(groups)[groups]
+    return Rows(drawn.rows.blocks, replace(known, weight=more if known.weight is None else more * known.weight))
+
+
+def _lowest_keys(
+    engine: Engine, n_wanted: int, rng: np.random.Generator, *, by_class: bool
+) -> tuple[_Drawn, FloatArray]:
+    """Draw rows that have a weight, an equal number of each class or of all; return how many each class has, too."""
     drawn: _Drawn | None = None
     n_of_group: FloatArray = np.zeros(1)
     for rows in engine.batches():
-        known = _partial(rows)
-        groups = np.where(known.most_probable() < 0, known.n_classes, known.most_probable())
-        n_of_group = n_of_group + np.bincount(groups, minlength=known.n_classes + 1)
-        quota = n_wanted // (known.n_classes + 1) + 1
-        batch = _Drawn(rows, groups, rng.random(len(rows))).lowest(quota)
+        known, keys = _partial(rows), rng.random(len(rows))
+        if known.weight is not None and not (known.weight > 0).all():
+            there = np.flatnonzero(known.weight > 0)
+            if not len(there):
+                continue
+            rows, keys = picked(rows, there), keys[there]
+            known = _partial(rows)
+        groups, n_groups = np.zeros(len(rows), dtype=np.intp), 1
+        if by_class:
+            n_groups, likely = known.n_classes + 1, known.most_probable()
+            groups = np.where(likely < 0, known.n_classes, likely)
+        n_of_group = n_of_group + np.bincount(groups, minlength=n_groups)
+        quota = n_wanted // n_groups + by_class
+        batch = _Drawn(rows, groups, keys).lowest(quota)
         drawn = batch if drawn is None else drawn.and_also(batch).lowest(quota)
-    assert drawn is not None
-    known, groups = _partial(drawn.rows), drawn.groups
-    more = n_of_group[groups] / n_rows * len(groups) / np.bincount(groups)[groups]
-    return Rows(drawn.rows.blocks, replace(known, weight=more if known.weight is None else more * known.weight))
+    assert drawn is not None, "some row has a weight"
+    return drawn, n_of_group
 
 
 @dataclass(frozen=True)

@@ -353,6 +353,7 @@ def observed_log_likelihood(X, mean, covariance):
     return total
 
 
+@pytest.mark.slow
 def test_em_over_missing_cells_is_the_maximum_of_the_observed_likelihood():
     rng = np.random.default_rng(6)
     X = rng.multivariate_normal([1.0, -1.0, 0.5], [[2.0, 1.2, 0.3], [1.2, 1.5, 0.2], [0.3, 0.2, 1.0]], size=60)

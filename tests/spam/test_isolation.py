@@ -263,7 +263,10 @@ def test_a_message_that_the_reader_cannot_take_stops_nothing(name, fault, box, s
         assert only["reason"].startswith("the message cannot be read (")
 
 
-@pytest.mark.parametrize("name", ["filter", "watch", "milter", "serve"])
+SLOW = pytest.mark.slow  # it waits until time is up
+
+
+@pytest.mark.parametrize("name", ["filter", *(pytest.param(name, marks=SLOW) for name in ("watch", "milter", "serve"))])
 def test_a_message_that_never_ends_is_ended_and_the_next_ones_are_judged(name, box, store, tmp_path, monkeypatch):
     poison("hang", tmp_path, monkeypatch)
     COMMANDS[name](box, store, "hang")
@@ -310,6 +313,7 @@ def test_an_interruption_leaves_no_answer_for_the_next_question():
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found by /proc")
+@SLOW
 def test_a_process_that_never_ends_does_not_outlive_the_one_that_waits_for_it(tmp_path, monkeypatch, store):
     poison("hang", tmp_path, monkeypatch)
     call = [sys.executable, "-m", "suffice.cli", "spam", "filter", "--store", str(store), "--timeout", "1"]
@@ -355,7 +359,7 @@ def test_messages_are_skipped_by_their_numbers_in_any_process(tmp_path, monkeypa
             spam_filter.train(BAD, "spam")
 
 
-@pytest.mark.parametrize("fault", ["kill", "hang"])
+@pytest.mark.parametrize("fault", ["kill", pytest.param("hang", marks=SLOW)])
 def test_a_message_that_ends_or_stops_the_processes_of_a_training_is_named_and_the_others_are_learned(
     tmp_path, monkeypatch, fault
 ):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import typer.main
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from mailbag import message
 from typer.testing import CliRunner
@@ -152,6 +152,7 @@ def test_a_stamped_copy_is_the_same_message(raw):
     assert digest(stamped(raw, VERDICT)) == digest(raw)
 
 
+@settings(max_examples=30)  # each of which starts two processes
 @given(raws)
 def test_what_goes_into_the_filter_comes_out(taught, raw):
     code, out = through(raw, taught)

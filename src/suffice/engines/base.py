@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import ContextDecorator
+from contextlib import ContextDecorator, suppress
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeVar
 
@@ -296,8 +296,28 @@ def _pool(n_threads: int) -> ThreadPoolExecutor:
     """Return that many threads, kept from one pass to the next: starting them can take longer than a small pass."""
     pool = _POOLS.get(n_threads)
     if pool is None:
-        pool = _POOLS.setdefault(n_threads, ThreadPoolExecutor(n_threads, thread_name_prefix="suffice"))
+        starter = _Starter(n_threads)
+        starter.start()
+        starter.join()
+        pool = _POOLS.setdefault(n_threads, starter.pool)
     return pool
+
+
+class _Starter(threading.Thread):
+    """Starts the threads of a pool: Ctrl-C is raised in the main thread alone, so it cannot leave one half begun."""
+
+    def __init__(self, n_threads: int) -> None:
+        super().__init__()
+        self.pool = ThreadPoolExecutor(n_threads, thread_name_prefix="suffice")
+        self._n_threads = n_threads
+
+    def run(self) -> None:
+        """Give each thread something to do at the same time; those that the system refuses are left out."""
+        together = threading.Event()
+        with suppress(RuntimeError):
+            for _ in range(self._n_threads):
+                self.pool.submit(together.wait)
+        together.set()
 
 
 def run_each(work: Callable[[Part], T], parts: Sequence[Part], n_threads: int) -> list[T]:

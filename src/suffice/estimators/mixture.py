@@ -228,6 +228,8 @@ class Mixture(DensityMixin, BaseEstimator):
         engine = learning.passes(X, None, sample_weight, schema, known, n_jobs=self.n_jobs)
         found = engine.reduce(expect, self._estimated)
         batch = float(found.statistics.class_count.sum())
+        if batch == 0.0:
+            raise ValueError("at least one row must have a positive weight, but all weights are zero")
         self._batches, self._seen = self._batches + 1, self._seen + batch
         step = (self._batches + 1.0) ** -0.7
         before = self.statistics_.joint

@@ -271,8 +271,12 @@ class NumericGrid(Grid):
 
     def _with_constant_columns(self, mixture: Mixture, run: GaussianTrial) -> Mixture:
         """Return a mixture of all columns with the clusters of a run over those that vary; it needs a prior."""
-        init, prior = mixture.init, mixture.prior
-        mixture.set_params(init=run.shares(), prior="auto" if prior is None else prior)
+        init, prior, shares = mixture.init, mixture.prior, run.shares()
+        weight = check_weight(self.sample_weight, len(as_table(self.X)))
+        if weight is not None:  # the run is over the rows that have one
+            own, shares = shares, np.full((len(weight), shares.shape[1]), 1.0 / shares.shape[1])
+            shares[weight > 0] = own
+        mixture.set_params(init=shares, prior="auto" if prior is None else prior)
         return mixture.fit(self.X, sample_weight=self.sample_weight).set_params(init=init)
 
     def held_out(self, k: int, stop: Event) -> list[float]:
