@@ -586,5 +586,5 @@ def test_torch(name):
             layouts_for(name, layouts),
             lambda layout: fit(layout(table), y + 1.0, weights),
             wanted,
-            tolerance=lambda _: 1e-9,
+            tolerance=lambda _: 1e-7,  # sums in another order, which EM carries on
         )
