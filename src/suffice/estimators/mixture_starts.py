@@ -221,9 +221,10 @@ class Starts:
     def _race_at_once(self, problem: Problem, members: Sequence[Responsibilities]) -> Start | None:
         """Return what `best_of` does, by one compiled call; None where it has to be done in Python."""
         (rounds, kept), (more, _) = RACE
-        if not all(isinstance(member, Labels) for member in members):
+        labels = [member.codes for member in members if isinstance(member, Labels)]
+        if len(labels) < len(members) or not isinstance(problem.climb, Climbs):
             return None
-        climb = problem.climb.race([member.codes for member in members], self.tol, rounds, more, kept)  # type: ignore
+        climb = problem.climb.race(labels, self.tol, rounds, more, kept)
         return None if climb is None else Start(problem, climb)
 
     @property
