@@ -22,7 +22,7 @@ INTEGERS = {"n": 6, "d": 3, "k": 2, "D": 8, "K": 8, "size": 8, "width": 4, "heig
             "least": 2, "grouped": 1, "scaled": 0, "rounds": 3, "rate": 1, "trials": 3,
             "first": 0, "fresh": 1, "criterion": 0, "starts": 2, "more": 2, "kept": 1}  # fmt: skip
 #: integers that are one of several choices, and how many there are
-CHOICES = {"form": 5, "mode": 4, "structure": len(signatures.STRUCTURES), "begin": 3}
+CHOICES = {"form": 5, "mode": 4, "wide": 2, "structure": len(signatures.STRUCTURES), "begin": 3}
 CASES = [(kernel, kind) for kernel, (kinds, _) in signatures.KERNELS.items() for kind in kinds]
 
 

@@ -22,6 +22,7 @@ __all__ = [
     "issparse",
     "namespace",
     "plain_csr",
+    "row_slice",
     "rows_to_columns",
     "to_float64",
     "to_numpy",
@@ -92,6 +93,26 @@ def as_doubles(values: Any) -> FloatArray:
     if array.dtype.kind in "cmMV":
         raise TypeError(f"real numbers are needed, but these are of type {array.dtype}")
     return np.require(array, np.float64, ["C", "A"])
+
+
+def row_slice(x: Array, start: int, stop: int) -> Array:
+    """Return rows `start` to `stop` without a copy, where SciPy makes one of sparse rows.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> whole = csr_array([[1.0, 0.0], [0.0, 2.0], [3.0, 0.0]])
+    >>> row_slice(whole, 1, 3).toarray().tolist(), np.shares_memory(row_slice(whole, 1, 3).data, whole.data)
+    ([[0.0, 2.0], [3.0, 0.0]], True)
+    """
+    if not issparse(x) or x.format != "csr" or len(x.indptr) != x.shape[0] + 1:
+        return x[start:stop]
+    begin, end = int(x.indptr[start]), int(x.indptr[stop])
+    if not 0 <= begin <= end <= min(len(x.data), len(x.indices)):  # a damaged one: kernels say what is wrong
+        return x[start:stop]
+    part = type(x)((stop - start, x.shape[1]), dtype=x.dtype)
+    part.data, part.indices, part.indptr = x.data[begin:end], x.indices[begin:end], x.indptr[start : stop + 1] - begin
+    return part
 
 
 def plain_csr(x: Array) -> Array:

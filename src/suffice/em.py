@@ -33,6 +33,10 @@ class Expected(Protocol[Taken]):
     def log_likelihood(self) -> float:
         """The log-likelihood of the model they were taken under."""
 
+    @property
+    def weight(self) -> float:
+        """The sum of the weights of the rows, of which an ordinary row has 1."""
+
 
 class Climb(Protocol[Found, Taken]):
     """Many iterations of EM at a time, which give what one after the other does."""
@@ -178,7 +182,8 @@ def run(
             else:
                 model = problem.improve(statistics, tried)
                 bounds.append(bound)
-                converged = leap is None and change <= tol * (1.0 + abs(bound))
+                # where the rows weigh less than one together, so does what the bound may still rise by
+                converged = leap is None and change <= tol * (min(1.0, expected.weight) + abs(bound))
                 outcome = Outcome(model, statistics, bounds, converged)
                 leap = None if leaps is None else leaps.after(statistics, bound, model)
             if watch is not None:

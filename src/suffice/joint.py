@@ -97,6 +97,11 @@ class Expectation:
     statistics: JointStatistics
     log_likelihood: float
 
+    @property
+    def weight(self) -> float:
+        """The sum of the weights of the rows."""
+        return float(self.statistics.class_count.sum())
+
     def __add__(self, other: Expectation) -> Expectation:
         return Expectation(self.statistics + other.statistics, self.log_likelihood + other.log_likelihood)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -65,8 +66,10 @@ def _sparse(name: str, x: Array, k: int, *values: Any) -> bool:
     try:
         if x.indptr.shape != (n + 1,):
             raise OutOfRangeError(f"indptr has {x.indptr.shape} entries")
-        indptr, indices = _short(x.indptr), _short(x.indices)
-        parts = indptr, indices[:size], compiled._contiguous(x.data)[:size]
+        indices = compiled._contiguous(x.indices)[:size]
+        wide = indices.dtype == np.int64 and sys.byteorder == "little"
+        indices = indices.view(np.int32) if wide else _short(indices)
+        parts = _short(x.indptr), int(wide), indices, compiled._contiguous(x.data)[:size]
         compiled.library(name, compiled._REALS[x.dtype], *parts, size, n, d, k, *values)
     except OutOfRangeError as error:
         raise ValueError(

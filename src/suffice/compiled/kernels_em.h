@@ -519,8 +519,10 @@ EXPORT int64_t NAME(em_loop)(const double *x, int64_t stride, int64_t n, int64_t
         }
         NAME(model) *const swapped = now;
         now = next, next = swapped;
+        double rows = 0.0; /* where they weigh less than one together, so does what the bound may still rise by */
+        for (int64_t c = 0; c < k; c++) rows += count[c];
         const int stays = settings[ABSOLUTE] != 0.0 ? fabs(change) < settings[TOL]
-                                                    : change <= settings[TOL] * (1.0 + fabs(bound));
+                                                    : change <= settings[TOL] * (fmin(1.0, rows) + fabs(bound));
         if (stays && tried != leap) ended = EM_CONVERGED;
         if (settings[ACCELERATE] != 0.0) em.leaps->pending = NAME(leap_after)(&em, &sums, bound, now, leap);
     }

@@ -104,7 +104,7 @@ CODES = ("int64", "int32")
 _MOMENTS = """
     x: cell[n, d] rows; n; d; k; codes: int64[n]; weight: double[n] optional;
 """
-_SPARSE = "indptr: int32[n + 1]; indices: int32[size]; data: cell[size]; size; n; d; k;"
+_SPARSE = "indptr: int32[n + 1]; wide; indices: int32[size * (1 + wide)]; data: cell[size]; size; n; d; k;"
 
 _BLOCKS = "blocks: double[(n + BLOCK_ROWS - 1) // BLOCK_ROWS, d, BLOCK_ROWS]"
 _MATRICES = "EEE <= structure < GIVEN_SPHERE"
@@ -165,7 +165,12 @@ KERNELS: dict[str, tuple[tuple[str, ...], str]] = {
         block: double[8 * MOST_LANES * d] scratch; out: double[k, n] out""",
     ),
     "inspect": (REALS, "data: cell[size]; size"),
-    "sparse_sums": (REALS, _SPARSE + "codes: int64[n]; weight: double[n] optional; total: double[k, d] out"),
+    "sparse_sums": (
+        REALS,
+        _SPARSE
+        + """codes: int64[n]; weight: double[n] optional; place: int64[k + 1] scratch; order: int64[n] scratch;
+        total: double[k, d] out""",
+    ),
     "sparse_scores": (
         REALS,
         _SPARSE + "K; table: double[d, K]; constant: double[k]; sums: double[K] scratch; out: double[n, k] out",

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import compiled
-from suffice._arrays import IntArray
+from suffice._arrays import IntArray, row_slice
 from suffice.errors import InvalidCellError
 from suffice.responsibilities import PartialLabels, Responsibilities
 
@@ -62,7 +62,7 @@ class Rows:
     def chunk(self, start: int, stop: int, out: NDArray[Any] | None = None) -> Chunk:
         """Return rows `start` to `stop`."""
         return Chunk(
-            tuple(block[start:stop] for block in self.blocks),
+            tuple(row_slice(block, start, stop) for block in self.blocks),
             None if self.responsibilities is None else self.responsibilities[start:stop],
             self.start + start,
             out,

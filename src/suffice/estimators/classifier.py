@@ -299,7 +299,9 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
 
         statistics = learning.gather(X, y, sample_weight, schema_of=schema_of, coder=coder, n_jobs=self.n_jobs)
         if self._prior is not None:
-            warn_of_light_rows(statistics, coder.n_rows - coder.n_missing)
+            warn_of_light_rows(
+                float(statistics.class_count.sum()), coder.n_rows - coder.n_missing, len(statistics.classes)
+            )
         return statistics
 
     @classmethod

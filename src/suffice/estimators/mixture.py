@@ -20,7 +20,7 @@ from suffice.engines.base import ONE_BLAS_THREAD
 from suffice.estimators.mixture_starts import Start, Starts, compatible
 from suffice.estimators.partly_labelled import iterate
 from suffice.estimators.sampling import sample_table
-from suffice.estimators.warn import warn_of_tiny_columns
+from suffice.estimators.warn import warn_of_light_rows, warn_of_tiny_columns
 from suffice.families import Distributions, Gaussian
 from suffice.families.gaussian import GaussianDistributions
 from suffice.identifiers import warn_of_identifiers
@@ -174,6 +174,7 @@ class Mixture(DensityMixin, BaseEstimator):
         warn_of_identifiers(overall, X, n_rows, weighted=sample_weight is not None)
         if self.prior is not None:
             warn_of_tiny_columns(overall)
+            warn_of_light_rows(float(overall.class_count.sum()), n_rows, self._size)
         schema, k = overall.schema, self._size
         priors = [
             block.family.prior_of_components(sums, self.prior, k)

@@ -16,13 +16,19 @@ from suffice.engines.base import ONE_BLAS_THREAD, threads
 from suffice.estimators.mixture import Mixture
 from suffice.estimators.search_grids import FIGURES, Grid, NumericGrid, TableGrid
 from suffice.estimators.search_strategy import in_threads
+from suffice.estimators.warn import warn_of_light_rows
 from suffice.interrupts import end_early, keep_on_interrupt
+from suffice.labels import check_weight
 from suffice.priors import PriorSpec
+from suffice.sources import Source
+from suffice.tables import as_table
 
 #: the covariance models of mclust, from few parameters to many
 ALL = ("EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV")
 #: criteria of which smaller is better; the held-out likelihood of "cv" is to be large
 _SMALLER = {"bic": True, "icl": True, "aic": True, "cv": False}
+
+_CRITERIA_TRUST = "the criteria take these for very few rows. Scale the weights to a mean of 1."
 
 
 class MixtureSearch(DensityMixin, BaseEstimator):
@@ -124,6 +130,15 @@ class MixtureSearch(DensityMixin, BaseEstimator):
             raise ValueError(f"criterion must be one of {', '.join(map(repr, _SMALLER))}, not {self.criterion!r}")
         sizes, structures = _sizes(self.n_components), self._structures()
         self._mixture(1, structures[0])._check_parameters()
+        if isinstance(X, Source):
+            raise TypeError(
+                "MixtureSearch needs all rows in memory, and was given a stream; search on a sample of the rows, and "
+                "fit the Mixture that it finds on the stream"
+            )
+        if sample_weight is not None:
+            n_rows = len(as_table(X))
+            weight = check_weight(sample_weight, n_rows)
+            warn_of_light_rows(float(np.sum(weight)), n_rows, max(sizes), _CRITERIA_TRUST)
         grid = NumericGrid.of(self, structures, X, sample_weight) or TableGrid(self, structures, X, sample_weight)
         done: dict[int, list[tuple[Any, dict[str, Any]]]] = {}
         interrupted = False
@@ -143,11 +158,11 @@ class MixtureSearch(DensityMixin, BaseEstimator):
     def _structures(self) -> list[Any]:
         if isinstance(self.covariance, str) and self.covariance == "all":
             return list(ALL)
-        return (
-            list(self.covariance)
-            if isinstance(self.covariance, Sequence) and not isinstance(self.covariance, str)
-            else [self.covariance]
-        )
+        if isinstance(self.covariance, str) or not isinstance(self.covariance, Sequence):
+            return [self.covariance]
+        if not self.covariance:
+            raise ValueError("covariance must be 'all', a structure or a list of structures, but the list is empty")
+        return list(self.covariance)
 
     def _mixture(self, k: int, structure: Any, prior: PriorSpec = "auto") -> Mixture:
         return Mixture(
@@ -273,7 +288,7 @@ def _sizes(n_components: Any) -> list[int]:
     whole = isinstance(n_components, (int, np.integer)) and not isinstance(n_components, bool)
     listed = range(1, n_components + 1) if whole else n_components
     sizes = list(listed) if isinstance(listed, Iterable) and not isinstance(listed, str) else []
-    if not sizes or not all(isinstance(k, (int, float, np.number)) and k == int(k) >= 1 for k in sizes):
+    if not sizes or not all(isinstance(k, (int, float, np.number)) and np.isfinite(k) and k == int(k) >= 1 for k in sizes):
         raise ValueError(
             f"n_components must be a whole number of at least 1, up to which all are tried, or a list of such numbers, "
             f"not {n_components!r}"

@@ -284,8 +284,8 @@ class NumericGrid(Grid):
         total = np.zeros(len(self.structures))
         for train, test in _folds(self.search.cv, len(self.rows.x)):
             rows = _numeric(self.rows.x[train], None if self.rows.weight is None else self.rows.weight[train])
-            if rows is None or rows.x.shape[1] < self.rows.x.shape[1]:
-                return [float("nan")] * len(total)
+            if rows is None or rows.x.shape[1] < self.rows.x.shape[1]:  # a column is constant there
+                return TableGrid(self.search, self.structures, self.X, self.sample_weight).held_out(k, stop)
             grid = NumericGrid(self.search, self.structures, None, None, rows)
             weight = np.ones(len(test)) if self.rows.weight is None else self.rows.weight[test]
             for i, run in enumerate(grid.of_one_size(k, stop)):

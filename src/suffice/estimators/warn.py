@@ -13,6 +13,10 @@ from suffice.labels import LabelCoder
 from suffice.model_statistics import ModelStatistics
 from suffice.statistics import DiagonalMoments, Moments
 
+_PRIOR_OUTWEIGHS = (
+    "the prior has about as much to say as the data. Scale the weights to a mean of 1, or pass prior=None."
+)
+
 
 def warn_of_incomplete_rows(statistics: ModelStatistics) -> None:
     """Say how many rows could not be used where covariances need every cell."""
@@ -70,13 +74,7 @@ def warn_of_tiny_columns(statistics: ModelStatistics) -> None:
         )
 
 
-def warn_of_light_rows(statistics: ModelStatistics, n_rows: int) -> None:
-    """Say so where weights were normalised, which makes many rows count as few."""
-    weight = statistics.class_count.sum()
-    if weight < 0.1 * n_rows and weight < 20 * len(statistics.classes):
-        warnings.warn(
-            f"the weights of {n_rows} rows sum to {weight:g}: a weight counts rows, so the prior has about as much to "
-            f"say as the data. Scale the weights to a mean of 1, or pass prior=None.",
-            UserWarning,
-            stacklevel=5,
-        )
+def warn_of_light_rows(weight: float, n_rows: int, size: int, so: str = _PRIOR_OUTWEIGHS) -> None:
+    """Say so where weights were normalised, which makes many rows count as few for so many classes or components."""
+    if weight < 0.1 * n_rows and weight < 20 * size:
+        warn_user(f"the weights of {n_rows} rows sum to {weight:g}: a weight counts rows, so {so}")

@@ -112,7 +112,7 @@ def fit_pair(
 
     def scale(found: NewtonSums) -> float:
         if pair.response.dispersion_known:
-            return 1.0
+            return min(1.0, met.weight)
         return max(2.0 * found.half_deviance / met.n_rows, least)
 
     pull = np.append(0.0, np.full(p, float(settings.alpha)))[sums.keep]
