@@ -20,10 +20,12 @@ from suffice import (
     InvalidCellError,
     LogisticRegression,
     Mixture,
+    MixtureSearch,
     Multinomial,
     NaiveBayes,
     Poisson,
     PseudoCount,
+    SoftKMeans,
 )
 
 X = np.arange(12.0).reshape(6, 2)
@@ -95,6 +97,53 @@ def fits(data=X, labels=Y, weight=None, **params):
     ],
 )
 def test_one_clear_error(call, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        call()
+
+
+def begins(init):
+    return Mixture(2, init=init).fit(X)
+
+
+@pytest.mark.parametrize(
+    ("init", "message"),
+    [
+        *((init, says("init must be", "'k-means++'", f"not {init!r}")) for init in (None, 5, True, {}, set(), [], "k")),
+        (np.zeros((6, 2)), says("every component", "share")),
+        (sparse.csr_array((6, 2)), says("every component", "share")),
+        ([None, 0, 0, 1, 1, 1], says("every row", "row 0 has none")),
+        ([0, 0, 1, 1, np.nan, 1], says("every row", "row 4 has none")),
+        (np.array(["a", "a", None, "b", "b", "b"], dtype=object), says("every row", "row 2 has none")),
+        ([0, 1], says("one label", "6 rows")),
+        ([0, 1, 2, 0, 1, 2], says("2 components", "name 3")),
+        (np.full((6, 2), -1.0), says("not negative")),
+        (np.zeros((6, 2, 1)), says("one label or one row of shares")),
+    ],
+)
+def test_a_mixture_cannot_begin_just_anywhere(init, message):
+    with pytest.raises(ValueError, match=message):
+        begins(init)
+
+
+def test_a_mixture_begins_with_sparse_shares_as_with_dense_ones():
+    shares = np.eye(2)[[0, 0, 0, 1, 1, 1]]
+    np.testing.assert_array_equal(begins(sparse.csr_array(shares)).means_, begins(shares).means_)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: MixtureSearch(2, []).fit(X), says("covariance must be", "empty")),
+        (lambda: MixtureSearch([np.inf]).fit(X), says("n_components", "whole number", "inf")),
+        (lambda: MixtureSearch([np.nan]).fit(X), says("n_components", "whole number", "nan")),
+        (lambda: MixtureSearch(2).fit(suffice.stream(lambda: iter([X]))), says("in memory", "a sample of the rows")),
+        *(
+            (lambda model=model: model.fit(1e200 * (X + 1.0)), says("squares", "too large", "rescale"))
+            for model in (Mixture(2), Mixture(2, prior=None), SoftKMeans(2), MixtureSearch(2))
+        ),
+    ],
+)
+def test_a_search_and_mixtures_say_what_they_need(call, message):
     with pytest.raises((ValueError, TypeError), match=message):
         call()
 

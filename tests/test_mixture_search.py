@@ -331,3 +331,10 @@ def test_the_search_draws_itself(tmp_path):
     suffice.save(search, tmp_path / "m")
     for drawn in (search, suffice.load(tmp_path / "m")):
         assert [line.get_label() for line in drawn.plot().get_lines()][:2] == ["EII", "VVI"]
+
+
+def test_a_column_that_is_constant_in_a_fold_does_not_stop_cross_validation():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=(60, 2)) + 4.0 * (np.arange(60) % 2)[:, None], np.arange(60) == 7])
+    search = MixtureSearch(2, ["EII", "VVV"], "cv").fit(X)
+    assert np.isfinite(search.results_["cv"]).all()

@@ -20,6 +20,8 @@ from suffice.responsibilities import Labels, PartialLabels, Responsibilities, So
 START_ROWS = 2_000
 #: products of an iteration over these rows, and rows per component and column that there should be at least
 _PRODUCTS, _LEAST_ROWS = 4_000_000, 5
+#: one row in this many is cheap beside an iteration over all rows; rows per component and column that are many
+_SMALL_PART, _MANY_ROWS = 20, 40
 #: rows that are merged to clusters at most, for the time and memory goes by their square
 MOST_MERGED = 1_000
 #: the units of k-means and the iterations of Lloyd's algorithm, for one start after the other: which units show the
@@ -27,10 +29,11 @@ MOST_MERGED = 1_000
 UNITS = (("scaled", 10), ("scaled", 1), ("own", 100), ("whitened", 10), ("own", 100), ("whitened", 1))
 
 
-def start_rows(k: int, d: int) -> int:
-    """Return how many rows to try starts of k components of d columns on."""
+def start_rows(k: int, d: int, n_rows: int) -> int:
+    """Return how many of the rows to try starts of k components of d columns on."""
     affordable = min(START_ROWS, _PRODUCTS // (k * d * d))
-    return max(affordable, 50 * k, _LEAST_ROWS * k * d)
+    cheap = min(n_rows // _SMALL_PART, _MANY_ROWS * k * d)
+    return max(affordable, 50 * k, _LEAST_ROWS * k * d, cheap)
 
 
 def generator(seed: Any) -> np.random.Generator:

@@ -1,8 +1,11 @@
 """Weight 2 is the row twice, weight 0 the row absent, and the order of the rows does not matter."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from suffice import GLM, LogisticRegression, Mixture, MixtureSearch, SoftKMeans
 
 from .cases import CASES, assert_same_model, each, law, shapes
 
@@ -84,3 +87,27 @@ def test_a_soft_label_is_a_row_in_every_class_with_its_share(case, shape):
     soft = case.model().fit(x, share)
     spread = case.model().fit(np.repeat(x, shape.k, axis=0), np.tile(np.arange(shape.k), len(x)), share.ravel())
     assert_same_model(soft, spread, x)
+
+
+@pytest.mark.parametrize("total", [1.0, 1e-6, 1e-12])
+@pytest.mark.parametrize("covariance", ["full", "VEI", "diagonal"])
+def test_maximum_likelihood_does_not_depend_on_the_scale_of_the_weights(covariance, total):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(90, 3)) + rng.choice([0.0, 1.5, 4.0], 90)[:, None]
+    weight = rng.uniform(0.5, 2.0, 90)
+    begin = np.argsort(np.argsort(X[:, 0])) // 30
+    settings = {"covariance": covariance, "prior": None, "init": begin, "tol": 1e-9, "max_iter": 2000}
+    usual, light = (Mixture(3, **settings).fit(X, sample_weight=w) for w in (weight, weight * (total / weight.sum())))
+    assert light.converged_
+    np.testing.assert_allclose(light.means_, usual.means_, rtol=0.0, atol=1e-3)
+    y = X[:, 0] + 3.0 * rng.normal(size=90) > 2.0
+    for model in (LogisticRegression(alpha=0.0), GLM("poisson", alpha=0.0)):
+        coef = [model.fit(X, y, sample_weight=w).coef_ for w in (weight, weight * (total / weight.sum()))]
+        np.testing.assert_allclose(coef[1], coef[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("model", [Mixture(2), MixtureSearch(2, ["EII", "VVV"]), SoftKMeans(2)], ids=repr)
+def test_weights_that_sum_to_one_are_pointed_out(model):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    with pytest.warns(UserWarning, match="the weights of 60 rows sum to 1: a weight counts rows"):
+        model.fit(X, sample_weight=np.full(60, 1 / 60))

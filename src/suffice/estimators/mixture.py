@@ -172,14 +172,14 @@ class Mixture(DensityMixin, BaseEstimator):
         rng = generator(self.random_state)
         overall, n_rows, holes = self._survey(X, sample_weight)
         warn_of_identifiers(overall, X, n_rows, weighted=sample_weight is not None)
-        if self.prior is not None:
-            warn_of_tiny_columns(overall)
-            warn_of_light_rows(float(overall.class_count.sum()), n_rows, self._size)
         schema, k = overall.schema, self._size
         priors = [
             block.family.prior_of_components(sums, self.prior, k)
             for block, sums in zip(schema.blocks, overall.joint.blocks, strict=True)
         ]
+        if self.prior is not None:
+            warn_of_tiny_columns(overall)
+            warn_of_light_rows(float(overall.class_count.sum()), n_rows, k)
         components = self._components(schema, priors, holes)
         schema = components.schema
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import em
-from suffice._arrays import FloatArray, IntArray, as_doubles
+from suffice._arrays import FloatArray, IntArray, as_doubles, issparse
 from suffice.compiled import em_loop
 from suffice.components import Components
 from suffice.engines import Engine, MemoryEngine, Rows
@@ -233,7 +233,7 @@ class Starts:
 
     def _rows(self, components: Components, engine: Engine, n_rows: int, rng: np.random.Generator) -> Rows:
         if isinstance(self.init, str):
-            return some_rows(engine, n_rows, start_rows(self.size, components.schema.n_columns), rng)
+            return some_rows(engine, n_rows, start_rows(self.size, components.schema.n_columns, n_rows), rng)
         if not isinstance(engine, MemoryEngine):
             raise ValueError("labels or responsibilities to begin with need rows in memory; give a fitted Mixture")
         return engine.rows
@@ -251,17 +251,13 @@ class Starts:
         assert isinstance(known, PartialLabels)
         weight = known.weight
         if not isinstance(self.init, str):
-            several = isinstance(self.init, (list, tuple)) and np.ndim(self.init[0]) > 0 and len(self.init) != len(rows)
-            for start in self.init if several else [self.init]:
-                yield partial(_same, _members(as_column(start), known, k))
+            for start in _given(self.init, len(rows)):
+                yield partial(_same, _members(start, known, k))
         elif self.init == "random":
             for _ in range(self._n_starts):
                 yield partial(_same, random_responsibilities(len(rows), k, weight, rng))
         elif self.init not in ("k-means++", "agglomerative"):
-            raise ValueError(
-                f"init must be 'k-means++', 'agglomerative', 'random', labels, responsibilities or a fitted Mixture, "
-                f"not {self.init!r}"
-            )
+            raise _no_start(self.init)
         elif k == 1:
             yield partial(_same, Labels(np.zeros(len(rows), dtype=np.intp), weight, 1))
         else:
@@ -301,6 +297,25 @@ def _clusters(find: Callable[[], IntArray], k: int, weight: FloatArray | None, s
     return with_every_component(find(), k, weight, seed)
 
 
+def _no_start(init: Any) -> ValueError:
+    return ValueError(
+        f"init must be 'k-means++', 'agglomerative', 'random', labels, responsibilities or a fitted Mixture, not "
+        f"{init!r:.80}"
+    )
+
+
+def _given(init: Any, n_rows: int) -> list[NDArray[Any]]:
+    """Return the labels or responsibilities of one start or of several; one that is a list of rows is one start."""
+    if init is None or isinstance(init, (dict, set, frozenset)):
+        raise _no_start(init)
+    init = init.toarray() if issparse(init) else init
+    several = isinstance(init, (list, tuple)) and len(init) not in (0, n_rows) and np.ndim(init[0]) > 0
+    starts = [as_column(start) for start in (init if several else [init])]
+    if any(start.ndim == 0 or not len(start) for start in starts):
+        raise _no_start(init)
+    return starts
+
+
 def _members(given: NDArray[Any], known: PartialLabels, k: int) -> Responsibilities:
     if len(given) != len(known) or given.ndim not in (1, 2):
         raise ValueError(f"init must have one label or one row of shares for each of {len(known)} rows")
@@ -308,7 +323,16 @@ def _members(given: NDArray[Any], known: PartialLabels, k: int) -> Responsibilit
         matrix = as_doubles(given)
         if matrix.shape[1] != k or not (np.isfinite(matrix) & (matrix >= 0)).all():
             raise ValueError(f"responsibilities to begin with must be {k} shares a row, finite and not negative")
-        return SoftLabels(matrix if known.weight is None else matrix * known.weight[:, None])
+        matrix = matrix if known.weight is None else matrix * known.weight[:, None]
+        if not matrix.any(axis=0).all():
+            raise ValueError("responsibilities to begin with must give every component a share of some row with weight")
+        return SoftLabels(matrix)
+    absent = [label is None or label != label for label in given.tolist()]
+    if any(absent):
+        raise ValueError(
+            f"labels to begin with must name the component of every row, but row {absent.index(True)} has none; give "
+            f"responsibilities (shares of the components) for rows that may belong to any"
+        )
     values, codes = np.unique(given, return_inverse=True)
     if len(values) != k:
         raise ValueError(f"labels to begin with must name {k} components, but name {len(values)}")

@@ -138,7 +138,7 @@ class MixtureSearch(DensityMixin, BaseEstimator):
         if sample_weight is not None:
             n_rows = len(as_table(X))
             weight = check_weight(sample_weight, n_rows)
-            warn_of_light_rows(float(np.sum(weight)), n_rows, max(sizes), _CRITERIA_TRUST)
+            warn_of_light_rows(float(np.sum(np.asarray(weight))), n_rows, max(sizes), _CRITERIA_TRUST)
         grid = NumericGrid.of(self, structures, X, sample_weight) or TableGrid(self, structures, X, sample_weight)
         done: dict[int, list[tuple[Any, dict[str, Any]]]] = {}
         interrupted = False
@@ -288,7 +288,9 @@ def _sizes(n_components: Any) -> list[int]:
     whole = isinstance(n_components, (int, np.integer)) and not isinstance(n_components, bool)
     listed = range(1, n_components + 1) if whole else n_components
     sizes = list(listed) if isinstance(listed, Iterable) and not isinstance(listed, str) else []
-    if not sizes or not all(isinstance(k, (int, float, np.number)) and np.isfinite(k) and k == int(k) >= 1 for k in sizes):
+    if not sizes or not all(
+        isinstance(k, (int, float, np.number)) and np.isfinite(k) and k == int(k) >= 1 for k in sizes
+    ):
         raise ValueError(
             f"n_components must be a whole number of at least 1, up to which all are tried, or a list of such numbers, "
             f"not {n_components!r}"

@@ -314,8 +314,9 @@ def _numeric(x: FloatArray, weight: FloatArray | None) -> GaussianRows | None:
         x, weight = x[weight > 0], weight[weight > 0]
     if not len(x) or not np.isfinite(x).all():
         return None
-    overall = full_moments(x, Labels(np.zeros(len(x), dtype=np.intp), weight, 1))
-    varies = ~constant(overall)
+    with np.errstate(over="ignore", invalid="ignore"):  # squares that are too large are an error of the prior
+        overall = full_moments(x, Labels(np.zeros(len(x), dtype=np.intp), weight, 1))
+        varies = ~constant(overall)
     if not varies.any():
         return None
     if not varies.all():

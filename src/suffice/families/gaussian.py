@@ -178,8 +178,7 @@ class Gaussian(Family):
     ) -> GaussianDistributions:
         """Return means and covariances; structures without a closed form go on from the covariances of `start`."""
         belief = self._belief(prior)
-        if not np.isfinite(statistics.second).all():
-            raise ValueError("the squares of the numbers are too large for float64; rescale the columns")
+        _require_squares(statistics)
         still = columns_left_out(self.structure, statistics, belief)
         if still is None:
             begin = None if start is None else start.compact
@@ -236,6 +235,7 @@ class Gaussian(Family):
         over k^(2/d), which is their volume shared among k: enough to keep a component from collapsing, and too
         little to blur tight clusters. The mode of the posterior is taken, so that the bound of EM cannot fall.
         """
+        _require_squares(overall)
         belief = self._belief(prior)
         if belief is None:
             return None
@@ -272,6 +272,11 @@ class Gaussian(Family):
         """Return the log-density of the normal–inverse-Wishart prior."""
         k, d = distributions.means.shape
         return self.structure.log_prior(distributions.compact, self._belief(prior), k, d, distributions.means)
+
+
+def _require_squares(statistics: Moments) -> None:
+    if not np.isfinite(statistics.second).all():
+        raise ValueError("the squares of the numbers are too large for float64; rescale the columns")
 
 
 def _overall_covariance(overall: Moments, still: NDArray[np.bool_] | None) -> FloatArray:

@@ -166,8 +166,9 @@ def fit_softmax(
     origin = null.ravel()
     given = _as_start(start, k, p, settings.intercept, center)
     starts: list[Start] = [lambda _: origin] if given is None else [lambda _: given, lambda _: origin]
+    unit = min(1.0, float(np.sum(weight)))
     found = minimise(
-        Objective(sums, penalty, lambda _: min(1.0, float(np.sum(weight))), diagonal=diagonal), data.engine, starts, n_parameters=len(origin),
+        Objective(sums, penalty, lambda _: unit, diagonal=diagonal), data.engine, starts, n_parameters=len(origin),
         sample=data.sample if given is None else None, max_iter=settings.max_iter, tol=settings.tol, watch=watch,
         determined=settings.determined, keep=True,
     )  # fmt: skip
