@@ -76,7 +76,7 @@ class Rows:
     def chunk_rows(self) -> int:
         """Return how many rows of these make a chunk that fits the cache; rather more chunks than threads.
 
-        Few rows of many classes would cost more to merge than to sum, so a chunk is at least as heavy as its sums.
+        Few rows of many classes would cost more to merge than to sum, so a chunk of sparse rows is four times as heavy as its sums.
         """
         width = sum(_bytes_a_row(block) for block in self.blocks)
         share = max(len(self) // FEW_CHUNKS, FEWEST_ROWS)
@@ -86,7 +86,7 @@ class Rows:
             most = min(max(CHUNK_BYTES // (8 * n_classes), MOST_ROWS), 4 * MOST_ROWS)
         rows = min(max(int(min(CHUNK_BYTES // max(width, 1), share)), 256), most)
         heavy = [
-            2 * n_classes * 8.0 * block.shape[1] / _bytes_a_row(block) for block in self.blocks if _is_sparse(block)
+            4 * n_classes * 8.0 * block.shape[1] / _bytes_a_row(block) for block in self.blocks if _is_sparse(block)
         ]
         return max(rows, 4 * n_classes, *(int(least) for least in heavy))
 
