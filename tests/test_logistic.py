@@ -1,5 +1,7 @@
 """What a person can do with logistic regression."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import suffice
 from suffice import GLM, LogisticRegression
+from suffice.glm.solve import independent
 
 
 @parametrize_with_checks([LogisticRegression(), LogisticRegression(alpha=1.0)])
@@ -153,3 +156,23 @@ def test_a_loaded_model_predicts_the_same(k, tmp_path):
     np.testing.assert_array_equal(loaded.predict(frame), model.predict(frame))
     np.testing.assert_array_equal(loaded.coef_, model.coef_)
     assert loaded.intercept_.shape == model.intercept_.shape
+
+
+@pytest.mark.parametrize("n_columns", [40, 400, 1600])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_more_columns_than_rows_separate_the_classes(n_columns, n_classes):
+    rng = np.random.default_rng(n_columns)
+    X, y = rng.normal(size=(30, n_columns)), np.arange(30) % n_classes
+    with pytest.warns(UserWarning, match="no maximum|in terms of those before"):
+        model = LogisticRegression().fit(X, y)
+    assert model.score(X, y) == 1.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        LogisticRegression(alpha=1.0).fit(X, y)
+
+
+def test_columns_that_depend_on_many_others_are_found_by_rounding_too():
+    X = np.random.default_rng(1).normal(size=(120, 500))
+    X -= X.mean(0)
+    assert independent(X.T @ X).sum() == 119
+    assert independent(X.T @ X)[:119].all()

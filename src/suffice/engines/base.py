@@ -76,7 +76,8 @@ class Rows:
     def chunk_rows(self) -> int:
         """Return how many rows of these make a chunk that fits the cache; rather more chunks than threads.
 
-        Few rows of many classes would cost more to merge than to sum, so a chunk of sparse rows is four times as heavy as its sums.
+        Few rows of many classes would cost more to merge than to sum, so a chunk of sparse rows is four times as heavy
+        as its sums.
         """
         width = sum(_bytes_a_row(block) for block in self.blocks)
         share = max(len(self) // FEW_CHUNKS, FEWEST_ROWS)

@@ -66,7 +66,7 @@ def minimise(
                 f"Firth's correction needs the Hessian, which is formed for up to {MOST_PARAMETERS} parameters, but "
                 f"there are {n_parameters}; leave columns out, or pass firth=False"
             )
-        return without_hessian(objective, engine, starts, max_iter, tol, keep=keep)
+        return without_hessian(objective, engine, starts, max_iter, tol, determined=determined, keep=keep)
     if sample is not None:
         near = minimise(
             objective, sample, starts, n_parameters=n_parameters, sample=None, max_iter=10, tol=1e-3,

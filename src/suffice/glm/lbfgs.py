@@ -20,13 +20,21 @@ _MEMORY = 20
 
 
 def without_hessian(
-    objective: Objective, engine: Engine, starts: Sequence[Start], max_iter: int, tol: float, *, keep: bool = False
+    objective: Objective,
+    engine: Engine,
+    starts: Sequence[Start],
+    max_iter: int,
+    tol: float,
+    *,
+    determined: bool = False,
+    keep: bool = False,
 ) -> Found | None:
     """Return the minimum by L-BFGS in u = D^½ θ, with D the diagonal of the Hessian at the start; None without a start.
 
     In these units a column's scale is of no account, and half of the squared gradient, ½ gᵀD⁻¹g, is the Newton
-    decrement of columns that are not correlated: it has to become `tol` units of log-likelihood. With `keep`, Ctrl-C
-    returns the best point so far.
+    decrement of columns that are not correlated: it has to become `tol` units of log-likelihood. Unless a penalty makes
+    the minimum `determined`, columns that fit every row are reported as lost. With `keep`, Ctrl-C returns the best
+    point so far.
     """
     start = next((t for t in (find(engine) for find in starts) if np.isfinite(objective.value(t, engine))), None)
     if start is None:
@@ -46,9 +54,11 @@ def without_hessian(
         if not keep or best.sums is None:
             raise
         theta, sums, rounds, interrupted = best.theta, best.sums, best.n_evaluated, True
-    q = len(start)
+    q, share = len(start), np.abs(theta * root)
+    separated = not determined and sums.half_deviance < objective.perfect and share.any()
+    lost = share / share.max() if separated else np.zeros(q)
     return Found(
-        theta, sums.half_deviance, sums.pearson, None, diagonal, None, np.ones(q, dtype=bool), np.zeros(q), rounds,
+        theta, sums.half_deviance, sums.pearson, None, diagonal, None, np.ones(q, dtype=bool), lost, rounds,
         converged, interrupted, stuck=not (converged or interrupted) and rounds < ROUNDS * max_iter, method="L-BFGS",
     )  # fmt: skip
 

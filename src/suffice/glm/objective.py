@@ -14,6 +14,9 @@ from suffice.glm.solve import Penalty, Solver
 from suffice.glm.sums import NewtonSums
 from suffice.newton import Local
 
+#: what is left of half a deviance, per row, where columns tell every row's class
+PERFECT = 1e-6
+
 
 @dataclass(frozen=True, eq=False)
 class Evaluated(Local):
@@ -41,6 +44,8 @@ class Objective:
         θ and the engine → the observed Hessian of the sums, where it is not the expected one.
     diagonal : callable or None
         θ and the engine → the diagonal of the Hessian, that of the penalty with it, where the Hessian is too large.
+    perfect : float
+        Half the deviance below which classes are separated; 0 where an estimate may well fit every row.
     """
 
     sums: Callable[[FloatArray, bool, Engine], NewtonSums]
@@ -49,6 +54,7 @@ class Objective:
     correction: Callable[[FloatArray, NewtonSums, Solver, Engine], tuple[float, FloatArray]] | None = None
     observed: Callable[[FloatArray, Engine], FloatArray] | None = None
     diagonal: Callable[[FloatArray, Engine], FloatArray] | None = None
+    perfect: float = 0.0
 
     def evaluate(
         self, theta: FloatArray, engine: Engine, solver: Solver | None = None, guard: FloatArray | None = None

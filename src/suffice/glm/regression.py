@@ -14,9 +14,9 @@ from suffice.em import Round
 from suffice.engines import Engine
 from suffice.glm.baseline import Totals, null_intercept
 from suffice.glm.fitting import MOST_PARAMETERS, minimise
-from suffice.glm.objective import Found, Objective, Start
+from suffice.glm.objective import PERFECT, Found, Objective, Start
 from suffice.glm.pairs import Pair
-from suffice.glm.responses import BinomialResponse, GaussianResponse
+from suffice.glm.responses import BernoulliResponse, BinomialResponse, GaussianResponse
 from suffice.glm.rows import Data
 from suffice.glm.solve import Solver, ridge
 from suffice.glm.starting import as_start, data_start
@@ -123,6 +123,7 @@ def fit_pair(
     objective = Objective(
         sums, ridge(pull), scale, sums.firth if settings.firth else None,
         sums.observed if pair.observes and not settings.firth else None, diagonal,
+        PERFECT * met.weight if isinstance(pair.response, BernoulliResponse) else 0.0,
     )  # fmt: skip
     null = null_intercept(pair, data.targets, met, intercept=settings.intercept)
     origin = np.append(null, np.zeros(p))[sums.keep]

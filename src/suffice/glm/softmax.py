@@ -14,7 +14,7 @@ from suffice.em import Round
 from suffice.engines import Engine
 from suffice.engines.base import Chunk
 from suffice.glm.fitting import minimise
-from suffice.glm.objective import Found, Objective, Start
+from suffice.glm.objective import PERFECT, Found, Objective, Start
 from suffice.glm.regression import TOO_SMALL, Settings
 from suffice.glm.rows import Data, Target
 from suffice.glm.starting import as_finite
@@ -167,8 +167,10 @@ def fit_softmax(
     given = _as_start(start, k, p, settings.intercept, center)
     starts: list[Start] = [lambda _: origin] if given is None else [lambda _: given, lambda _: origin]
     unit = min(1.0, float(np.sum(weight)))
+    perfect = PERFECT * float(np.sum(weight))
     found = minimise(
-        Objective(sums, penalty, lambda _: unit, diagonal=diagonal), data.engine, starts, n_parameters=len(origin),
+        Objective(sums, penalty, lambda _: unit, diagonal=diagonal, perfect=perfect), data.engine, starts,
+        n_parameters=len(origin),
         sample=data.sample if given is None else None, max_iter=settings.max_iter, tol=settings.tol, watch=watch,
         determined=settings.determined, keep=True,
     )  # fmt: skip

@@ -15,6 +15,8 @@ from suffice.newton import Local
 ALIASED = 1e-11
 #: the share of its first curvature that is left in a direction in which the likelihood has no maximum
 LOST = 1e-8
+#: what rounding leaves of a column of which nothing is left, where those before it are well apart
+_ROUNDING = 256.0 * float(np.finfo(np.float64).eps)
 
 
 def independent(hessian: FloatArray) -> NDArray[np.bool_]:
@@ -34,11 +36,15 @@ def independent(hessian: FloatArray) -> NDArray[np.bool_]:
         factor = _cholesky(left)
         if factor is not None and np.diag(factor).min() ** 2 > ALIASED:
             return kept
+    least = 1.0  # of what the columns that are kept had left; rounding grows by its reciprocal
+    factor, remaining = np.empty_like(left), np.diag(left).copy()
     for j in range(len(left)):
-        kept[j] = kept[j] and left[j, j] > ALIASED
+        kept[j] = kept[j] and remaining[j] > max(ALIASED, _ROUNDING / least)
         if kept[j]:
-            row = left[j, j + 1 :] / left[j, j]
-            left[j + 1 :, j + 1 :] -= np.outer(left[j, j + 1 :], row)
+            least, rank = min(least, remaining[j]), int(kept[:j].sum())
+            row = (left[j, j:] - factor[:rank, j] @ factor[:rank, j:]) / np.sqrt(remaining[j])
+            factor[rank, j:] = row
+            remaining[j:] -= row * row
     return kept
 
 
@@ -112,7 +118,12 @@ class Solver:
         grid = np.ix_(self.kept, self.kept)
         root = np.sqrt(np.diag(self.first)[self.kept])
         scale = np.outer(root, root)
-        remaining, directions = eigh(hessian[grid] / scale, self.first[grid] / scale, check_finite=False)
+        now, then = hessian[grid] / scale, self.first[grid] / scale
+        try:
+            remaining, directions = eigh(now, then, check_finite=False)
+        except np.linalg.LinAlgError:  # two columns differ by hardly more than rounding
+            then += ALIASED * len(then) * np.eye(len(then))
+            remaining, directions = eigh(now, then, check_finite=False)
         without = directions[:, remaining < LOST]
         if without.shape[1]:
             share[self.kept] = np.sqrt((without**2).sum(axis=1))

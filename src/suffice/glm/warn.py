@@ -45,9 +45,11 @@ def warn_of_fit(
         guilty = guilty[guilty != INTERCEPT] if (guilty != INTERCEPT).any() else guilty
         cause = f"{_listed(guilty)} separate{'s' * (len(set(guilty.tolist())) == 1)} the responses perfectly"
         remedy = "alpha > 0 or firth=True" if firth else "alpha > 0"
+        held = f"a ridge of {GUARD:g} of the information at the start keeps the coefficients finite"
+        if found.method == "L-BFGS":
+            held = "the coefficients are where L-BFGS found every row fitted, and would grow without end"
         parts.append(
-            f"{constant or cause}, so that the likelihood has no maximum: a ridge of {GUARD:g} of the information at "
-            f"the start keeps the coefficients finite. "
+            f"{constant or cause}, so that the likelihood has no maximum: {held}. "
             + ("Fit rows whose responses differ" if constant else f"Pass {remedy} for estimates that mean something")
         )
     if parts:
