@@ -36,6 +36,8 @@ def minimise(expand: Callable[[FloatArray], Expansion], x: FloatArray, weight: f
     value, gradient, hessian = expand(x)
     blind = 0
     for _ in range(_MOST_ROUNDS):
+        if not (np.isfinite(gradient).all() and np.isfinite(hessian).all()):  # volumes that vanish
+            break
         step = _newton_step(gradient, hessian)
         promised = -float(gradient @ step)
         if promised <= 0.0:
