@@ -10,6 +10,7 @@ import argparse
 import os
 import resource
 import shutil
+import socket
 import statistics
 import subprocess
 import sys
@@ -17,7 +18,9 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from multiprocessing import get_context
 from pathlib import Path
+from threading import Thread
 
 from benchmarks.spam_study import corpus
 from suffice.spam import SpamFilter, digest, read
@@ -159,6 +162,62 @@ def cold_start(raws: list[bytes], labels: list[Label], runs: int) -> tuple[float
     return statistics.median(found[COLD]), statistics.median(found["pass"])
 
 
+def ask_daemon(path: str, raws: list[bytes]) -> None:
+    """Ask the daemon about messages as spamc does: one after the other, a connection for each."""
+    for raw in raws:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(path)
+            connection.sendall(b"CHECK SPAMC/1.5\r\nContent-length: %d\r\n\r\n" % len(raw) + raw)
+            answer = b""
+            while piece := connection.recv(65536):
+                answer += piece
+        assert answer.startswith(b"SPAMD/1.1 0 EX_OK"), answer
+
+
+def through_daemon(raws: list[bytes], labels: list[Label], runs: int, clients: int = 2) -> dict[str, float]:
+    """Return messages a second through the daemon, each client with one at a time, and milliseconds for one message."""
+    found: dict[str, float] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        store, path = str(Path(folder) / "store"), f"{folder}/socket"
+        with SpamFilter.open(store) as spam_filter:
+            spam_filter.train_many(raws, labels)
+        suffice = [sys.executable, "-m", "suffice.cli", "spam"]
+        command = [*suffice, "daemon", "--store", store, "--listen", f"unix:{path}", "--allow-learning"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as daemon:
+            assert daemon.stdout is not None
+            daemon.stdout.readline()
+            Thread(target=daemon.stdout.read, daemon=True).start()  # its lines
+            rates = []
+            for _ in range(runs + 1):
+                start = time.perf_counter()
+                asking = [
+                    get_context("fork").Process(target=ask_daemon, args=(path, raws[i::clients]))
+                    for i in range(clients)
+                ]
+                for each in asking:
+                    each.start()
+                for each in asking:
+                    each.join()
+                    assert each.exitcode == 0
+                rates.append(len(raws) / (time.perf_counter() - start))
+            found["messages a second"] = statistics.median(rates[1:])  # processes know no tokens in the first
+            programs = {"suffice spam filter --daemon, by Python": [*suffice, "filter", f"--daemon=unix:{path}", "-p"]}
+            if client := shutil.which("suffice-filter"):
+                programs["suffice-filter"] = [client, f"--daemon=unix:{path}", "-p"]
+            if shutil.which("spamc"):
+                programs["spamc"] = ["spamc", "-U", path]
+            programs["true, for comparison"] = ["true"]
+            times: dict[str, list[float]] = defaultdict(list)
+            for number in range(50):
+                for name, program in programs.items():
+                    start = time.perf_counter()
+                    subprocess.run(program, input=raws[97 * number], check=True, capture_output=True)
+                    times[name].append(1e3 * (time.perf_counter() - start))
+            found |= {f"{name}, ms": statistics.median(each) for name, each in times.items()}
+            daemon.terminate()
+    return found
+
+
 def peak_memory(count: int = 1_000_000) -> tuple[float, float, float]:
     """Return megabytes: of a store of so many tokens, and at most in use, of the process and of its largest helper."""
     with tempfile.TemporaryDirectory() as folder:
@@ -175,9 +234,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.spam_speed", description=__doc__)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--daemon", action="store_true", help="only the daemon")
     options = parser.parse_args()
     raws, is_spam = corpus()
     labels: list[Label] = ["spam" if each else "ham" for each in is_spam]
+    for name, figure in through_daemon(raws, labels, options.runs).items():
+        print(f"daemon: {name}: {figure:,.4g}")
+    if options.daemon:
+        return
     found: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as folder:
         files: dict[Label, list[Path]] = {"spam": [], "ham": []}

@@ -28,14 +28,14 @@ from suffice.spam.imap.place import Place
 from suffice.spam.imap.watching import Watch
 from suffice.spam.mailboxes import as_mbox
 from suffice.spam.milter import Address, MilterServer
-from suffice.spam.milter.journal import Journal
-from suffice.spam.milter.scorer import Scorer
-from suffice.spam.milter.stores import Stores
+from suffice.spam.serving.journal import Journal
+from suffice.spam.serving.scorer import Scorer
+from suffice.spam.serving.stores import Stores
 
 BAD = b"From: mallory@example.org\nSubject: spam 7\n\n" + MARK + b" spamword1 spamword2\n"
 SPAMS, HAMS = [message(i, "spam") for i in range(30)], [message(i) for i in range(30)]
 #: commands that read no message
-OTHERS = {"stats", "backup", "restore", "expire", "demo"}
+OTHERS = {"daemon", "stats", "backup", "restore", "expire", "demo"}
 
 
 def run(*args, code=3, **options):
@@ -192,7 +192,7 @@ def milter(box, store, fault):
     async def serve():
         path = f"{box.parent}/s"
         scorer = Scorer(Stores(store, None), 1)
-        assert scorer.wait()
+        await scorer.start()
         server = MilterServer(
             scorer, timeout=5.0 if fault == "hang" else 20.0, journal=Journal(output=(box.parent / "log").open("w"))
         )
@@ -204,7 +204,7 @@ def milter(box, store, fault):
         await mta.close()
         server.stop()
         await task
-        scorer.close()
+        await scorer.close()
         server._journal._output.close()
         return found
 

@@ -12,8 +12,8 @@ from spam.milter_client import OFFER, conversation, header, macros
 from suffice.spam import Verdict
 from suffice.spam.milter import Address, Policy, Session
 from suffice.spam.milter.session import FORGED_LIMIT, OTHERS_LIMIT, Arrived
-from suffice.spam.milter.stores import Stores
 from suffice.spam.milter.wire import PacketReader, ProtocolError, packet
+from suffice.spam.serving.stores import Stores
 
 SPAM = Verdict(0.987654, "spam", 4.4, [("free money", 2.5), ("url:example.com", 1.9)])
 HAM = Verdict(0.01, "ham", -4.4, [("lunch", -4.4)])

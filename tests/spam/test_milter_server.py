@@ -22,11 +22,11 @@ from spam.milter_client import OFFER, Mta, conversation
 from suffice.spam import SpamFilter
 from suffice.spam.milter import Address, MilterServer, Policy
 from suffice.spam.milter import server as server_module
-from suffice.spam.milter.journal import Journal
-from suffice.spam.milter.scorer import Scorer
 from suffice.spam.milter.server import CONNECTIONS
-from suffice.spam.milter.stores import Stores
 from suffice.spam.milter.wire import packet
+from suffice.spam.serving.journal import Journal
+from suffice.spam.serving.scorer import Scorer
+from suffice.spam.serving.stores import Stores
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ async def served(store, policy=None, timeout=10.0, workers=1, pattern=None):
     with tempfile.TemporaryDirectory() as folder:  # short, as names of sockets must be
         path, output = f"{folder}/socket", io.StringIO()
         scorer = Scorer(Stores(store, pattern), workers, patience=timeout)
-        assert scorer.wait()
+        await scorer.start()
         server = MilterServer(scorer, policy, timeout=timeout, journal=Journal(as_json=True, output=output))
         up, connected = asyncio.Event(), []
 
@@ -61,7 +61,7 @@ async def served(store, policy=None, timeout=10.0, workers=1, pattern=None):
             for mta in connected:
                 await mta.close()
             await asyncio.wait_for(task, 20)
-            scorer.close()
+            await scorer.close()
         assert not os.path.exists(path)
 
 
@@ -262,7 +262,7 @@ def test_a_store_that_a_user_has_spoiled_keeps_nobody_else_from_a_verdict(store,
 
 
 def test_a_store_that_was_left_alone_is_used_again(store, tmp_path, monkeypatch):
-    monkeypatch.setattr("suffice.spam.milter.scorer.REST", 0.5)
+    monkeypatch.setattr("suffice.spam.serving.scorer.REST", 0.5)
     shutil.copy(store, tmp_path / "ann.sqlite")
     release = lock(tmp_path / "ann.sqlite")
 

@@ -7,10 +7,10 @@ import pytest
 
 from suffice.spam import read, tokens
 from suffice.spam.html import read_html, unescaped
-from suffice.spam.milter.server import Address
 from suffice.spam.page.index import Index
 from suffice.spam.page.text import Letter
 from suffice.spam.reading import reading
+from suffice.spam.serving.address import Address
 
 #: Python makes no number of more than 4,300 digits; some of these are digits and no numbers, or numbers and no digits
 DIGITS = [

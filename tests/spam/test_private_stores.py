@@ -7,9 +7,9 @@ import pytest
 from mailbag import message
 
 from suffice.spam import SpamFilter, StoreError
-from suffice.spam.milter.private import check_opened, held, open_files
-from suffice.spam.milter.scoring import Request, _drop, score
-from suffice.spam.milter.stores import Stores
+from suffice.spam.serving.private import check_opened, held, open_files
+from suffice.spam.serving.scoring import Request, _drop, judge
+from suffice.spam.serving.stores import Stores
 
 ANN, BOB = 12_001, 12_002
 
@@ -121,14 +121,14 @@ def test_what_was_exchanged_while_it_was_opened_is_noticed(homes, suffix, how):
                     os.replace(f"{place}.moved", place)
 
 
-def test_a_store_that_became_a_link_after_it_was_chosen_is_not_opened(homes):
+def test_a_store_that_became_a_link_while_it_was_open_is_not_used(homes):
     ann, trusted = homes / "ann/mail/spam/store", stores(homes).trusted
-    request = Request(message(1, "spam"), ann, trusted, 1.0)
+    request = Request(message(1, "spam"), homes / "no shared one", ann, trusted, 1.0)
     try:
-        assert score(request).label in ("spam", "ham", "unsure")
+        assert judge(request).verdict.label in ("spam", "ham", "unsure")
         (homes / "ann/mail").rename(homes / "ann/kept")
         (homes / "ann/mail").symlink_to(homes / "bob/mail")
-        with pytest.raises(StoreError, match="is not there any more, or is not one that may be used"):
-            score(request)
+        with pytest.raises(FileNotFoundError, match="there is no store '.*no shared one' yet"):
+            judge(request)
     finally:
         _drop(ann)

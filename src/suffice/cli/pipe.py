@@ -14,12 +14,13 @@ from typing import NamedTuple
 
 #: exit codes
 SPAM, HAM, UNSURE, ERROR = 0, 1, 2, 3
+CODES = {"spam": SPAM, "ham": HAM, "unsure": UNSURE, "error": ERROR}
 #: so much of a message is in memory, and looked at by the filter; the rest is copied
 HEAD = 16_000_000
 _CHUNK = 1_000_000
 
-#: the options: the setting that each stands for, and whether a value follows
-OPTIONS = {
+#: the options: the setting that each stands for, and whether a value follows; None if one may, behind "="
+OPTIONS: dict[str, tuple[str, bool | None]] = {
     "--store": ("store", True),
     "-s": ("store", True),
     "--no-exit-code": ("no_exit_code", False),
@@ -27,6 +28,7 @@ OPTIONS = {
     "--json": ("as_json", False),
     "--no-details": ("no_details", False),
     "--timeout": ("timeout", True),
+    "--daemon": ("daemon", None),
 }
 #: seconds that a verdict may take by default
 TIMEOUT = 20.0
@@ -40,6 +42,8 @@ class Settings(NamedTuple):
     as_json: bool = False
     timeout: float = TIMEOUT
     no_details: bool = False
+    #: the address of the daemon to ask, "" for the usual one; None to judge messages here
+    daemon: str | None = None
 
 
 def main(arguments: list[str]) -> int:
@@ -70,7 +74,9 @@ def parse(arguments: list[str]) -> Settings:
             kind = "option" if argument.startswith("-") and len(argument) > 1 else "argument"
             raise ValueError(f"there is no {kind} {argument!r}")
         setting, takes_value = OPTIONS[name]
-        if not takes_value:
+        if takes_value is None:
+            found[setting] = value
+        elif not takes_value:
             if equals and argument.startswith("--"):
                 raise ValueError(f"the option {name!r} takes no value, but it has {value!r}")
             if value:  # -ps is -p -s
@@ -89,7 +95,10 @@ def parse(arguments: list[str]) -> Settings:
         raise ValueError(f"the option '--timeout' needs a number of seconds, but it has {timeout!r}") from None
     path = Path(str(store)) if store else None
     no_exit_code, as_json, no_details = (bool(found.get(key)) for key in ("no_exit_code", "as_json", "no_details"))
-    return Settings(path, no_exit_code, as_json, seconds, no_details)
+    daemon = str(found["daemon"]) if "daemon" in found else None
+    if daemon is not None and (as_json or store):
+        raise ValueError("--daemon goes neither with --json nor with --store: the daemon has its own store")
+    return Settings(path, no_exit_code, as_json, seconds, no_details, daemon)
 
 
 def run(settings: Settings | ValueError) -> int:
@@ -112,9 +121,15 @@ def run(settings: Settings | ValueError) -> int:
     try:
         if isinstance(settings, ValueError):
             raise settings
-        message, code, answer = _judged(message, settings)
-        if settings.as_json:
-            _say(answer)
+        if not 0 < settings.timeout <= 3600:
+            raise ValueError(f"--timeout must be above 0 and at most 3600 seconds, but it is {settings.timeout:g}")
+        answered = None if settings.daemon is None else _asked(message, settings)
+        if answered is not None:
+            message, code = answered
+        else:
+            message, code, answer = _judged(message, settings)
+            if settings.as_json:
+                _say(answer)
     except Exception as error:  # whatever it is, the mail must come out
         message, how = _passed(message)
         from suffice.cli.descriptions import describe
@@ -122,6 +137,19 @@ def run(settings: Settings | ValueError) -> int:
         _say(f"error: the message is passed on {how}: {describe(error, 'message')}")
         code = ERROR
     return _write(message, 0 if no_exit_code else code, is_all)
+
+
+def _asked(message: bytes, settings: Settings) -> tuple[bytes, int] | None:
+    """Return a message as the daemon stamps it, and the exit code; None if it cannot be asked."""
+    from suffice.cli.ask import running_daemon, stamped_by_daemon
+
+    address = settings.daemon or running_daemon()
+    try:
+        message, label = stamped_by_daemon(message, address, details=not settings.no_details, timeout=settings.timeout)
+    except (OSError, ValueError) as error:
+        _say(f"the daemon at {address} cannot be asked ({error}); the message is judged here")
+        return None
+    return message, CODES[label]
 
 
 def _passed(message: bytes) -> tuple[bytes, str]:
@@ -143,8 +171,6 @@ def _judged(message: bytes, settings: Settings) -> tuple[bytes, int, str]:
     from suffice.spam.stamping import stamped
     from suffice.spam.verdict import Verdict
 
-    if not 0 < settings.timeout <= 3600:
-        raise ValueError(f"--timeout must be above 0 and at most 3600 seconds, but it is {settings.timeout:g}")
     written = forked(lambda: _answer(message, settings), settings.timeout)
     if not written:
         raise OSError("the process that judges messages has ended, perhaps for want of memory")
@@ -153,8 +179,7 @@ def _judged(message: bytes, settings: Settings) -> tuple[bytes, int, str]:
         raise ValueError(answer["error"])
     reasons = [(reason["token"], reason["log_odds"]) for reason in answer["reasons"]]
     verdict = Verdict(answer["probability"], answer["label"], answer["log_odds"], reasons)
-    code = {"spam": SPAM, "ham": HAM, "unsure": UNSURE}[verdict.label]
-    return stamped(message, verdict, details=not settings.no_details), code, written.decode()
+    return stamped(message, verdict, details=not settings.no_details), CODES[verdict.label], written.decode()
 
 
 def _answer(message: bytes, settings: Settings) -> bytes:

@@ -22,7 +22,7 @@ from suffice.spam.isolation import Skips, Unread, UnreadableError, isolated, rea
 from suffice.spam.labels import checked_label, labelled
 from suffice.spam.leave_one_out import sample_of
 from suffice.spam.message import digest
-from suffice.spam.reading import Reading, lines_of, names_of, readings
+from suffice.spam.reading import Reading, lines_of, readings
 from suffice.spam.shares import Known, Label
 from suffice.spam.store import PATIENCE, Store
 from suffice.spam.tuning import Tuning, checked_cost, tuned
@@ -89,6 +89,8 @@ class SpamFilter:
         self._store = Store(path, patience=patience)
         self._clock = clock
         self._bounded = None if budget is None else Bounded(budget)
+        self._known_basis: tuple[object, Basis] | None = None
+        self._known_weights: KnownWeights | None = None
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], patience: float = PATIENCE, budget: float | None = None) -> Self:
@@ -222,11 +224,10 @@ class SpamFilter:
 
     def score(self, raw: bytes) -> Verdict:
         """Return the verdict about a message; the label is "error" if it cannot be read."""
-        names = isolated(self._in_time(names_of), checked(raw))
-        if isinstance(names, Unread):
-            return Verdict.error(names.reason)
-        with self._store.snapshot():
-            return self._basis().verdict(names, self._store.rows(names))
+        lines = isolated(self._in_time(lines_of), checked(raw))
+        if self._known_weights is None:
+            self._known_weights = KnownWeights(self._store)
+        return self._verdicts([lines], self._known_weights)[0]
 
     def score_many(self, raws: Iterable[bytes], *, processes: int | None = None) -> Iterator[Verdict]:
         """Yield the verdicts about many messages, in their order; parameters as of `train_many`.
@@ -499,8 +500,11 @@ class SpamFilter:
         return Training(learned, moved, known, right)
 
     def _basis(self) -> Basis:
-        """Return what verdicts need beside the rows of tokens."""
-        return Basis.of(self._store, self._day(None))
+        """Return what verdicts need beside the rows of tokens; read anew when the store has changed."""
+        state = self._store.version(), self._day(None)
+        if self._known_basis is None or self._known_basis[0] != state:
+            self._known_basis = state, Basis.of(self._store, state[1])
+        return self._known_basis[1]
 
     def _known(self, identity: bytes) -> Known:
         label = self._store.labels([identity]).get(identity)

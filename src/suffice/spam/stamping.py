@@ -12,6 +12,7 @@ All else in a message stays as it came, byte for byte.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -28,9 +29,29 @@ _FROM_LINE = re.compile(rb"(?:From [^\r\n]*\r?\n)?")
 _EMPTY_LINE = re.compile(rb"\r?\n")
 _HEADERS_END = re.compile(rb"\n(?=\r?\n)")
 _LINE_END = rb"(?:\r\n|\n|\r)"
-_FIELD = rb"x-suffice-[^\r\n]*(?:" + _LINE_END + rb"[ \t][^\r\n]*)*"
-_STAMPS_ON_TOP = re.compile(rb"(?:" + _FIELD + rb"(?:" + _LINE_END + rb"|\Z))*", re.IGNORECASE)
-_STAMP_BELOW = re.compile(_LINE_END + _FIELD, re.IGNORECASE)
+
+
+class _Removal:
+    """Finds headers whose names begin in some way: those on top, and those below."""
+
+    def __init__(self, *beginnings: bytes) -> None:
+        self._beginnings = beginnings
+        field = rb"(?:" + b"|".join(beginnings) + rb")[^\r\n]*(?:" + _LINE_END + rb"[ \t][^\r\n]*)*"
+        self._on_top = re.compile(rb"(?:" + field + rb"(?:" + _LINE_END + rb"|\Z))*", re.IGNORECASE)
+        self._below = re.compile(_LINE_END + field, re.IGNORECASE)
+
+    def __call__(self, headers: bytes) -> bytes:
+        """Return headers without those."""
+        lower = headers.lower()
+        if not any(beginning in lower for beginning in self._beginnings):
+            return headers
+        if on_top := self._on_top.match(headers):
+            headers = headers[on_top.end() :]
+        return self._below.sub(b"", headers)
+
+
+_without_ours = _Removal(b"x-suffice-")
+_without_spamassassins = _Removal(b"x-suffice-", b"x-spam-")
 
 
 def stamps(verdict: Verdict, *, details: bool = True) -> dict[str, str]:
@@ -50,7 +71,7 @@ def stamps(verdict: Verdict, *, details: bool = True) -> dict[str, str]:
     """
     if verdict.label == "error" or not details:
         return {"X-Suffice-Status": verdict.label}
-    reasons = ", ".join(f"{_plain(token)} {part:+.2f}" for token, part in verdict.evidence[:REASONS])
+    reasons = ", ".join(reason_texts(verdict))
     return {
         "X-Suffice-Status": verdict.label,
         "X-Suffice-Score": f"{verdict.probability:.6f}",
@@ -58,12 +79,24 @@ def stamps(verdict: Verdict, *, details: bool = True) -> dict[str, str]:
     }
 
 
-def stamped(raw: bytes, verdict: Verdict, *, details: bool = True) -> bytes:
+def reason_texts(verdict: Verdict) -> list[str]:
+    """Return the strongest tokens of a verdict, each with what it adds to the log-odds, in printable ASCII."""
+    return [f"{_plain(token)} {part:+.2f}" for token, part in verdict.evidence[:REASONS]]
+
+
+def stamped(raw: bytes, verdict: Verdict, *, details: bool = True, also: Mapping[str, str] | None = None) -> bytes:
     r"""Return a message with the headers for a verdict on top, in place of all `X-Suffice-` headers that it had.
 
     They come behind the "From " line of a mailbox, and end their lines as the message does. On top they are headers for
     every reader, also where the message has none, or where nothing but a malformed line ends them. Only a message that
     begins with a space or a tab gets an empty line too, since its first line would continue ours.
+
+    Parameters
+    ----------
+    raw, verdict, details
+        The message; the others as of `stamps`.
+    also : mapping, optional
+        Headers in the style of SpamAssassin, which come behind ours; all `X-Spam-` headers that were there are removed.
 
     Examples
     --------
@@ -79,12 +112,12 @@ def stamped(raw: bytes, verdict: Verdict, *, details: bool = True) -> bytes:
     <BLANKLINE>
     Buy!
     """
-    top, message = _split(raw)
+    top, message = _split(raw, _without_ours if also is None else _without_spamassassins)
     first = raw.find(b"\n")
     line_end = b"\r\n" if raw[first - 1 : first] == b"\r" else b"\n"
     block = b"".join(
         line.encode("ascii") + line_end
-        for name, value in stamps(verdict, details=details).items()
+        for name, value in {**stamps(verdict, details=details), **(also or {})}.items()
         for line in _folded(name, value)
     )
     gap = line_end if message[:1] in (b" ", b"\t") else b""
@@ -103,19 +136,14 @@ def unstamped(raw: bytes) -> bytes:
     return b"".join(_split(raw))
 
 
-def _split(raw: bytes) -> tuple[bytes, bytes]:
+def _split(raw: bytes, without: Callable[[bytes], bytes] = _without_ours) -> tuple[bytes, bytes]:
     """Return the "From " line of a message, and all behind them without stamps."""
     top = _from_line(raw)
     if _EMPTY_LINE.match(raw, top):
         return raw[:top], raw[top:]
     ended = _HEADERS_END.search(raw, top)
     end = len(raw) if ended is None else ended.end()
-    headers = raw[top:end]
-    if b"x-suffice-" in headers.lower():
-        if on_top := _STAMPS_ON_TOP.match(headers):
-            headers = headers[on_top.end() :]
-        headers = _STAMP_BELOW.sub(b"", headers)
-    return raw[:top], headers + raw[end:]
+    return raw[:top], without(raw[top:end]) + raw[end:]
 
 
 def _from_line(raw: bytes) -> int:

@@ -8,6 +8,7 @@ left behind when this process is killed, and it may be ended at any time, since 
 from __future__ import annotations
 
 import os
+import struct
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -31,6 +32,8 @@ AHEAD = 3
 CHUNK_SECONDS = 120.0
 
 Result = TypeVar("Result")
+#: the length of an answer, which comes before it
+LENGTH = struct.Struct("<Q")
 #: messages, and with each what is known of it
 Chunk = list[tuple[bytes, Any]]
 
@@ -171,6 +174,16 @@ def _chunks(items: Iterable[tuple[bytes, Any]], most: int, processes: int) -> It
         yield chunk
 
 
+def start_serving(requests: Any, answers: Any) -> subprocess.Popen[bytes]:
+    """Start a process that runs `serve` with these as standard input and output."""
+    import subprocess
+
+    # in a group of its own an interruption from the keyboard does not reach it: the process that waits ends it
+    options: dict[str, Any] = {"process_group": 0} if os.name == "posix" else {}
+    start = f"import sys; sys.path[:] = {sys.path!r}; from suffice.spam.workers import serve; serve()"
+    return subprocess.Popen([sys.executable, "-c", start], stdin=requests, stdout=answers, **options)
+
+
 class Worker:
     """A process of its own, which answers."""
 
@@ -178,12 +191,7 @@ class Worker:
         import subprocess
 
         self._is_late = self._is_asked = False
-        # in a group of its own an interruption from the keyboard does not reach it: the process that waits ends it
-        options: dict[str, Any] = {"process_group": 0} if os.name == "posix" else {}
-        start = f"import sys; sys.path[:] = {sys.path!r}; from suffice.spam.workers import serve; serve()"
-        self._process: subprocess.Popen[bytes] = subprocess.Popen(
-            [sys.executable, "-c", start], stdin=subprocess.PIPE, stdout=subprocess.PIPE, **options
-        )
+        self._process = start_serving(subprocess.PIPE, subprocess.PIPE)
 
     @property
     def is_broken(self) -> bool:
@@ -197,20 +205,15 @@ class Worker:
         """
         if seconds is None:
             return self._answer(work, given, None)
-        from threading import Timer
+        from suffice.spam.watchdog import watching
 
-        timer = Timer(max(0.0, seconds), self._end_late)
-        timer.daemon = True
-        timer.start()
-        try:
-            return self._answer(work, given, seconds)
-        except WorkerError:
-            if self._is_late:
-                raise TimeoutError(f"it took more than {seconds:.3g} seconds") from None
-            raise
-        finally:
-            timer.cancel()
-            timer.join()  # or it might end the process during the next question
+        with watching(seconds, self._end_late):
+            try:
+                return self._answer(work, given, seconds)
+            except WorkerError:
+                if self._is_late:
+                    raise TimeoutError(f"it took more than {seconds:.3g} seconds") from None
+                raise
 
     def _end_late(self) -> None:
         self._is_late = True
@@ -226,9 +229,9 @@ class Worker:
             self._is_asked = True
             pickle.dump((work, given, seconds), requests, pickle.HIGHEST_PROTOCOL)
             requests.flush()
-            success, result = pickle.load(answers)
+            success, result = pickle.loads(answers.read(LENGTH.unpack(answers.read(LENGTH.size))[0]))
             self._is_asked = False
-        except (EOFError, OSError, ValueError, pickle.UnpicklingError) as error:
+        except (EOFError, OSError, ValueError, struct.error, pickle.UnpicklingError) as error:
             raise WorkerError(
                 f"a process that read messages has ended (exit code {self._process.wait()}), perhaps for want of "
                 "memory; what was learned before is kept; do the same again to go on from there, if need be after "
@@ -292,7 +295,9 @@ def _answer(requests: IO[bytes], answers: IO[bytes]) -> None:
             reply = False, error
         end_after(None)
         try:
-            pickle.dump(reply, answers, pickle.HIGHEST_PROTOCOL)
+            written = pickle.dumps(reply, pickle.HIGHEST_PROTOCOL)
+            answers.write(LENGTH.pack(len(written)))
+            answers.write(written)
             answers.flush()
-        except BrokenPipeError:
+        except (BrokenPipeError, ConnectionResetError):
             return

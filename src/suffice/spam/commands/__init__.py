@@ -2,6 +2,7 @@
 
 from suffice.spam.commands import (
     classify,
+    daemon,
     demo,
     evaluate,
     explain,
@@ -20,6 +21,7 @@ from suffice.spam.commands.app import app
 __all__ = [
     "app",
     "classify",
+    "daemon",
     "demo",
     "evaluate",
     "explain",

@@ -42,6 +42,14 @@ def filter_(
     no_details: Annotated[
         bool, typer.Option("--no-details", help="Stamp X-Suffice-Status alone, without the score and the reasons.")
     ] = False,
+    daemon: Annotated[
+        bool,
+        typer.Option(
+            "--daemon",
+            help="Let `suffice spam daemon` judge; --daemon=ADDRESS if it is not where it usually is. Where it cannot "
+            "be asked, the message is judged here. `suffice-filter` does the same in a few milliseconds.",
+        ),
+    ] = False,
 ) -> None:
     """Pass a message from standard input to standard output, with the verdict in its headers.
 
@@ -52,4 +60,4 @@ def filter_(
     """
     from suffice.cli.pipe import Settings, run
 
-    raise typer.Exit(run(Settings(store, no_exit_code, as_json, timeout, no_details)))
+    raise typer.Exit(run(Settings(store, no_exit_code, as_json, timeout, no_details, "" if daemon else None)))

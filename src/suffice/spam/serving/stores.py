@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from suffice.spam.milter.private import held
+from suffice.spam.serving.private import held
 
 # Neither can hold a separator, begin with a dot or be empty, so that neither can leave the folder of the pattern.
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}", re.ASCII)
@@ -59,7 +59,7 @@ class Stores:
         Examples
         --------
         >>> from pathlib import Path
-        >>> from suffice.spam.milter.stores import Stores
+        >>> from suffice.spam.serving.stores import Stores
         >>> print(Stores(Path("/shared"), "/users/{user}").of(b"<../ann@example.org>"))
         /shared
         """

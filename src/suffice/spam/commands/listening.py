@@ -1,0 +1,88 @@
+"""What the servers of the filter check before they start, and how they run until a signal ends them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from suffice.spam.serving.address import Address
+    from suffice.spam.serving.journal import Journal
+
+StoreForUserOption = Annotated[
+    str | None,
+    typer.Option(
+        "--store-for-user",
+        metavar="PATTERN",
+        help="Stores of recipients, a path with {user} and {domain}; where there is none, --store is used.",
+    ),
+]
+TimeoutOption = Annotated[
+    float,
+    typer.Option("--timeout", metavar="SECONDS", help="How long mail waits for a verdict at most; it passes then."),
+]
+WorkersOption = Annotated[int, typer.Option("--workers", min=1, max=64, help="How many processes score messages.")]
+SocketModeOption = Annotated[
+    str, typer.Option("--socket-mode", metavar="MODE", help="Permissions of a unix socket, in octal.")
+]
+RemoteOption = Annotated[bool, typer.Option("--allow-remote", help="Allow an address that other machines can reach.")]
+
+
+def checked_address(text: str, allow_remote: bool, what: str, example: str) -> Address:
+    """Return where to listen, if only this machine can connect there, or others are allowed to."""
+    from suffice.spam.serving.address import Address
+
+    address = Address.parse(text)
+    if not address.is_local and not allow_remote:
+        raise ValueError(
+            f"the {what} knows no passwords, so that it listens on this machine only, but {text!r} can be reached by "
+            f"others; give {example}, or add --allow-remote behind a firewall"
+        )
+    return address
+
+
+def checked_timeout(timeout: float) -> float:
+    """Return for how many seconds mail waits."""
+    if not 0.0 < timeout <= 240.0:
+        raise ValueError(f"--timeout must be above 0 and at most 240 seconds, but it is {timeout!r}")
+    return timeout
+
+
+def checked_mode(socket_mode: str) -> int:
+    """Return the permissions of a socket."""
+    try:
+        mode = int(socket_mode, 8)
+    except ValueError:
+        mode = -1
+    if not 0 <= mode <= 0o777:
+        raise ValueError(f"--socket-mode must be an octal number up to 777, but it is {socket_mode!r}")
+    return mode
+
+
+def tell_missing(store: Path, journal: Journal) -> None:
+    """Say it if there is no store yet; one that is made later is used."""
+    if not store.exists():
+        journal.trouble(FileNotFoundError(f"there is no store {str(store)!r} yet; `suffice spam train` makes it"))
+
+
+def run_until_signal(
+    serve: Callable[[], Coroutine[Any, Any, None]],
+    stop: Callable[[], object],
+    reload: Callable[[], object] | None = None,
+) -> None:
+    """Run a server; SIGTERM and SIGINT stop it, SIGHUP reloads it."""
+    import asyncio
+    import signal
+
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop)
+        if reload is not None:
+            loop.add_signal_handler(signal.SIGHUP, reload)
+        await serve()
+
+    asyncio.run(run())

@@ -1,0 +1,367 @@
+"""The daemon on its sockets: many connections at once, one request each, none of which can harm the others."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, cast
+
+from suffice.spam.daemon import answers
+from suffice.spam.daemon.requests import BadRequestError, Request, RequestReader
+from suffice.spam.isolation import UnreadableError
+from suffice.spam.serving.address import BACKLOG
+from suffice.spam.serving.journal import Journal
+from suffice.spam.serving.scorer import Scorer
+from suffice.spam.serving.scoring import Judged, Lesson
+from suffice.spam.stamping import REASONS
+
+#: of more connections than these the one that was silent longest is closed
+CONNECTIONS = 500
+#: seconds that a client may be silent before its request is complete or while it should read the answer, and that
+#: both may take in all
+SILENCE, TOTAL = 60.0, 300.0
+#: bytes of all requests that are not answered yet
+BUFFERED = 256 << 20
+#: seconds for which requests that are complete are waited for in the end
+GRACE = 20.0
+_SWEEP = 1.0
+_PIECE = 1 << 18
+_ACCEPTED = 16
+_LEARN = {"/learnspam": "spam", "/learnham": "ham"}
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What clients may ask for.
+
+    Attributes
+    ----------
+    limit : int
+        How many bytes a message may have; a longer one is refused, so that its client passes it on.
+    learning : bool
+        Clients may let the filter learn and forget messages.
+    details : bool
+        Answers name the probability and the strongest tokens, from which clients learn what is in the store.
+    """
+
+    limit: int = 16 << 20
+    learning: bool = False
+    details: bool = False
+
+
+class Connection:
+    """One client, which asks one thing. Most requests come in one piece, before the event loop has to know of them."""
+
+    def __init__(self, server: DaemonServer, client: socket.socket) -> None:
+        self._server, self._client = server, client
+        self._loop = asyncio.get_running_loop()
+        self._reader: RequestReader | None = RequestReader(server.policy.limit)
+        self._answer = memoryview(b"")
+        self._kept = 0
+        self._is_open = True
+        self.opened = self.heard = time.monotonic()
+        self.is_asking = False
+
+    def receive(self) -> None:
+        """Take what has come; when that is a request, have it answered."""
+        while self._reader is not None:
+            try:
+                data = self._client.recv(_PIECE)
+            except (BlockingIOError, InterruptedError):
+                self._loop.add_reader(self._client, self.receive)
+                return
+            except OSError:
+                self.close()
+                return
+            self.heard = time.monotonic()
+            try:
+                request = self._reader.feed(data) if data else self._reader.end()
+                self._keep(len(self._reader) if request is None else len(request.body))
+                if request is None and self._reader.wants_continue:
+                    self._client.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+            except BadRequestError as error:
+                self._refuse(error)
+                return
+            except OSError:
+                self.close()
+                return
+            if request is not None:
+                self._reader = None
+                self.is_asking = True
+                self._loop.remove_reader(self._client)
+                self._server.ask(self, request)
+            elif not data:
+                self.close()
+                return
+
+    def _refuse(self, error: BadRequestError) -> None:
+        code = answers.DATA_ERROR if error.too_long else answers.PROTOCOL
+        self._server.journal.say("refused", reason=str(error))
+        self.answer(answers.refusal(error.protocol, code, str(error)))
+
+    def _keep(self, size: int) -> None:
+        """Count the bytes that are kept for all connections."""
+        self._server.buffered += size - self._kept
+        self._kept = size
+        if size and self._server.buffered > BUFFERED:
+            raise BadRequestError("", "too many messages are under way")
+
+    def answer(self, data: bytes) -> None:
+        """Write an answer, and close."""
+        self._reader = None
+        self.is_asking = False
+        self._loop.remove_reader(self._client)
+        self._answer = memoryview(data)
+        self._send()
+
+    def _send(self) -> None:
+        try:
+            while self._answer and self._is_open:
+                self._answer = self._answer[self._client.send(self._answer) :]
+                self.heard = time.monotonic()
+        except (BlockingIOError, InterruptedError):
+            self._loop.add_writer(self._client, self._send)
+            return
+        except OSError:
+            pass  # nobody waits for it any more
+        self.close()
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether an answer is being written."""
+        return len(self._answer) > 0
+
+    def close(self) -> None:
+        """Close, and leave."""
+        if not self._is_open:
+            return
+        self._is_open = False
+        self._reader = None
+        self._keep(0)
+        self._loop.remove_reader(self._client)
+        self._loop.remove_writer(self._client)
+        self._client.close()
+        self._server.leave(self)
+
+
+class DaemonServer:
+    """Serves clients until it is stopped.
+
+    Parameters
+    ----------
+    scorer : Scorer
+        Gives verdicts, and learns.
+    policy : Policy, optional
+        What clients may ask for.
+    timeout : float
+        How many seconds an answer may take.
+    journal : Journal, optional
+        Where lines are written.
+    quiet : bool
+        No line per message is written.
+    """
+
+    def __init__(
+        self,
+        scorer: Scorer,
+        policy: Policy | None = None,
+        *,
+        timeout: float = 5.0,
+        journal: Journal | None = None,
+        quiet: bool = False,
+    ) -> None:
+        self.policy = Policy() if policy is None else policy
+        self.journal = Journal() if journal is None else journal
+        self.buffered = 0
+        self._scorer, self._timeout, self._quiet = scorer, timeout, quiet
+        self._connections: set[Connection] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._stop = asyncio.Event()
+
+    async def serve(self, listeners: Sequence[socket.socket], started: Callable[[], object] | None = None) -> None:
+        """Answer on sockets that listen, and return once `stop` was called and the requests under way are answered."""
+        loop = asyncio.get_running_loop()
+        for listener in listeners:
+            listener.setblocking(False)
+            listener.listen(BACKLOG)
+            loop.add_reader(listener, self._accept, listener)
+        sweeper = loop.create_task(self._sweep())
+        try:
+            if started is not None:
+                started()
+            await self._stop.wait()
+        finally:
+            sweeper.cancel()
+            for listener in listeners:
+                loop.remove_reader(listener)
+            await self._finish()
+
+    def _accept(self, listener: socket.socket) -> None:
+        """Take the connections that wait, but not all before others are served."""
+        for _ in range(_ACCEPTED):
+            try:
+                client, _ = listener.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:  # too many open files: those that wait go on waiting
+                self.journal.trouble(error)
+                loop = asyncio.get_running_loop()
+                loop.remove_reader(listener)
+                loop.call_later(_SWEEP, self._accept_again, listener)
+                return
+            client.setblocking(False)
+            connection = Connection(self, client)
+            self.enter(connection)
+            connection.receive()
+
+    def _accept_again(self, listener: socket.socket) -> None:
+        if not self._stop.is_set():
+            asyncio.get_running_loop().add_reader(listener, self._accept, listener)
+
+    def stop(self) -> None:
+        """Take no more connections, and end after the requests that are complete."""
+        self._stop.set()
+
+    def reload(self) -> None:
+        """Start the processes that score anew."""
+        self._keep(self._reload())
+
+    async def _reload(self) -> None:
+        await self._scorer.reload()
+        self.journal.say("reloaded")
+
+    def _keep(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _finish(self) -> None:
+        for connection in [*self._connections]:
+            if not connection.is_asking and not connection.is_answering:
+                connection.close()
+        end = time.monotonic() + GRACE
+        while self._connections and time.monotonic() < end:
+            await asyncio.sleep(0.01)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for connection in [*self._connections]:
+            connection.close()
+
+    def enter(self, connection: Connection) -> None:
+        """Count a connection, and close the one that was silent longest if there are too many."""
+        self._connections.add(connection)
+        if len(self._connections) <= CONNECTIONS:
+            return
+        self.journal.trouble(RuntimeError(f"there are more than {CONNECTIONS} connections"))
+        idle = [each for each in self._connections if not each.is_asking]
+        oldest = min(idle, key=lambda each: each.heard) if idle else connection
+        oldest.close()
+
+    def leave(self, connection: Connection) -> None:
+        """Forget a connection."""
+        self._connections.discard(connection)
+
+    async def _sweep(self) -> None:
+        """Close connections that are silent."""
+        while True:
+            await asyncio.sleep(_SWEEP)
+            now = time.monotonic()
+            for connection in [*self._connections]:
+                silent = now - connection.heard > SILENCE or now - connection.opened > TOTAL
+                if silent and not connection.is_asking:
+                    connection.close()
+
+    def ask(self, connection: Connection, request: Request) -> None:
+        """Have a request answered."""
+        protocol, method, path = request.protocol, request.method, request.target.partition("?")[0]
+        is_http, is_post = protocol == "http", request.method in ("POST", "PUT")
+        if method in answers.VERDICTS and not is_http:
+            self._judge(connection, request)
+        elif method == "PING" or (is_http and path == "/ping"):
+            connection.answer(answers.pong(request))
+        elif method == "TELL" and not is_http:
+            self._keep(self._tell(connection, request))
+        elif not is_http:
+            is_skip = method == "SKIP"
+            no = b"" if is_skip else answers.refusal(protocol, answers.PROTOCOL, f"there is no method {method}")
+            connection.answer(no)
+        elif "origin" in request.headers or request.headers.get("sec-fetch-site", "none") != "none":
+            connection.answer(answers.refusal(protocol, answers.UNAVAILABLE, "pages in a browser are not answered"))
+        elif "file" in request.headers or "shm" in request.headers:
+            reason = "the message itself must be sent, not its place"
+            connection.answer(answers.refusal(protocol, answers.PROTOCOL, reason))
+        elif is_post and path in ("/checkv2", "/check", "/symbols"):
+            self._judge(connection, request)
+        elif is_post and path in _LEARN:
+            self._keep(self._learn(connection, request, cast(Lesson, _LEARN[path])))
+        else:
+            connection.answer(answers.refusal(protocol, answers.USAGE, f"there is no {method} {path[:100]}"))
+
+    def _judge(self, connection: Connection, request: Request) -> None:
+        done = partial(self._judged, connection, request, time.monotonic())
+        reasons = REASONS if self.policy.details else 0
+        self._scorer.judge(request.body, _user(request), timeout=self._timeout, reasons=reasons, done=done)
+
+    def _judged(
+        self, connection: Connection, request: Request, begun: float, judged: Judged | None, error: Exception | None
+    ) -> None:
+        """Answer about a message; one that could not be judged, as the store is missing or damaged or slow, passes."""
+        if judged is None:
+            judged = Judged.error(str(error))
+        elif judged.verdict.label == "error":
+            error = UnreadableError(judged.verdict.problem)
+        if error is not None:
+            self.journal.trouble(error)
+        if not self._quiet:
+            facts: dict[str, object] = {
+                "asked": request.target.partition("?")[0] if request.protocol == "http" else request.method,
+                "label": judged.verdict.label,
+                "points": None if error is not None else judged.points,
+                "bytes": len(request.body),
+                "seconds": round(time.monotonic() - begun, 4),
+            }
+            if error is not None:
+                facts["error"] = type(error).__name__
+            self.journal.say("message", **facts)
+        connection.answer(answers.verdict_answer(request, judged, details=self.policy.details))
+
+    async def _tell(self, connection: Connection, request: Request) -> None:
+        """Answer TELL: learn if the class is to be set in this filter, forget if it is to be removed from it."""
+        headers = request.headers
+        places = {name: headers.get(name, "").lower().replace(",", " ").split() for name in ("set", "remove")}
+        wanted = headers.get("message-class", "").lower()
+        if "local" in places["set"] and wanted in ("spam", "ham"):
+            await self._learn(connection, request, cast(Lesson, wanted))
+        elif "local" in places["remove"]:
+            await self._learn(connection, request, "forget")
+        else:
+            reason = "TELL needs Set: local with Message-class: spam or ham, or Remove: local"
+            connection.answer(answers.refusal(request.protocol, answers.DATA_ERROR, reason))
+
+    async def _learn(self, connection: Connection, request: Request, lesson: Lesson) -> None:
+        if not self.policy.learning:
+            reason = "learning is not allowed; start the daemon with --allow-learning"
+            connection.answer(answers.refusal(request.protocol, answers.UNAVAILABLE, reason))
+            return
+        try:
+            changed = await self._scorer.learn(request.body, lesson, _user(request), timeout=self._timeout)
+        except Exception as error:
+            self.journal.trouble(error)
+            connection.answer(answers.refusal(request.protocol, answers.TEMPORARY, str(error)[:300]))
+            return
+        if not self._quiet:
+            self.journal.say("learned", lesson=lesson, changed=changed, bytes=len(request.body))
+        connection.answer(answers.learned_answer(request, lesson, changed))
+
+
+def _user(request: Request) -> bytes:
+    """Return for whom a message is, as an address."""
+    names = ("deliver-to", "rcpt", "user") if request.protocol == "http" else ("user",)
+    user = next((request.headers[name] for name in names if request.headers.get(name)), "")
+    found = user.encode("utf-8", "replace")[:400]
+    return found if not found or b"@" in found else found + b"@localhost"

@@ -1,0 +1,1 @@
+"""What the servers of the filter share: addresses, stores, processes that score in time, and lines about messages."""

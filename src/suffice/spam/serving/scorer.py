@@ -1,0 +1,223 @@
+"""Scoring off the event loop: a few processes with filters of their own, and a time after which none goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from suffice.spam.bounded import START
+from suffice.spam.connected import StoreError
+from suffice.spam.serving.process import Done, Process, settling
+from suffice.spam.serving.scoring import Judged, Lesson, Request, judge, learn, ready
+from suffice.spam.serving.stores import Stores
+from suffice.spam.verdict import Verdict
+
+#: the share of the time for a verdict that a process may take for it: messages that waited for a slow one are in time
+SHARE = 0.5
+#: seconds for which a user's own store is left alone after it took too long
+REST = 60.0
+#: seconds between attempts to start a process, on a system without memory or processes
+_AGAIN = 1.0
+
+
+class _Job:
+    """Work on a message: what is done, for how many seconds someone waits, and who."""
+
+    def __init__(self, work: Callable[[Request], Any], request: Request, timeout: float, done: Done) -> None:
+        self.work, self.request, self.timeout = work, request, timeout
+        self.deadline = time.monotonic() + timeout
+        self.timer: asyncio.TimerHandle | None = None
+        self._done: Done | None = done
+
+    def settle(self, result: Any, error: Exception | None) -> None:
+        """Tell who waits, once."""
+        done, self._done = self._done, None
+        if self.timer is not None:
+            self.timer.cancel()
+        if done is not None:
+            done(result, error)
+
+
+class Scorer:
+    """Scores and learns messages in processes, each of which is ended and replaced when that takes too long.
+
+    Messages wait in their order. A store that is someone's own may be anything that this user made of it. So each has
+    one process at a time, and when the time for a verdict is over, the store is left alone for a minute.
+
+    Parameters
+    ----------
+    stores : Stores
+        Which store to use. One that is not there is not made.
+    workers : int
+        How many processes there are.
+    patience : float
+        How many seconds a process waits for a store that is locked.
+    """
+
+    def __init__(self, stores: Stores, workers: int = 2, *, patience: float = 5.0) -> None:
+        self._stores, self._workers, self._patience = stores, workers, patience
+        self._waiting: deque[_Job] = deque()
+        self._busy: set[Path] = set()
+        self._resting: dict[Path, float] = {}
+        self._processes: set[Process] = set()
+        self._idle: list[Process] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._is_closed = False
+
+    async def start(self) -> None:
+        """Start the processes, and wait until all of them answer."""
+        await asyncio.gather(*(self._add() for _ in range(self._workers)))
+
+    async def score(self, raw: bytes, recipient: bytes = b"", *, timeout: float, reasons: int = 20) -> Verdict:
+        """Return the verdict about a message, or raise what kept it from being scored, TimeoutError included.
+
+        Parameters
+        ----------
+        raw, recipient : bytes
+            The message, and for whom it is.
+        timeout : float
+            How many seconds to wait.
+        reasons : int
+            How many of the strongest tokens the verdict names.
+        """
+        answer: asyncio.Future[Judged] = asyncio.get_running_loop().create_future()
+        self.judge(raw, recipient, timeout=timeout, reasons=reasons, done=settling(answer))
+        return (await answer).verdict
+
+    def judge(self, raw: bytes, recipient: bytes, *, timeout: float, reasons: int, done: Done) -> None:
+        """Pass the verdict and the points of a message on to a function; parameters as of `score`."""
+        request = Request(raw, self._stores.shared, self._stores.own(recipient), self._stores.trusted, reasons=reasons)
+        self._submit(_Job(judge, request, timeout, done))
+
+    async def learn(self, raw: bytes, lesson: Lesson, recipient: bytes = b"", *, timeout: float) -> bool:
+        """Learn or forget a message, and return whether anything changed; parameters as of `score`."""
+        answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        request = Request(raw, self._stores.shared, self._stores.own(recipient), self._stores.trusted, lesson=lesson)
+        self._submit(_Job(learn, request, timeout, settling(answer)))
+        return await answer
+
+    async def reload(self) -> None:
+        """Replace the processes, one after the other, each when it has answered: they open stores anew."""
+        for process in [*self._processes]:
+            await self._add()
+            self._processes.discard(process)
+            if process in self._idle:
+                self._idle.remove(process)
+                process.end()
+
+    async def close(self) -> None:
+        """End the processes."""
+        self._is_closed = True
+        for task in [*self._tasks]:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for job in [*self._waiting]:
+            self._give_up(job)
+        for process in self._processes:
+            process.end()
+        while any(process.is_connected for process in self._processes):
+            await asyncio.sleep(0)
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def _submit(self, job: _Job) -> None:
+        self._waiting.append(job)
+        self._dispatch()
+        if job in self._waiting:
+            job.timer = asyncio.get_running_loop().call_later(job.timeout, self._give_up, job)
+
+    def _give_up(self, job: _Job) -> None:
+        """Begin a job that waited too long no more."""
+        if job in self._waiting:
+            self._waiting.remove(job)
+        share = f"{job.timeout:g} seconds in all, of which scoring may take {SHARE:.0%}"
+        job.settle(None, TimeoutError(f"a message was not scored in time: {share}"))
+
+    def _dispatch(self) -> None:
+        """Give messages to processes that have nothing to do, but of each user's own store one at a time."""
+        while self._idle and (job := self._next()) is not None:
+            own = job.request.own
+            if own is not None:
+                self._busy.add(own)
+            self._begin(self._idle.pop(), job)
+
+    def _next(self) -> _Job | None:
+        for place, job in enumerate(self._waiting):
+            if job.request.own is None or job.request.own not in self._busy:
+                del self._waiting[place]
+                return job
+        return None
+
+    def _begin(self, process: Process, job: _Job) -> None:
+        begun, own = time.monotonic(), job.request.own
+        done = partial(self._finished, process, job, begun)
+        left = min(job.deadline - begun, SHARE * job.timeout)
+        if own is not None and begun < self._resting.get(own, -math.inf):
+            done(None, StoreError(f"the store {str(own)!r} took too long, and is left alone for {REST:g} seconds"))
+            return
+        # a store that is locked is told by an error before the process has to be ended
+        request = job.request._replace(patience=max(0.0, min(self._patience, 0.8 * left)))
+        process.ask(job.work, request, left, done)
+
+    def _finished(self, process: Process, job: _Job, begun: float, result: Any, error: Exception | None) -> None:
+        own = job.request.own
+        if own is not None:
+            self._busy.discard(own)
+            # one that was begun too late, because others were slow, is not to blame
+            if error is not None and time.monotonic() - begun >= 0.5 * SHARE * job.timeout:
+                self._resting[own] = time.monotonic() + REST
+        if process not in self._processes:  # it was replaced
+            process.end()
+        elif process.is_running:
+            self._idle.append(process)
+        job.settle(result, error)
+        self._dispatch()
+
+    async def _add(self) -> None:
+        """Start a process, however often that takes."""
+        while not self._is_closed:
+            process = Process(self._ended)
+            with suppress(OSError, TimeoutError):
+                await process.start(ready, START)
+                self._processes.add(process)
+                self._idle.append(process)
+                self._dispatch()
+                return
+            await asyncio.sleep(_AGAIN)
+
+    def _ended(self, process: Process) -> None:
+        """Replace a process that has ended."""
+        if process in self._idle:
+            self._idle.remove(process)
+        if process in self._processes and not self._is_closed:
+            self._processes.discard(process)
+            self._keep(self._add())
+
+    def _keep(self, work: Any) -> None:
+        task: asyncio.Task[None] = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _give_up(answer: asyncio.Future[Any], timeout: float) -> None:
+    if not answer.done():
+        answer.set_exception(
+            TimeoutError(
+                f"a message was not scored in time: {timeout:g} seconds in all, of which scoring may take {SHARE:.0%}"
+            )
+        )
