@@ -26,9 +26,9 @@ class Connected:
     #: of the file, for error messages
     name: str
 
-    def _connect(self, database: str, timeout: float) -> None:
+    def _connect(self, database: str, timeout: float, *, uri: bool = False) -> None:
         self._opened_by = _here()
-        self._held = sqlite3.connect(database, timeout=timeout, isolation_level=None, check_same_thread=False)
+        self._held = sqlite3.connect(database, timeout=timeout, isolation_level=None, check_same_thread=False, uri=uri)
         _OPEN[self._held] = self._opened_by
 
     @property

@@ -25,6 +25,7 @@ from suffice.spam.connected import Connected, StoreError
 from suffice.spam.counting import Counts, counted
 from suffice.spam.forgetting import Forgetting
 from suffice.spam.reading import Reading, unpack
+from suffice.spam.readonly import State, address, may_write, state_of
 from suffice.spam.schema import APPLICATION, SCHEMA_VERSION, foreign_parts, make_tables
 from suffice.spam.shares import Known, KnownMessage, Label, parts
 
@@ -55,6 +56,14 @@ class DamagedStoreError(StoreError):
     """A file cannot be read as a store any more; a backup can be put in its place."""
 
 
+class ReadOnlyStoreError(StoreError):
+    """A store was to be written that this process may only read."""
+
+
+class ChangedStoreError(StoreError):
+    """A store that this process may only read was changed while it was read; it can be read again."""
+
+
 class Store(Connected):
     """Counts of tokens over the messages learned.
 
@@ -65,7 +74,8 @@ class Store(Connected):
     Parameters
     ----------
     path : str or path, optional
-        Of the file, which is made, for its owner only, if there is none; in memory without.
+        Of the file, which is made, for its owner only, if there is none; in memory without. One that this process may
+        read and not write is only read.
     patience : float
         For how many seconds to wait for others that write.
     """
@@ -81,21 +91,42 @@ class Store(Connected):
         self._rollbacks = 0
         self._schema_version = -1
         self._interruption = threading.Event()
-        if path is not None:
+        #: what was found when a store that is only read was opened, None for one that may be written
+        self._state: State | None = None
+        if path is not None and not may_write(self.name):
+            self._state = state_of(self.name)
+        elif path is not None:
             _prepare_file(self.name)
         with self._explained():
-            self._connect(self.path, patience)
-            try:
-                self._open()
-            except BaseException:
-                self._connection.close()
-                raise
+            self._open()
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether this process may read the store, but not write to it."""
+        return self._state is not None
 
     def _open(self) -> None:
+        if self._state is None:
+            self._connect(self.path, self.patience)
+        else:
+            self._connect(address(self.path, self._state), self.patience, uri=True)
+        try:
+            self._prepare()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _prepare(self) -> None:
         self._connection.set_progress_handler(self._interruption.is_set, _INTERRUPTIBLE)
         execute = self._connection.execute
         execute("PRAGMA trusted_schema = OFF")
-        if not self._is_ready():
+        is_ready = self._is_ready()
+        if self.is_read_only:
+            if not is_ready:
+                raise StoreError(f"the store {self.name!r} is empty, and this user may not write to it; train it first")
+            execute("PRAGMA cache_size = -32000")
+            return
+        if not is_ready:
             with self.transaction():
                 if not self._is_ready():  # another process may have been quicker
                     make_tables(self._connection)
@@ -151,14 +182,50 @@ class Store(Connected):
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Write: all that is done within is done, or nothing; others wait."""
+        if self.is_read_only:
+            raise ReadOnlyStoreError(
+                f"the store {self.name!r} may be read by this user, but not written; train it as its owner, or let "
+                "this user write to it and to its folder"
+            )
         with self._begun("BEGIN IMMEDIATE"):
             yield
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """Read: all that is read within is of one moment."""
-        with self._begun("BEGIN"):
+        with self._unchanged(), self._begun("BEGIN"):
             yield
+
+    @contextmanager
+    def _unchanged(self) -> Iterator[None]:
+        """Open a store that is only read anew if it has changed, and raise StoreError if it changes meanwhile."""
+        if self._state is None or self._connection.in_transaction:
+            yield
+            return
+        with self._explained():
+            found = self._state_now()
+            if found != self._state and not (self._state.is_shared and found.file == self._state.file):
+                self.close()
+                self._state = found
+                self._schema_version = -1
+                self._rollbacks += 1  # so that what was read before is not taken for what there is
+                self._open()
+        try:
+            yield
+        except DamagedStoreError:
+            self._check_unchanged()
+            raise
+        self._check_unchanged()
+
+    def _check_unchanged(self) -> None:
+        if self._state is not None and not self._state.is_shared and self._state_now() != self._state:
+            raise ChangedStoreError(f"the store {self.name!r} was changed while it was read; try again")
+
+    def _state_now(self) -> State:
+        try:
+            return state_of(self.path)
+        except OSError as error:
+            raise StoreError(f"the store {self.name!r} cannot be read any more: {error.strerror}") from error
 
     @contextmanager
     def _begun(self, begin: str) -> Iterator[None]:

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 from suffice.spam.filter import NotTrainedError, SpamFilter
 from suffice.spam.serving.private import Held, check_opened, held, open_files
 from suffice.spam.shares import Label
+from suffice.spam.store import ChangedStoreError
 from suffice.spam.verdict import Verdict
 
 #: what is to become of a message in a store: learned as of a class, or forgotten
@@ -76,7 +77,10 @@ class Judged(NamedTuple):
 def judge(request: Request) -> Judged:
     """Return the verdict about a message, and the points that it gets; a store that is not there is not made."""
     with _filter(request) as spam_filter:
-        verdict = spam_filter.score(request.raw)
+        try:
+            verdict = spam_filter.score(request.raw)
+        except ChangedStoreError:
+            verdict = spam_filter.score(request.raw)
         if verdict.label == "error":
             return Judged(verdict, 0.0)
         # only what is shown goes back to the process that asked; to put the evidence in order takes long
