@@ -1,28 +1,48 @@
-"""Where messages are kept: mbox, Maildir, MH, a folder of files, one file, a stream, lines, or an IMAP folder."""
+"""Where messages are kept: mbox, Maildir, MH, a folder of any of them, one file, a stream, lines, or an IMAP folder."""
 
 from __future__ import annotations
 
 import errno
 import os
 import re
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-#: a message is read up to here; the rest of it is skipped (the reader looks at less than this)
-MESSAGE_LIMIT = 64_000_000
+from suffice.spam.mail_files import MESSAGE_LIMIT, MailboxError, as_mbox, located_in, message_in
+
+__all__ = [
+    "IMAP_ADDRESS",
+    "MESSAGE_LIMIT",
+    "MailboxError",
+    "as_mbox",
+    "lines",
+    "located",
+    "located_in",
+    "located_lines",
+    "messages",
+    "stream",
+]
+
 #: how the address of an IMAP folder begins; one slash is enough, since one that went through a path has lost the other
 IMAP_ADDRESS = re.compile(r"(imaps?):/{1,2}(?=[^/])", re.IGNORECASE)
 
-_QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
-_LINE_LIMIT = 1_000_000
 #: how files within folders are opened: what became a link or a pipe since it was listed is not followed or waited for
 _IN_FOLDER = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+#: what mail programs keep beside mail: indexes, settings, logs; in lower case
+_NOT_MAIL = (
+    *(".msf", ".dat", ".sqlite", ".sqlite-wal", ".sqlite-shm", ".db", ".json", ".js", ".ini", ".log", ".plist"),
+    *(".lock", ".index", ".index.ids", ".index.sorted", ".cmeta", ".ibex.index", ".ev-summary", ".ev-summary-meta"),
+    *(".toc", ".snm"),
+)
+_NOT_MAIL_NAMES = frozenset(("cmds", "filterlog.html", "table_of_contents"))
+#: copies of messages that Thunderbird makes for the search of the system
+_COPIES = ".mozmsgs"
+#: the flags of a Maildir file, among which T is for trashed
+_TRASHED = re.compile(r"[:;!]2,[^,:;!]*T[^,:;!]*$")
 
 
-class MailboxError(ValueError):
-    """What was given holds no messages that can be read; says what was found and what to do."""
+Reader = Callable[[BinaryIO, str], Iterable[tuple[str, bytes]]]
 
 
 class _GoneError(MailboxError):
@@ -33,8 +53,10 @@ def messages(path: str | os.PathLike[str]) -> Iterator[bytes]:
     """Yield the raw messages of a file or a folder, whichever kind it is.
 
     A folder with `cur` and `new` is a Maildir, one whose messages have numbers for names is MH, and in any other each
-    file is a message, those of folders within included. Symbolic links within folders are not followed. A file that
-    begins with "From " is an mbox, any other is one message.
+    file is an mbox or a message, but for the indexes and settings of mail programs. Folders within are read too, each
+    as what it is, and symbolic links within folders are not followed. A file that begins with "From " is an mbox, one
+    whose name ends in `.emlx` a message of Apple Mail, any other one message; all may be compressed by gzip, bzip2 or
+    xz. Messages that are marked as deleted in a Maildir, by Thunderbird or by Apple Mail are left out.
 
     Parameters
     ----------
@@ -49,19 +71,22 @@ def messages(path: str | os.PathLike[str]) -> Iterator[bytes]:
     Raises
     ------
     MailboxError
-        If there is nothing at `path`, or it may not be read.
+        If there is nothing at `path`, or it may not be read, is damaged, or of a format that is not read, such as PST.
     """
     for _, raw in located(path):
         yield raw
 
 
-def located(path: str | os.PathLike[str]) -> Iterator[tuple[str, bytes]]:
+def located(path: str | os.PathLike[str], skip: Callable[[Path], bool] | None = None) -> Iterator[tuple[str, bytes]]:
     """Yield the raw messages of a file or a folder, each with the place it is at.
 
     Parameters
     ----------
     path : str or path
         As of `messages`.
+    skip : callable, optional
+        Asked for each folder and each file that is no message of a Maildir or an MH folder, within the one that is
+        given: those for which it returns True are left out.
 
     Yields
     ------
@@ -76,7 +101,7 @@ def located(path: str | os.PathLike[str]) -> Iterator[tuple[str, bytes]]:
         for number, raw in enumerate(messages_of(os.fspath(path)), 1):
             yield f"{os.fspath(path)}:{number}", raw
     elif place.is_dir():
-        yield from _folder(place)
+        yield from _folders(place, skip)
     elif place.exists():
         with _opened(place) as file:
             yield from located_in(file, os.fspath(path))
@@ -84,30 +109,6 @@ def located(path: str | os.PathLike[str]) -> Iterator[tuple[str, bytes]]:
         raise MailboxError(
             f"there is no file or folder {os.fspath(path)!r}; give an mbox, a Maildir, a folder or a message"
         )
-
-
-def located_in(file: BinaryIO, name: str) -> Iterator[tuple[str, bytes]]:
-    r"""Yield the raw messages of an open binary file, each with the place it is at, as `located` does.
-
-    Examples
-    --------
-    >>> import io
-    >>> from suffice.spam.mailboxes import located_in
-    >>> list(located_in(io.BytesIO(b"From a\nSubject: 1\n\n\nFrom b\nSubject: 2\n\n"), "mail"))
-    [('mail:1', b'Subject: 1\n\n'), ('mail:2', b'Subject: 2\n\n')]
-    """
-    first = file.readline(_LINE_LIMIT)
-    if first.startswith(b"From "):
-        letters = _mbox(file)
-        alone, second = next(letters), next(letters, None)
-        yield name if second is None else f"{name}:1", alone
-        if second is not None:
-            yield from ((f"{name}:{number}", raw) for number, raw in enumerate(chain([second], letters), 2))
-    elif first:
-        rest = file.read(MESSAGE_LIMIT)
-        while file.read(_LINE_LIMIT):  # so that what writes into a pipe can end
-            pass
-        yield name, first + rest
 
 
 def stream(file: BinaryIO) -> Iterator[bytes]:
@@ -152,84 +153,82 @@ def located_lines(file: Iterable[bytes], name: str) -> Iterator[tuple[str, bytes
             yield f"{name}:{number}", b"\n" + text
 
 
-def as_mbox(raw: bytes) -> bytes:
-    r"""Return a message as an mbox holds it: behind a "From " line, its own such lines quoted, an empty line last.
-
-    Examples
-    --------
-    >>> from suffice.spam.mailboxes import as_mbox
-    >>> as_mbox(b"Subject: a\n\nFrom here")
-    b'From nobody Thu Jan  1 00:00:00 1970\nSubject: a\n\n>From here\n\n'
-    """
-    if raw.startswith(b"From "):
-        raw = raw.partition(b"\n")[2]
-    quoted = re.sub(rb"^(>*From )", rb">\1", raw, flags=re.MULTILINE)
-    end = b"\n" if quoted.endswith(b"\n") else b"\n\n"
-    return b"From nobody Thu Jan  1 00:00:00 1970\n" + quoted + end
-
-
-def _mbox(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the messages behind the first "From " line, one in memory at a time."""
-    collected: list[bytes] = []
-    size = 0
-    after_empty = False
-    while line := file.readline(_LINE_LIMIT):
-        if after_empty and line.startswith(b"From "):
-            yield _unquoted(collected)
-            collected, size, after_empty = [], 0, False
-            continue
-        if size < MESSAGE_LIMIT:
-            collected.append(line)
-            size += len(line)
-        after_empty = line in (b"\n", b"\r\n")
-    yield _unquoted(collected)
-
-
-def _unquoted(collected: list[bytes]) -> bytes:
-    """Return the message of these lines, without the empty line that the mailbox puts behind it."""
-    empty = (b"\n", b"\r\n")
-    if collected and collected[-1] in empty and any(line in empty for line in collected[:-1]):
-        collected.pop()
-    raw = b"".join(collected)
-    return _QUOTED_FROM.sub(rb"\1", raw) if b">From " in raw else raw
-
-
-def _folder(place: Path) -> Iterator[tuple[str, bytes]]:
-    parts = [place / name for name in ("new", "cur") if (place / name).is_dir() and not (place / name).is_symlink()]
-    if parts:
-        files = [file for part in parts for file in _files(part)]
-    else:
-        files = _files(place)
-        numbered = [file for file in files if file.name.isascii() and file.name.isdigit()]
-        if numbered and len(numbered) >= len(files) - len([file for file in files if file.name.startswith((".", ","))]):
-            files = sorted(numbered, key=lambda file: int(file.name))
+def _folders(place: Path, skip: Callable[[Path], bool] | None) -> Iterator[tuple[str, bytes]]:
+    """Yield the messages of a folder, and of the folders within; without recursion, which has a limit."""
+    waiting = [place]
+    while waiting:
+        folder = waiting.pop()
+        files, within = _listed(folder)
+        names = [inner.name for inner in within]
+        if "cur" in names or "new" in names:
+            yield from _maildir(within)  # its files are a message each, also with a "From " line
+            within = [inner for inner in within if inner.name not in ("cur", "new", "tmp")]
+        elif (numbered := _numbered(files)) is not None:
+            yield from _mixed(numbered)  # archives are called by their years, and are mboxes
         else:
-            files = sorted(
-                file
-                for file in place.rglob("*")
-                if _is_own_file(file) and not file.name.startswith(".") and file.name != "cmds"
-            )
+            yield from _mixed([file for file in files if _may_be_mail(file) and not (skip and skip(file))])
+        inner = [inner for inner in within if _is_read(inner, names) and not (skip and skip(inner))]
+        waiting += reversed(inner)
+
+
+def _maildir(within: list[Path]) -> Iterator[tuple[str, bytes]]:
+    for part in ("new", "cur"):
+        for folder in within:
+            if folder.name == part:
+                yield from _mixed((file for file in _listed(folder)[0] if not _TRASHED.search(file.name)), message_in)
+
+
+def _numbered(files: list[Path]) -> list[Path] | None:
+    """Return the messages of an MH folder in their order; None if it is none."""
+    numbered = [file for file in files if file.name.isascii() and file.name.isdigit()]
+    marked = [file for file in files if file.name.startswith((".", ","))]
+    if not numbered or len(numbered) < len(files) - len(marked):
+        return None
+    return sorted(numbered, key=lambda file: (len(file.name.lstrip("0")), file.name))
+
+
+def _mixed(files: Iterable[Path], read: Reader = located_in) -> Iterator[tuple[str, bytes]]:
+    """Yield the messages of files, each of which is an mbox or a message by default."""
     for file in files:
         try:
             opened = _opened(file, _IN_FOLDER)
         except _GoneError:
             continue
         with opened:
-            yield str(file), opened.read(MESSAGE_LIMIT)
+            yield from read(opened, str(file))
 
 
-def _files(place: Path) -> list[Path]:
+def _may_be_mail(file: Path) -> bool:
+    name = file.name.lower()
+    return not name.startswith(".") and name not in _NOT_MAIL_NAMES and not name.endswith(_NOT_MAIL)
+
+
+def _is_read(folder: Path, beside: list[str]) -> bool:
+    """Return whether a folder within another may hold mail, given the names of those beside it."""
+    name = folder.name
+    if name.startswith("."):  # those of Maildir++, and of KMail; others are indexes
+        return name.endswith(".directory") or any((folder / part).is_dir() for part in ("cur", "new"))
+    # Apple Mail keeps attachments beside the messages they were in
+    return not name.endswith(_COPIES) and not (name == "Attachments" and "Messages" in beside)
+
+
+def _listed(folder: Path) -> tuple[list[Path], list[Path]]:
+    """Return the files and the folders in a folder, sorted; no links, which may lead anywhere."""
+    files, within = [], []
     try:
-        return sorted(file for file in place.iterdir() if _is_own_file(file))
+        with os.scandir(folder) as found:
+            for entry in found:
+                if entry.is_file(follow_symlinks=False):
+                    files.append(folder / entry.name)
+                elif entry.is_dir(follow_symlinks=False):
+                    within.append(folder / entry.name)
+    except FileNotFoundError:
+        return [], []  # it was moved since the folder it was in was listed
     except OSError as error:
         raise MailboxError(
-            f"the folder {str(place)!r} cannot be read: {error.strerror}; check its permissions"
+            f"the folder {str(folder)!r} cannot be read: {error.strerror}; check its permissions"
         ) from error
-
-
-def _is_own_file(file: Path) -> bool:
-    """Return whether something in a folder is a file there, and no link to one that may be anywhere."""
-    return file.is_file() and not file.is_symlink()
+    return sorted(files), sorted(within)
 
 
 def _opened(place: Path, flags: int = 0) -> BinaryIO:

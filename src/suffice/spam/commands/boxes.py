@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -16,6 +17,23 @@ from suffice.spam.shares import Label
 Entry = tuple[str, bytes]
 _NUMBERED = re.compile(r"(.+):([0-9]{1,18})", re.DOTALL)
 _IMAP_SERVER = re.compile(r"imaps?:/+[^/]*", re.IGNORECASE)  # the number behind it is a port
+#: folders whose mail is not wanted, as mail programs call them, in lower case
+_UNWANTED = frozenset(
+    (
+        "junk",
+        "spam",
+        "junk e-mail",
+        "junk email",
+        "bulk",
+        "bulk mail",
+        "trash",
+        "deleted items",
+        "deleted messages",
+        "bin",
+    )
+)
+#: how mailboxes are marked in the names of their files
+_BOX_ENDS = (".gz", ".bz2", ".xz", ".mbox", ".sbd", ".maildir", ".directory")
 _T = TypeVar("_T")
 
 
@@ -37,19 +55,72 @@ def check(boxes: Iterable[str], *, lines: bool = False) -> None:
             say("warning", f"there are no messages in {box!r}")
 
 
-def entries(boxes: Iterable[str], *, lines: bool = False) -> Iterator[Entry]:
-    """Yield the messages of boxes with their places."""
+def entries(
+    boxes: Iterable[str], *, lines: bool = False, skip: Callable[[Path], bool] | None = None
+) -> Iterator[Entry]:
+    """Yield the messages of boxes with their places; `skip` as of `located`."""
     for box in boxes:
         path, wanted = _place(box)
         if wanted is None:
-            yield from _all(path, lines)
+            yield from _all(path, lines, skip)
             continue
-        for number, entry in enumerate(_all(path, lines), 1):
+        for number, entry in enumerate(_all(path, lines, None), 1):
             if entry[0] == box or (number == wanted and entry[0] == path):
                 yield entry
                 break
         else:
             raise MailboxError(f"there is no message number {wanted} in {path!r}")
+
+
+def in_classes(
+    spam: Iterable[str] | None, ham: Iterable[str] | None, others: Iterable[str] | None = None, *, lines: bool = False
+) -> tuple[Iterator[Entry], Iterator[Entry]]:
+    """Return the messages of boxes of spam, and of boxes of ham, as `entries` does.
+
+    A box that is given lies within another one at times, as `Maildir/.Junk` in `Maildir`: it is not read as a part of
+    that one. Nor are folders for spam and trash read as a part of a box of ham, which is told on standard error.
+    """
+    spam, ham, others = list(spam or ()), list(ham or ()), list(others or ())
+
+    def given(boxes: Iterable[str]) -> frozenset[str]:
+        return frozenset(os.path.realpath(_place(box)[0]) for box in boxes if box != "-")
+
+    apart_from_spam, apart_from_ham = given([*ham, *others]), given([*spam, *others])
+
+    def skip_in_ham(path: Path) -> bool:
+        if os.path.realpath(path) in apart_from_ham:
+            return True
+        if is_unwanted(path.name):
+            from suffice.cli.mistakes import say
+            from suffice.spam.plain import one_line
+
+            say(
+                "note",
+                f"{one_line(str(path), 1000)} is not read as ham, since it is a folder for spam or trash; name it to have "
+                "it read",
+            )
+            return True
+        return False
+
+    return (
+        entries(spam, lines=lines, skip=lambda path: os.path.realpath(path) in apart_from_spam),
+        entries(ham, lines=lines, skip=skip_in_ham),
+    )
+
+
+def is_unwanted(name: str) -> bool:
+    """Return whether a folder, or the file of one, is called as those for spam and trash are.
+
+    Examples
+    --------
+    >>> from suffice.spam.commands.boxes import is_unwanted
+    >>> [is_unwanted(name) for name in (".INBOX.Junk", "Trash.sbd", "Spam.mbox.gz", "Archive", "junk.eml")]
+    [True, True, True, False, False]
+    """
+    name = name.lower()
+    while name.endswith(_BOX_ENDS):
+        name = name.rpartition(".")[0]
+    return name in _UNWANTED or (name.startswith(".") and name.rpartition(".")[2] in _UNWANTED)
 
 
 def alternating(spam: Iterable[Entry], ham: Iterable[Entry]) -> Iterator[tuple[Entry, Label]]:
@@ -81,12 +152,12 @@ def _place(box: str) -> tuple[str, int | None]:
     return numbered[1], int(numbered[2])
 
 
-def _all(path: str, lines: bool) -> Iterator[Entry]:
+def _all(path: str, lines: bool, skip: Callable[[Path], bool] | None) -> Iterator[Entry]:
     if path == "-":
         source = sys.stdin.buffer
         yield from located_lines(source, "-") if lines else located_in(source, "-")
     elif not lines:
-        yield from located(path)
+        yield from located(path, skip)
     elif Path(path).is_dir():
         raise MailboxError(f"with --lines every line of a file is a message, but {path!r} is a folder")
     else:

@@ -60,7 +60,7 @@ def open_judged(path: Any, spam: list[str] | None, ham: list[str] | None, lines:
     from contextlib import contextmanager
 
     from suffice.spam import SpamFilter
-    from suffice.spam.commands.boxes import alternating, check, entries, split
+    from suffice.spam.commands.boxes import alternating, check, in_classes, split
     from suffice.spam.commands.screen import meter
 
     check([*(spam or []), *(ham or [])], lines=lines)
@@ -70,7 +70,7 @@ def open_judged(path: Any, spam: list[str] | None, ham: list[str] | None, lines:
         with SpamFilter.open(path) as spam_filter, meter(what, skipped) as bar:
             mail: dict[str, Any] = {"progress": bar.reach, "skipped": bar.skip}
             if spam or ham:
-                found = alternating(entries(spam or [], lines=lines), entries(ham or [], lines=lines))
+                found = alternating(*in_classes(spam, ham, lines=lines))
                 raws, items = split(bar.reading(found, lambda item: item[0][0]), lambda item: item[0][1])
                 mail |= {"raws": raws, "labels": (label for _, label in items)}
             yield spam_filter, mail

@@ -58,7 +58,7 @@ def train(
     A message that cannot be read is named and left out, and the exit code is then 3.
     """
     from suffice.spam import SpamFilter
-    from suffice.spam.commands.boxes import check, entries
+    from suffice.spam.commands.boxes import check, entries, in_classes
     from suffice.spam.commands.skipping import Skipped
 
     labelled = [*(spam or []), *(ham or [])]
@@ -72,7 +72,7 @@ def train(
         if half_life is not None:
             spam_filter.half_life = half_life or None
         if labelled:
-            boxes = entries(spam or [], lines=lines), entries(ham or [], lines=lines)
+            boxes = in_classes(spam, ham, unlabeled, lines=lines)
             answer |= _learn(spam_filter, *boxes, only_errors, skipped)
         if unlabeled:
             answer["unlabeled"] = _learn_unlabeled(spam_filter, entries(unlabeled, lines=lines), skipped)

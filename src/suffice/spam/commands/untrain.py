@@ -70,7 +70,7 @@ def retrain(
     What was never trained is named, not learned, and the exit code is then 1; `train` learns it, and moves as well.
     """
     from suffice.spam import SpamFilter
-    from suffice.spam.commands.boxes import alternating, check, entries
+    from suffice.spam.commands.boxes import alternating, check, in_classes
     from suffice.spam.commands.screen import count
 
     if not spam and not ham:
@@ -79,7 +79,7 @@ def retrain(
     with SpamFilter.open(existing_store(store)) as spam_filter:
         done, unknown, skipped = _each(
             "moving",
-            alternating(entries(spam or [], lines=lines), entries(ham or [], lines=lines)),
+            alternating(*in_classes(spam, ham, lines=lines)),
             lambda item: spam_filter.retrain(item[0][1], item[1]),
             lambda item: item[0][0],
         )
