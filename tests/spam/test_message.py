@@ -248,3 +248,14 @@ def test_any_bytes_are_read(raw):
 @given(RAW)
 def test_any_bytes_are_read_many_times(raw):
     survives(raw)
+
+
+def test_a_header_in_raw_utf_8_keeps_its_last_letter():
+    letters = [chr(code) for code in range(0x80, 0x3000) if chr(code).encode()[-1] in (0x85, 0xA0)]
+    assert {"à", "Å", "अ"} & set(letters)
+    for letter in letters:
+        raw = f"Subject: voil{letter}\nFrom: {letter}\n\t{letter} <a@example.org>\nTo:{letter}\n\nx".encode()
+        found = read(raw)
+        assert found.header("subject") == f"voil{letter}"
+        assert found.header("from") == f"{letter} {letter} <a@example.org>"
+        assert found.header("to") == letter

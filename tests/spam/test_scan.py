@@ -19,6 +19,7 @@ pytestmark = pytest.mark.skipif(scan.compiled is None, reason="the loops were no
 TEXT = st.one_of(
     st.text(st.sampled_from("abz019$!%+|@.,'-_ \n\0")),
     st.text(st.sampled_from("ab0 $£€!’éß²½Ⅷ東京都民한글٣\U00020000\ud800_")),
+    st.text(st.sampled_from("ab1$!, .कािनि्दीที่นี่ก東京كَتَبשָׁ\u3099がが\u0301\U0001e944𝅥")),
     st.text(),
     st.lists(st.sampled_from(["v1agra", "fr33", "$100", "2002", "a", "b.c", "x" * 21, "free"])).map(" ".join),
 ).map(str.lower)
@@ -42,13 +43,15 @@ def words_of(text, prefix, limit):
 
 @given(TEXT, st.sampled_from(["", "subject:"]), st.sampled_from([0, 1, 3, 30_000]))
 @example("東abc defghij klmn", "", 30_000)
+@example("東京,大阪!abc東ab1कि्£東€कि ที่นี่นี่", "", 30_000)
+@example("ก" + "\u0e34" * 30 + "ขค", "", 30_000)
 @example("1 l0ve y0u $5", "subject:", 30_000)
 @example(f"{'x' * 20} {'y' * 21} v1{'a' * 18} v1{'a' * 19} l0v3 l0v 123 1234 é0é0é", "", 30_000)
 def test_words_marks_and_pairs_are_those_of_the_twin(text, prefix, limit):
     assert words_of(text, prefix, limit) == twin_of(lambda: words_of(text, prefix, limit), tokeniser)
 
 
-@pytest.mark.parametrize("piece", ["x", "é", "a b ", "東", "東a", "£1", "a%", "$"])
+@pytest.mark.parametrize("piece", ["x", "é", "a b ", "東", "東a", "£1", "a%", "$", "कि", "ก\u0e34", "\u0e34"])
 def test_words_of_huge_texts_are_those_of_the_twin(piece):
     text = piece * 80_000 + " end"
     same = words_of(text, "", 30_000) == twin_of(lambda: words_of(text, "", 30_000), tokeniser)

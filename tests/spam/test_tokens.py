@@ -99,6 +99,35 @@ def test_ideographs_become_pairs_and_8_bit_text_is_marked():
     assert [token for token in found if token.startswith("text:8-bit")]
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("हिन्दी में नमस्ते", ["हिन्दी", "में", "नमस्ते", "हिन्दी में"]),
+        ("كِتَابٌ جَدِيدٌ", ["كِتَابٌ", "جَدِيدٌ", "كِتَابٌ جَدِيدٌ"]),
+        ("שָׁלוֹם", ["שָׁלוֹם"]),
+        ("ที่นี่ดี", ["ที่นี่", "นี่ดี"]),
+        ("東京，大阪！你好。世界", ["東京", "大阪", "你好", "世界"]),
+        ("iPhone手机3月", ["iphone", "手机", "3", "月"]),
+        ("が", ["が"]),
+        ("v\u0337i\u0337a\u0337gra", ["viagra"]),
+    ],
+)
+def test_words_of_every_script_are_whole(text, words):
+    import unicodedata
+
+    wanted = {unicodedata.normalize("NFKC", word) for word in words}
+    for field in ("", "subject:"):
+        raw = f"Subject: {text}\n\nx" if field else f"\n{text}"
+        found = {token.removeprefix(field) for token in tokens(read(raw.encode())) if token.startswith(field)}
+        assert wanted <= found
+        assert not [token for token in found if any(sign in token for sign in ",!") or token.startswith("long:")]
+
+
+def test_names_keep_their_marks():
+    found = tokens(read("From: राम शर्मा <ram@example.org>\n\nx".encode()))
+    assert {"from:राम", "from:शर्मा"} <= set(found)
+
+
 def test_links_are_no_words():
     found = tokens(read(b"\nsee HTTP://www.Example.ORG/a/b now"))
     assert {"url:example.org", "path:a", "see now"} <= set(found)

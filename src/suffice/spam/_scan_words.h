@@ -1,9 +1,9 @@
 /* The words of a text, the marks of words that are not all letters, and the pairs of neighbours. */
 
-enum { JOINS = 1, LETTER = 2, DIGIT = 4, NUMERIC = 8, MONEY = 16, ENDS = 32, IDEOGRAPH = 64 };
+enum { JOINS = 1, LETTER = 2, DIGIT = 4, NUMERIC = 8, MONEY = 16, ENDS = 32, UNSPACED = 64, MARK = 256 };
 enum { IN_WORD = LETTER | DIGIT | NUMERIC, WORD_LIMIT = 20, LONG_ROOM = 40 };
 enum { LEARNED = 128 }; /* the kind of a character beyond ASCII is known */
-static unsigned char kind_of[0x110000]; /* of each character: of ASCII from the start, of others from `learn_kinds` on */
+static uint16_t kind_of[0x110000]; /* of each character: of ASCII from the start, of others from `learn_kinds` on */
 static char disguised_as[128];     /* the letter that a digit or sign stands for; 0 for none */
 
 typedef struct {
@@ -48,6 +48,29 @@ static int is_so(PyObject *text, const char *method)
     return result;
 }
 
+/* Return whether a character, given as a text, is a mark upon others, by unicodedata; -1 with an error. */
+static int is_mark(PyObject *text)
+{
+    PyObject *module = PyImport_ImportModule("unicodedata");
+    PyObject *category = module ? PyObject_CallMethod(module, "category", "O", text) : NULL;
+    int result = -1;
+    if (category != NULL)
+        result = PyUnicode_CompareWithASCIIString(category, "Mn") == 0 ||
+                 PyUnicode_CompareWithASCIIString(category, "Mc") == 0;
+    Py_XDECREF(category);
+    Py_XDECREF(module);
+    return result;
+}
+
+/* Return whether a character is of a script without spaces between words, as UNSPACED of scripts.py says. */
+static int is_unspaced(uint32_t letter)
+{
+    return (letter >= 0xe00 && letter <= 0xeff) || (letter >= 0x1000 && letter <= 0x109f) ||
+           (letter >= 0x1780 && letter <= 0x17ff) || (letter >= 0x3005 && letter <= 0x3007) ||
+           (letter >= 0x3040 && letter <= 0x30ff) || (letter >= 0x3400 && letter <= 0x9fff) ||
+           (letter >= 0xac00 && letter <= 0xd7af) || (letter >= 0x20000 && letter <= 0x3ffff);
+}
+
 /* Return the kind of a character beyond ASCII, which Python's own str is asked for; -1 with an error. */
 static int find_kind(uint32_t letter)
 {
@@ -55,17 +78,17 @@ static int find_kind(uint32_t letter)
         return MONEY;
     if (letter == 0x2019) /* an apostrophe */
         return JOINS;
-    int is_ideograph = (letter >= 0x3040 && letter <= 0x30ff) || (letter >= 0x3400 && letter <= 0x9fff) ||
-                       (letter >= 0xac00 && letter <= 0xd7af);
-    int kind = is_ideograph ? IDEOGRAPH : 0;
     PyObject *text = PyUnicode_FromOrdinal((int)letter);
     int is_letter = text ? is_so(text, "isalpha") : -1;
     int is_digit = is_letter ? 0 : is_so(text, "isdigit");
     int is_number = is_letter || is_digit ? 0 : is_so(text, "isalnum");
+    int is_other = !is_letter && !is_digit && !is_number && letter >= 0x300 && letter <= 0x1efff;
+    int is_a_mark = is_other ? is_mark(text) : 0;
     Py_XDECREF(text);
-    if (is_letter < 0 || is_digit < 0 || is_number < 0)
+    if (is_letter < 0 || is_digit < 0 || is_number < 0 || is_a_mark < 0)
         return -1;
-    return kind | (is_letter ? LETTER : is_digit ? DIGIT : is_number ? NUMERIC : 0);
+    int kind = is_letter ? LETTER : is_digit ? DIGIT : is_number ? NUMERIC : is_a_mark ? MARK : 0;
+    return kind & IN_WORD && is_unspaced(letter) ? kind | UNSPACED : kind;
 }
 
 /* Find the kinds of all characters of a text that were not met before; -1 with an error. */
@@ -78,7 +101,7 @@ static int learn_kinds(const char *at, const char *end)
         int kind = find_kind(letter);
         if (kind < 0)
             return -1;
-        kind_of[letter] = (unsigned char)(kind | LEARNED);
+        kind_of[letter] = (uint16_t)(kind | LEARNED);
     }
     return 0;
 }
@@ -132,6 +155,11 @@ static int append_mark(PyObject *list, Word word, int kinds, const char *prefix,
     return 0;
 }
 
+static inline int begins_word(int kind)
+{
+    return kind & IN_WORD && !(kind & UNSPACED);
+}
+
 /* Return the end of the word that begins at `at`, or `at` if none does, and count its characters. */
 static const char *end_of_word(const char *at, const char *end, uint32_t *letters)
 {
@@ -142,14 +170,14 @@ static const char *end_of_word(const char *at, const char *end, uint32_t *letter
         at += bytes;
         ++*letters;
     }
-    if (at == end || !((kind = kind_at(at, &bytes)) & IN_WORD))
+    if (at == end || !begins_word(kind = kind_at(at, &bytes)))
         return begin;
     for (;;) {
         do {
             at += bytes;
             ++*letters;
-        } while (at < end && (kind = kind_at(at, &bytes)) & IN_WORD);
-        if (at == end || !(kind & JOINS) || at + bytes == end || !(kind_at(at + bytes, &next) & IN_WORD))
+        } while (at < end && (begins_word(kind = kind_at(at, &bytes)) || kind & MARK));
+        if (at == end || !(kind & JOINS) || at + bytes == end || !begins_word(kind_at(at + bytes, &next)))
             break;
         at += bytes;
         ++*letters;
@@ -159,6 +187,20 @@ static const char *end_of_word(const char *at, const char *end, uint32_t *letter
         at++;
         ++*letters;
     }
+    return at;
+}
+
+/* Return the end of the letter without spaces around it that begins at `at`, with its marks, or `at` if none does. */
+static const char *end_of_cluster(const char *at, const char *end, uint32_t *letters)
+{
+    int bytes;
+    *letters = 0;
+    if (at == end || !(kind_at(at, &bytes) & UNSPACED))
+        return at;
+    do {
+        at += bytes;
+        ++*letters;
+    } while (at < end && kind_at(at, &bytes) & MARK);
     return at;
 }
 
@@ -213,16 +255,48 @@ static int add_marks(Words *words)
         int kinds = 0, second = 0, bytes;
         for (uint32_t at = 0, letter = 0; at < word.length; at += (uint32_t)bytes, letter++) {
             int kind = kind_at(word.text + at, &bytes);
-            kinds |= kind & IN_WORD ? kind & IN_WORD : JOINS;
+            kinds |= kind & IN_WORD ? kind & IN_WORD : kind & MARK ? NUMERIC : JOINS;
             second = letter == 1 ? kind : second;
         }
         if (kinds == LETTER)
             continue;
-        spaced |= !(second & IN_WORD);
+        spaced |= !(second & (IN_WORD | MARK));
         if (append_mark(words->found, word, kinds, words->prefix, words->prefix_length) < 0)
             return -1;
     }
     return spaced;
+}
+
+/* Return a word as it is kept: what is long is summarised in `room`, which then has less. */
+static Word kept(Word word, char **room)
+{
+    if (word.letters <= WORD_LIMIT)
+        return word;
+    int bytes;
+    kind_at(word.text, &bytes);
+    char *summary = *room;
+    *room += LONG_ROOM;
+    word.length = (uint32_t)snprintf(summary, LONG_ROOM, "long:%.*s %u", bytes, word.text, word.letters / 10 * 10);
+    word.letters = word.length - (uint32_t)bytes + 1;
+    word.text = summary;
+    return word;
+}
+
+/* Add the pairs of a run of letters without spaces, or its only letter, and return its end; NULL with an error. */
+static const char *add_run(Words *words, const char *at, const char *end, char **room)
+{
+    uint32_t letters, more;
+    const char *stop = end_of_cluster(at, end, &letters), *next;
+    if (end_of_cluster(stop, end, &more) == stop)
+        return add_word(words, kept((Word){at, (uint32_t)(stop - at), letters, 0}, room)) < 0 ? NULL : stop;
+    while ((next = end_of_cluster(stop, end, &more)) != stop) {
+        if (add_word(words, kept((Word){at, (uint32_t)(next - at), letters + more, 0}, room)) < 0)
+            return NULL;
+        at = stop;
+        stop = next;
+        letters = more;
+    }
+    return stop;
 }
 
 PyDoc_STRVAR(words_doc, "words(text, prefix, limit) -> (number, spaced, words and marks, pairs) | None\n\n"
@@ -252,9 +326,9 @@ static PyObject *words(PyObject *Py_UNUSED(module), PyObject *arguments)
         PyErr_SetString(PyExc_OverflowError, "a text of 2 GB or more has too many words; cut it");
         return NULL;
     }
-    /* a word and the sign behind it have two bytes at least, but what begins with an ideograph is cut at each letter */
+    /* a word and the sign behind it have two bytes at least, but scripts without spaces are cut at each letter */
     int is_ascii = PyUnicode_GetLength(text_object) == size;
-    size_t most = is_ascii ? (size_t)size / 2 + 1 : (size_t)size, number = 0, longs = 0;
+    size_t most = is_ascii ? (size_t)size / 2 + 1 : (size_t)size, number = 0;
     size_t limited = limit > 0 ? (size_t)limit : 0;
     if (!is_ascii && learn_kinds(text, text + size) < 0)
         return NULL;
@@ -262,52 +336,39 @@ static PyObject *words(PyObject *Py_UNUSED(module), PyObject *arguments)
         most = limited;
     Words all = {.prefix = prefix, .prefix_length = prefix_length, .slots = power_of_two(2 * most)};
     PyObject *result = NULL;
-    char *room = PyMem_Malloc(((size_t)size / WORD_LIMIT + 1) * LONG_ROOM); /* for what is kept of long words */
+    /* for what is kept of long words; a letter with many marks is in two pairs */
+    char *rooms = PyMem_Malloc((2 * (size_t)size / WORD_LIMIT + 2) * LONG_ROOM), *room = rooms;
     all.distinct = PyMem_Malloc((most + 1) * sizeof *all.distinct);
     all.place = PyMem_Calloc(all.slots, sizeof *all.place);
     all.pair_place = PyMem_Calloc(all.slots, sizeof *all.pair_place);
     all.found = PyList_New(0);
     all.pairs = PyList_New(0);
-    if (!room || !all.distinct || !all.place || !all.pair_place || !all.found || !all.pairs) {
+    if (!rooms || !all.distinct || !all.place || !all.pair_place || !all.found || !all.pairs) {
         PyErr_NoMemory();
         goto done;
     }
     const char *end = text + size;
     for (const char *at = text; at < end && number < limited;) {
-        int bytes, next, kind = kind_at(at, &bytes);
+        int bytes, kind = kind_at(at, &bytes);
         Word word = {at, 0, 0, 0};
         const char *stop = kind & (IN_WORD | MONEY) ? end_of_word(at, end, &word.letters) : at;
-        if (stop == at) {
-            at += bytes;
-            continue;
-        }
-        number++;
-        word.length = (uint32_t)(stop - at);
-        if (kind & IDEOGRAPH && word.letters > 2) { /* a run without spaces, cut into pairs */
-            for (uint32_t i = 0; i + 1 < word.letters; i++, at += bytes) {
-                kind_at(at, &bytes);
-                kind_at(at + bytes, &next);
-                if (add_word(&all, (Word){at, (uint32_t)(bytes + next), 2, 0}) < 0)
-                    goto done;
-            }
-        } else {
-            if (word.letters > WORD_LIMIT) {
-                char *summary = room + LONG_ROOM * longs++;
-                unsigned int about = word.letters / 10 * 10;
-                word.length = (uint32_t)snprintf(summary, LONG_ROOM, "long:%.*s %u", bytes, at, about);
-                word.letters = word.length - (uint32_t)bytes + 1;
-                word.text = summary;
-            }
-            if (add_word(&all, word) < 0)
+        if (kind & UNSPACED) {
+            stop = add_run(&all, at, end, &room);
+            if (stop == NULL)
+                goto done;
+        } else if (stop > at) {
+            word.length = (uint32_t)(stop - at);
+            if (add_word(&all, kept(word, &room)) < 0)
                 goto done;
         }
-        at = stop;
+        number += stop > at;
+        at = stop > at ? stop : at + bytes;
     }
     int spaced = add_marks(&all);
     if (spaced >= 0)
         result = Py_BuildValue("nOOO", (Py_ssize_t)all.number, spaced ? Py_True : Py_False, all.found, all.pairs);
 done:
-    PyMem_Free(room);
+    PyMem_Free(rooms);
     PyMem_Free(all.distinct);
     PyMem_Free(all.place);
     PyMem_Free(all.pair_place);

@@ -12,7 +12,7 @@ _NOT_BASE64 = bytes(set(range(256)) - set(_ALPHABET))
 _ENCODED_WORD = re.compile(
     r"=\?([^?\s*]{1,40})(?:\*[^?\s]{0,20})?\?([bq])\?([^?]{0,2000})\?=(?:\s+(?==\?))?", re.IGNORECASE
 )
-_FOLD = re.compile(r"\n\s*")
+_FOLD = re.compile(r"\n\s*", re.ASCII)  # a value is given as Latin-1
 #: codecs that are no character sets of mail, some of which take quadratic time
 _NOT_CHARSETS = frozenset({"idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined", "mbcs", "oem"})
 

@@ -10,6 +10,8 @@ _UNSEEN = re.compile(
     "[\0\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\U000e0000-\U000e007f\U000e0100-\U000e01ef]"
 )
+#: marks upon letters that Unicode has no letter for once they are composed: strokes through words, and accents of phonetics
+_UPON_LETTERS = re.compile("[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+")
 _LOOK_ALIKE = str.maketrans(
     "аеорсухіјѕԁһԛԝвкмнтгпАВЕКМНОРСТУХІЈЅԌԚԜ" + "αοερτυνικχωβΑΒΕΖΗΙΚΜΝΟΡΤΥΧ" + "ıɑɡℓո",
     "aeopcyxijsdhqwbkmhtrnABEKMHOPCTYXIJSGQW" + "aoeptuvikxwbABEZHIKMNOPTYX" + "iaglh",
@@ -29,14 +31,15 @@ _PIECE = 512
 def normalised(text: str) -> str:
     r"""Return a text in which what looks alike is alike.
 
-    Characters without a width go, compatible forms (full width, ligatures, mathematical letters) become plain, and
-    letters of other alphabets within a word of Latin ones become the Latin ones that they look like.
+    Characters without a width go, compatible forms (full width, ligatures, mathematical letters) become plain, marks
+    upon letters that are no part of a letter go, and letters of other alphabets within a word of Latin ones become the
+    Latin ones that they look like.
 
     Examples
     --------
     >>> from suffice.spam.evasion import normalised
-    >>> normalised("mo\u200bney ｆｒｅｅ vi\u0430gra Москва")
-    'money free viagra Москва'
+    >>> normalised("mo\u200bney ｆｒｅｅ vi\u0430gra Москва v\u0337i\u0337p e\u0301te\u0301")
+    'money free viagra Москва vip été'
     """
     if text.isascii():
         return text.replace("\0", "") if "\0" in text else text
@@ -47,6 +50,8 @@ def normalised(text: str) -> str:
     else:
         pieces = (text[start : start + _PIECE] for start in range(0, len(text), _PIECE))
         text = "".join([unicodedata.normalize("NFKC", piece) for piece in pieces])
+    if _UPON_LETTERS.search(text):
+        text = _UPON_LETTERS.sub("", text)
     if _FOREIGN.search(text):
         text = _WORD.sub(_in_one_alphabet, text)
     return text

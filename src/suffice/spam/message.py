@@ -36,6 +36,8 @@ _FROM_LINE_AS_SENT = re.compile(rb">?From [^\r\n]*\r?\n")
 _FIELD_NAME = re.compile(r"[!-9;-~]{1,100}[ \t]*")
 _FIELD_START = re.compile(rb"[!-9;-~]{1,100}[ \t]*:")
 _FIELD_END = re.compile(r"\n(?![ \t])")
+#: white space in ASCII alone: in values given as Latin-1, \x85 and \xa0 may be the last bytes of letters in UTF-8
+_SPACE = " \t\n\r\v\f\x1c\x1d\x1e\x1f"
 _DELIMITER = re.compile(rb"^--[^\n]+", re.MULTILINE)
 _PARAMETER = re.compile(
     r";\s*([a-z-]{1,40})(?:\*\d{0,3})?\*?\s*=\s*(?:\"([^\"]{0,1000})\"?|([^\s;]{1,1000}))", re.IGNORECASE
@@ -192,7 +194,7 @@ def _read_headers(raw: bytes, start: int, end: int) -> tuple[list[tuple[str, str
     for field in _FIELD_END.split(block):
         name, colon, value = field.partition(":")
         if colon and len(name) <= 120 and (name := _field_name(name)):
-            fields.append((name, decoded_words(value.strip())))
+            fields.append((name, decoded_words(value.strip(_SPACE))))
         elif not field.startswith(("From ", ">From ")):
             body = position  # no header: the empty line is missing, and the body begins here
             break

@@ -18,13 +18,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from functools import lru_cache
 
 from suffice.spam.evasion import normalised, plain_word, spaced_words
 from suffice.spam.message import Message, is_stamp
 from suffice.spam.names import addresses, hosts
 from suffice.spam.scan import compiled
+from suffice.spam.scripts import is_plain, pairs_of_run, simple_words, words_with_marks
 
 #: pairs are made of a word and the next WINDOW − 1 words
 WINDOW = 2
@@ -35,7 +35,6 @@ LINE_LIMIT = 200
 
 _WORD = re.compile(r"[$£€]?[^\W_]++(?:['’.,@$!|+-][^\W_]++)*+[!%]?")
 _ASCII_WORD = re.compile(r"\$?[a-z0-9]++(?:['.,@$!|+-][a-z0-9]++)*+[!%]?")
-_SIMPLE_WORD = re.compile(r"[^\W_]+")
 _URL = re.compile(r"((?:https?:/?/?|ftp://|www\.)[^\s<>\"'()\[\]{}|]{2,}+)")
 _URL_PARTS = re.compile(r"(?:[a-z]++:/*+)?(?:([^/?#@]*+)@)?([^/?#:@]*+)(?::(\d++))?(.*)", re.DOTALL)
 _NETWORK = re.compile(r"(?<![\w.])(\d{1,3}\.\d{1,3})\.(\d{1,3})\.\d{1,3}(?![\w.])")
@@ -43,7 +42,8 @@ _ZONE = re.compile(r"[+-]\d{4}")
 _BOUNDARY = re.compile(r"boundary\s*+=\s*+\"?([^\"\s;]++)", re.IGNORECASE)
 _DIGITS, _CAPITAL_RUN, _SMALL_RUN = re.compile("[0-9]+"), re.compile("[A-Z]+"), re.compile("[a-z]+")
 _NAME_RUN = re.compile(r"[aA9._-]+")
-_IDEOGRAPHS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+#: the signs that words are joined by or end in
+_SIGNS = "'’.,@$!|+-%"
 
 _ADDRESSES = {
     "from": "from:",
@@ -127,7 +127,7 @@ def _read_line(name: str, value: str, window: int) -> list[str]:
         if name == "to":
             found.append(f"shape:recipients {min(value.count('@'), 9)}")
     elif name in _VALUES:
-        found += [_VALUES[name] + word for word in _SIMPLE_WORD.findall(value.lower())[:10] if len(word) <= WORD_LIMIT]
+        found += [_VALUES[name] + word for word in simple_words(value.lower())[:10] if len(word) <= WORD_LIMIT]
     if name not in _SILENT and not is_stamp(name):
         found.append("header:" + name[:40])
     return found
@@ -161,7 +161,7 @@ def _body_tokens(message: Message, found: list[str], window: int) -> None:
         if part.file_name:
             name = normalised(part.file_name).lower()
             found.append("file:." + name.rpartition(".")[2][:10])
-            found += ["file:" + word[:WORD_LIMIT] for word in _SIMPLE_WORD.findall(name)]
+            found += ["file:" + word[:WORD_LIMIT] for word in simple_words(name)]
         images += part.content_type.startswith("image/")
         text = part.text
         if not text:
@@ -178,7 +178,7 @@ def _body_tokens(message: Message, found: list[str], window: int) -> None:
             if not page.hidden.isspace() and page.hidden:
                 found += [
                     "hidden:" + w
-                    for w in _SIMPLE_WORD.findall(page.hidden[:20_000].lower())
+                    for w in simple_words(page.hidden[:20_000].lower())
                     if 2 < len(w) <= WORD_LIMIT
                 ]
         text = normalised(text).lower()
@@ -213,10 +213,10 @@ def _add_words_of(text: str, prefix: str, found: list[str], window: int) -> int:
     """Do what `_add_words` does, in Python."""
     if text.isascii():
         words = _ASCII_WORD.findall(text)[:WORDS_LIMIT]
-    else:
+    elif is_plain(text):
         words = _WORD.findall(text)[:WORDS_LIMIT]
-        if _IDEOGRAPHS.search(text):
-            words = _without_runs(words)
+    else:
+        words = [pair for word in words_with_marks().findall(text)[:WORDS_LIMIT] for pair in pairs_of_run(word)]
     distinct = dict.fromkeys(words)
     lengths = set(map(len, distinct))
     spaced = 1 in lengths and list(map(len, words)).count(1) >= 4
@@ -228,7 +228,7 @@ def _add_words_of(text: str, prefix: str, found: list[str], window: int) -> int:
     for word in distinct:
         if not word.isalpha():
             found += _marks(word, prefix)
-            spaced = spaced or not word[1:2].isalnum()
+            spaced = spaced or word[1:2] in _SIGNS
     if spaced:
         found += [prefix + word[:WORD_LIMIT] for word in spaced_words(text)]
     for distance in range(1, window):
@@ -250,17 +250,6 @@ def _marks(word: str, prefix: str) -> list[str]:
 def long_word(word: str) -> str:
     """Return what is kept of a long word: its first letter and its length in steps of ten."""
     return f"long:{word[0]} {len(word) // 10 * 10}"
-
-
-def _without_runs(words: Iterable[str]) -> list[str]:
-    """Return the words with runs of ideographs, which have no spaces, cut into pairs of them."""
-    result: list[str] = []
-    for word in words:
-        if len(word) > 2 and _IDEOGRAPHS.match(word):
-            result += [word[i : i + 2] for i in range(len(word) - 1)]
-        else:
-            result.append(word)
-    return result
 
 
 def suffixes(host: str) -> list[str]:
@@ -308,7 +297,7 @@ def _add_addresses(value: str, prefix: str, found: list[str]) -> None:
         found += [prefix + "@" + suffix for suffix in suffixes(address.rpartition("@")[2])]
     between = zip([0, *(end for _, end in places)], [*(start for start, _ in places), len(value)], strict=True)
     names = " ".join([value[start:end] for start, end in between]) if places else value
-    found += [prefix + word for word in _SIMPLE_WORD.findall(names)[:60] if len(word) <= WORD_LIMIT]
+    found += [prefix + word for word in simple_words(names)[:60] if len(word) <= WORD_LIMIT]
     if not value.strip("<> "):
         found.append(prefix + "nobody")
 
@@ -334,7 +323,7 @@ def _add_url(link: str, found: list[str]) -> None:
         found.append("url:user")
     if port:
         found.append("url:port")
-    found += ["path:" + word for word in _SIMPLE_WORD.findall(_unquoted(path))[:20] if len(word) <= WORD_LIMIT]
+    found += ["path:" + word for word in simple_words(_unquoted(path))[:20] if len(word) <= WORD_LIMIT]
 
 
 def _unquoted(text: str) -> str:

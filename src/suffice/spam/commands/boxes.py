@@ -96,8 +96,8 @@ def in_classes(
 
             say(
                 "note",
-                f"{one_line(str(path), 1000)} is not read as ham, since it is a folder for spam or trash; name it to have "
-                "it read",
+                f"{one_line(str(path), 1000)} is not read as ham, since it is a folder for spam or trash; name it to "
+                "have it read",
             )
             return True
         return False
