@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,17 +86,26 @@ class Bogofilter:
 
     def ten_fold(self, raws: list[bytes], y: np.ndarray, fold: np.ndarray) -> Outcome:
         scores = np.full(len(y), np.nan)
-        with as_files(raws) as paths:
-            for k in range(10):
-                with tempfile.TemporaryDirectory() as words:
-                    for flag, c in (("-nb", 0), ("-sb", 1)):
-                        taught = np.flatnonzero((fold != k) & (y == c))
-                        run(["bogofilter", "-d", words, flag], "".join(paths[i] + "\n" for i in taught))
-                    rows = np.flatnonzero(fold == k)
-                    names = "".join(paths[i] + "\n" for i in rows)
-                    said = run(["bogofilter", "-d", words, "-TTb"], names, (0, 1, 2)).splitlines()
-                    scores[rows] = [float(line.split()[-1]) for line in said]
+        for k in range(10):
+            with self.taught([raws[i] for i in np.flatnonzero(fold != k)], y[fold != k]) as score:
+                scores[fold == k] = score([raws[i] for i in np.flatnonzero(fold == k)])
         return outcome(scores, self.ham, self.spam)
+
+    @contextmanager
+    def taught(self, raws: list[bytes], y: np.ndarray) -> Iterator[Callable[[list[bytes]], np.ndarray]]:
+        """Teach it messages, and yield what returns its scores of others."""
+        with tempfile.TemporaryDirectory() as words:
+            with as_files(raws) as paths:
+                for flag, c in (("-nb", 0), ("-sb", 1)):
+                    run(["bogofilter", "-d", words, flag], "".join(paths[i] + "\n" for i in np.flatnonzero(y == c)))
+
+            def score(others: list[bytes]) -> np.ndarray:
+                with as_files(others) as paths:
+                    names = "".join(path + "\n" for path in paths)
+                    said = run(["bogofilter", "-d", words, "-TTb"], names, (0, 1, 2)).splitlines()
+                return np.array([float(line.split()[-1]) for line in said])
+
+            yield score
 
     def one_pass(self, raws: list[bytes], y: np.ndarray) -> Outcome:
         scores = np.full(len(y), 0.5)

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 from scipy.stats import chi2
 
-from benchmarks.spam_attacks import ATTACKS
+from benchmarks.spam_attacks import ATTACKS, Known
 from benchmarks.spam_corpus import corpus, folds, one_minus_auc, sms
 from suffice.spam import read, score, tokens
 
@@ -153,12 +153,13 @@ def attacked(bags: Bags, raws: list[bytes], y: np.ndarray, fold: np.ndarray) -> 
     H, S = (float((known & (y == c)).sum()) for c in (0, 1))
     names = list(bags.ids)
     common = [names[t] for t in np.argsort(-h) if names[t].isalpha() and h[t] > 3 * s[t]][:2000]
+    attacker = Known(common, [raws[i] for i in np.flatnonzero(known & (y == 0))])
     spams = np.flatnonzero((fold == 5) & (y == 1))
     for name, attack in ATTACKS.items():
         rng = np.random.default_rng(0)
         found = []
         for i in spams:
-            words = tokens(read(attack(raws[i], common, rng)))
+            words = tokens(read(attack(raws[i], attacker, rng)))
             ids = np.array([bags.ids.get(word, -1) for word in words])
             found.append(score(words, np.where(ids < 0, 0, s[ids]), np.where(ids < 0, 0, h[ids]), S, H).log_odds)
         caught = (np.array(found) > THRESHOLD).sum()

@@ -53,6 +53,18 @@ def test_what_is_seen_and_what_is_hidden(source, visible, hidden):
     assert " ".join(page.hidden.split()) == hidden
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        '"http&#58;//a.example/x"', "'http&#x3A;&#47;/a.example/x'", "http&colon;//a.example/x",
+        '" http://a.exa\nmple/x "',
+        '"http:\\\\a.example\\x"', '"http://a.example/x', '"http://a.&#x65;xample&#9;/x"',
+    ],
+)  # fmt: skip
+def test_a_link_is_read_as_a_browser_follows_it(written):
+    assert read_html(f"<a href={written}>").links == ("http://a.example/x",)
+
+
 def test_links_and_elements_are_collected():
     page = read_html("<A HREF='http://a.example/x'>y</a><img src=cid:1><form action=\"http://b.example\">")
     assert page.links == ("http://a.example/x", "cid:1", "http://b.example")

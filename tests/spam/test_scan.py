@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from suffice.spam import SpamFilter, bulk, counting, reading, scan
-from suffice.spam.scoring import FIELD_NAMES, FIELDS
+from suffice.spam.scoring import ALLOWED, FIELD_NAMES, FIELDS, MAJORITY
 from suffice.spam.store import Store
 
 tokeniser = sys.modules["suffice.spam.tokens"]  # the package has a function of that name
@@ -120,14 +120,16 @@ def test_evidence_is_that_of_the_twin_to_the_last_bit(chunks, random):
         new, number = ours.add(chunk)
         assert (bulk.json.loads(new), number) == (bulk.json.loads(twin.add(chunk)[0]), len(twin._new))
         choices = (
-            [float("nan"), 0.0, 1.7] if random is None else [float("nan"), *(random.gauss(0, 3) for _ in range(9))]
+            [float("nan"), 0.0, 1.7]
+            if random is None
+            else [float("nan"), *(random.gauss(0, 3 + 30 * (i % 3 == 0)) for i in range(9))]
         )
         weights = array("d", [choices[i * i % len(choices)] for i in range(number)])
         ours.fill(weights)
         twin.fill(weights)
         assert len(ours) == len(twin)
         for lines in (lines for chunk in chunks[: chunks.index(chunk) + 1] for lines in chunk):
-            assert ours.evidence(lines, 30.0, values) == twin.evidence(lines, 30.0, values)
+            assert ours.evidence(lines, 30.0, MAJORITY, ALLOWED, values) == twin.evidence(lines, 30.0)
 
 
 def test_a_look_up_that_fails_is_made_again(monkeypatch):
@@ -159,7 +161,7 @@ def test_a_look_up_that_fails_is_made_again(monkeypatch):
         (lambda scan: scan.Weights({"a": 1}, 99, 0), ValueError, "too many fields"),
         (lambda scan: table().add(["a", 1]), TypeError, "lines must be a str"),
         (lambda scan: table().fill(array("d", [1.0])), ValueError, "one weight for each"),
-        (lambda scan: table().evidence("a", 1.0, ["x"]), TypeError, "number"),
+        (lambda scan: table().evidence("a", 1.0, 2.0, 9.0, ["x"]), TypeError, "number"),
     ],
 )
 def test_bad_arguments_are_refused(call, error, message):
@@ -181,7 +183,7 @@ def test_no_memory_is_lost():
             known = table()
             known.add(lines)
             known.fill(array("d", [1.0] * len(known)))
-            [known.evidence(each, 30.0, [1.0] * len(FIELDS)) for each in lines]
+            [known.evidence(each, 30.0, MAJORITY, ALLOWED, [1.0] * len(FIELDS)) for each in lines]
             with pytest.raises(TypeError):
                 known.add([1])
             with pytest.raises(UnicodeEncodeError):

@@ -149,15 +149,21 @@ static PyObject *weights_fill(PyObject *object, PyObject *given)
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(evidence_doc, "evidence(lines, temper, field_weights) -> (lines, doubles)\n\n"
+/* Return the factor of a side that counts at most so much. */
+static double factor(double side, double most)
+{
+    return side > most ? most / side : 1.0;
+}
+
+PyDoc_STRVAR(evidence_doc, "evidence(lines, temper, majority, allowed, field_weights) -> (lines, doubles)\n\n"
                            "The tokens of a message that are known, and what each adds to the log-odds.");
 
 static PyObject *weights_evidence(PyObject *object, PyObject *arguments)
 {
     Weights *self = (Weights *)object;
     PyObject *lines, *field_weights, *text = NULL, *parts = NULL, *result = NULL;
-    double temper, energy[MOST_FIELDS], scale[MOST_FIELDS];
-    if (!PyArg_ParseTuple(arguments, "UdO!", &lines, &temper, &PyList_Type, &field_weights))
+    double temper, majority, allowed, energy[2][MOST_FIELDS], scale[2][MOST_FIELDS]; /* against and towards spam */
+    if (!PyArg_ParseTuple(arguments, "UdddO!", &lines, &temper, &majority, &allowed, &PyList_Type, &field_weights))
         return NULL;
     const char *end = NULL, *at = lines_of(lines, &end), *begin = at, *line;
     if (PyErr_Occurred())
@@ -166,7 +172,8 @@ static PyObject *weights_evidence(PyObject *object, PyObject *arguments)
     for (const char *each = begin; each && (each = memchr(each, '\n', (size_t)(end - each))) != NULL; each++)
         most++;
     for (int i = 0; i < MOST_FIELDS; i++)
-        energy[i] = temper, scale[i] = 0.0;
+        for (int side = 0; side < 2; side++)
+            energy[side][i] = scale[side][i] = 0.0;
     const Entry **entries = PyMem_Malloc((most + 1) * sizeof *entries);
     char *buffer = PyMem_Malloc((begin ? (size_t)(end - begin) : 0) + 1), *to = buffer;
     if (entries == NULL || buffer == NULL) {
@@ -177,7 +184,7 @@ static PyObject *weights_evidence(PyObject *object, PyObject *arguments)
         const Entry *entry = find(&self->tokens, line, length, hash_of(line, length), &slot);
         if (entry == NULL || isnan(entry->value.weight))
             continue;
-        energy[entry->field] += entry->value.weight * entry->value.weight;
+        energy[entry->value.weight > 0.0][entry->field] += entry->value.weight * entry->value.weight;
         if (seen)
             *to++ = '\n';
         memcpy(to, line, length);
@@ -188,14 +195,19 @@ static PyObject *weights_evidence(PyObject *object, PyObject *arguments)
         double weight = PyFloat_AsDouble(PyList_GetItem(field_weights, i));
         if (weight == -1.0 && PyErr_Occurred())
             goto done;
-        scale[i] = weight / energy[i];
+        double minus = energy[0][i], plus = energy[1][i];
+        double a_minus = factor(minus, majority * plus + allowed), a_plus = factor(plus, majority * minus + allowed);
+        double total = temper + a_plus * plus + a_minus * minus;
+        scale[0][i] = weight * a_minus / total;
+        scale[1][i] = weight * a_plus / total;
     }
     parts = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(seen * sizeof(double)));
     if (parts == NULL)
         goto done;
     char *numbers = PyBytes_AsString(parts);
     for (size_t i = 0; i < seen; i++) {
-        double weight = entries[i]->value.weight, part = weight * weight * weight * scale[entries[i]->field];
+        double weight = entries[i]->value.weight;
+        double part = weight * weight * weight * scale[weight > 0.0][entries[i]->field];
         memcpy(numbers + i * sizeof part, &part, sizeof part);
     }
     text = PyUnicode_DecodeUTF8(buffer, to - buffer, NULL);

@@ -13,7 +13,7 @@ from suffice.spam.isolation import Unread, isolated
 from suffice.spam.message import digest
 from suffice.spam.reading import Reading, lines_of, pack
 from suffice.spam.scan import compiled
-from suffice.spam.scoring import FIELD_NAMES, FIELDS, Scoring, field_of, tempered, weighed
+from suffice.spam.scoring import ALLOWED, FIELD_NAMES, FIELDS, MAJORITY, Scoring, field_of, tempered, weighed
 from suffice.spam.shares import Label
 from suffice.spam.store import Store
 from suffice.spam.workers import Chunk, checked
@@ -83,7 +83,7 @@ class KnownWeights:
 
     def evidence(self, lines: str) -> tuple[str, array[float]]:
         """Return which tokens of a message, which was prepared, any message learned holds, and what they add."""
-        seen, parts = self._weights.evidence(lines, self._temper, _FIELD_WEIGHTS)
+        seen, parts = self._weights.evidence(lines, self._temper, MAJORITY, ALLOWED, _FIELD_WEIGHTS)
         return seen, array("d", parts)
 
 
@@ -108,7 +108,7 @@ class _Weights:
         """Say what the new tokens weigh, NaN for those that nobody knows."""
         self._known.update(zip(self._new, zip(weights, map(field_of, self._new), strict=True), strict=True))
 
-    def evidence(self, lines: str, temper: float, _: list[float]) -> tuple[str, bytes]:
+    def evidence(self, lines: str, temper: float, *_: object) -> tuple[str, bytes]:
         """Return the tokens of a message that are known, and what each adds to the log-odds."""
         found = [(name, self._known[name]) for name in (lines.split("\n") if lines else ())]
         found = [(name, known) for name, known in found if not math.isnan(known[0])]

@@ -8,7 +8,9 @@ from html import unescape
 
 # every quantifier that could give back what it took is possessive: the time is linear in the text
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*+)([^<>]*+)>|<!--|<[!?/][^<>]*+>")
-_LINK = re.compile(r"(?:href|src|action|background)\s*+=\s*+[\"']?\s*+([^\"'\s>]++)", re.IGNORECASE)
+_LINK = re.compile(
+    r"(?:href|src|action|background)\s*+=\s*+(?:\"\s*+([^\"]++)|'\s*+([^']++)|([^\"'\s>]++))", re.IGNORECASE
+)
 _STYLED = re.compile(r"style|color|hidden|background", re.IGNORECASE)
 _HIDING = re.compile(
     r"display\s*+:\s*+none|visibility\s*+:\s*+hidden|mso-hide\s*+:\s*+all|(?:^|\s)hidden(?=[\s=/]|$)"
@@ -39,6 +41,7 @@ _COLOURS = {
 #: colours whose channels differ by less in all cannot be told apart on a screen
 _COLOUR_DISTANCE = 24
 _STACK_LIMIT = 100
+_LINK_SIGNS = str.maketrans("\\", "/", "\t\r\n")
 
 Colour = tuple[int, ...] | None
 
@@ -99,7 +102,7 @@ def read_html(text: str) -> Html:
             position = closing.end() if closing else len(text)
         elif attributes and not attributes.isspace():
             if "=" in attributes:
-                links += _LINK.findall(attributes)
+                links += [_as_followed(double or single or bare) for double, single, bare in _LINK.findall(attributes)]
             if name not in _VOID:
                 stack.open(name, attributes.lower() if _STYLED.search(attributes) else "")
         elif stack.entries:
@@ -107,6 +110,11 @@ def read_html(text: str) -> Html:
     if position < len(text):
         (hidden if stack.hidden else visible).append(text[position:])
     return Html(unescaped("".join(visible)), unescaped("".join(hidden)), tuple(links), frozenset(elements))
+
+
+def _as_followed(link: str) -> str:
+    """Return a link as a browser follows it: without references, line ends and tabs, and with plain slashes."""
+    return unescaped(link[:2000]).translate(_LINK_SIGNS).rstrip()
 
 
 def unescaped(text: str) -> str:

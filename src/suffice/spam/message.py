@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
+from typing import NamedTuple
 
 from suffice.spam.decoding import as_text, decoded_body, decoded_words
 from suffice.spam.isolation import Unread, isolated
@@ -14,7 +15,12 @@ from suffice.spam.isolation import Unread, isolated
 RAW_LIMIT = 16_000_000
 HEADER_LIMIT = 65_536
 HEADER_COUNT_LIMIT = 500
-TEXT_LIMIT = 262_144
+#: characters of the texts that are the message's own, and of those that are attached to it, all together; a text may
+#: have half of what is left, so that none takes all
+TEXT_LIMIT = 1_048_576
+ATTACHED_LIMIT = 65_536
+#: texts that begin behind so many characters of others are attached to them
+FIRST_SEEN = 200
 PART_LIMIT = 200
 DEPTH_LIMIT = 20
 #: lines that begin with "--" inside of a multipart, most of which are no boundaries in a message made to cost time
@@ -58,9 +64,17 @@ class Part:
     charset, disposition, encoding, file_name : str
         As declared, the first three in lower case; empty where they are not.
     text : str
-        What a text holds, decoded, up to what is left of `TEXT_LIMIT`; empty for anything else.
+        What a text holds, decoded; empty for anything else. Of a text longer than half of what is left of `TEXT_LIMIT`
+        or `ATTACHED_LIMIT` the beginning and the end are kept.
     size : int
         How many bytes the part has, as it was sent.
+    is_inner : bool
+        Whether it belongs to a message within the message.
+    is_attached : bool
+        Whether a person sees its text only after opening it, or not at all: an attachment, a part of a message within
+        the message, or what stands before or behind the parts of a multipart.
+    alternative : int
+        The same number, above 0, for parts of which a person is shown one.
     """
 
     content_type: str
@@ -70,14 +84,28 @@ class Part:
     file_name: str
     text: str
     size: int
+    is_inner: bool = False
+    is_attached: bool = False
+    alternative: int = 0
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it is read as text."""
+        return self.content_type.startswith(("text/", "multipart/", "message/")) or "/" not in self.content_type
+
+    @property
+    def has_content(self) -> bool:
+        """Whether it is something other than an empty text."""
+        return not self.is_text or (bool(self.text) and not self.text.isspace())
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Headers in their order, names in lower case and values decoded, and the parts."""
+    """Headers in their order, names in lower case and values decoded, the parts, and headers of messages within."""
 
     headers: Headers
     parts: tuple[Part, ...]
+    inner_headers: Headers = ()
 
     def header(self, name: str) -> str:
         """Return the first value of a header, or an empty string."""
@@ -99,16 +127,34 @@ def read(raw: bytes) -> Message:
     """
     raw = _with_line_feeds(raw[:RAW_LIMIT])
     headers, body = _read_headers(raw, 0, len(raw))
-    left = TEXT_LIMIT
+    # two limits, so that no attachment leaves own texts without room
+    left = {False: TEXT_LIMIT, True: ATTACHED_LIMIT}
     parts: list[Part] = []
     nested: list[tuple[str, str]] = []
-    for fields, start, end in _leaves(raw, headers, body, nested):
+    for fields, start, end, place in _leaves(raw, headers, body, nested):
         if not fields and (start >= end or raw[start:end].isspace()):
             continue  # nothing but the line ends around boundaries
-        part = _part(fields, raw, start, end, left)
-        left -= len(part.text)
+        part = _part(fields, raw, start, end, left, place)
+        left[part.is_attached] -= len(part.text)
         parts.append(part)
-    return Message((*headers, *nested), tuple(parts))
+    return Message(tuple(headers), tuple(_by_sight(parts)), tuple(nested))
+
+
+def _by_sight(parts: list[Part]) -> Iterator[Part]:
+    """Yield the parts; texts that follow what a person sees first are attached, and the first one never is."""
+    if not any(part.has_content for part in parts if not part.is_attached):
+        for place, part in enumerate(parts):
+            if part.has_content:
+                parts[place] = replace(part, is_attached=False)
+                break
+    seen, shown = 0, 0
+    for part in parts:
+        if not part.is_attached and part.is_text:
+            if seen >= FIRST_SEEN and not (shown and shown == part.alternative):
+                part = replace(part, is_attached=True)
+            else:
+                seen, shown = seen + len(part.text.strip()), part.alternative
+        yield part
 
 
 def digest(raw: bytes) -> str:
@@ -208,24 +254,43 @@ def _field_name(name: str) -> str:
     return name.rstrip().lower() if _FIELD_NAME.fullmatch(name) else ""
 
 
+class _Place(NamedTuple):
+    """Whether a leaf is in a message within, whether it is in no part at all, and of which alternatives it is one."""
+
+    is_inner: bool
+    is_apart: bool
+    alternative: int
+
+
 def _leaves(
     raw: bytes, headers: list[tuple[str, str]], body: int, nested: list[tuple[str, str]]
-) -> Iterator[tuple[list[tuple[str, str]], int, int]]:
-    """Yield the fields, start and end of every leaf, in one pass over the lines that may be boundaries.
+) -> Iterator[tuple[list[tuple[str, str]], int, int, _Place]]:
+    """Yield the fields, start, end and place of every leaf.
 
-    The headers of messages within the message are added to `nested`.
+    It is one pass over the lines that may be boundaries. The headers of messages within are added to `nested`.
     """
     fields, start = headers, body
     boundaries: list[bytes] = []
-    messages, room = 0, HEADER_LIMIT
+    digests: list[bool] = []  # of each boundary, whether its parts are messages if they do not say what they are
+    groups: list[int] = []  # and of which alternatives they are
+    outside = DEPTH_LIMIT + 1  # how many boundaries there are around the outermost message that is open
+    is_apart = False  # before the first or behind the last part of a multipart
+    messages, alternatives, room = 0, 0, HEADER_LIMIT
+
+    def place() -> _Place:
+        return _Place(outside <= len(boundaries), is_apart, groups[-1] if groups else 0)
 
     def enter() -> None:
         """Go down while the part that begins here holds others."""
-        nonlocal fields, start, messages, room
+        nonlocal fields, start, outside, is_apart, messages, alternatives, room
+        is_apart = False
         while True:
             kind, parameters = _content(fields, "content-type")
             deep = len(boundaries) >= DEPTH_LIMIT or messages >= PART_LIMIT
-            if kind.startswith("message/") and not deep and start < len(raw):
+            if kind.startswith("message/") or (not kind and digests and digests[-1]):
+                outside = min(outside, len(boundaries))
+                if deep or start >= len(raw):
+                    return
                 inner, inner_start = _read_headers(raw, start, len(raw))
                 if inner_start == start:
                     return
@@ -239,11 +304,16 @@ def _leaves(
             boundary = parameters.get("boundary", "").rstrip().encode("latin-1", "replace")
             if kind.startswith("multipart/") and boundary and len(boundaries) < DEPTH_LIMIT:
                 boundaries.append(boundary)
+                digests.append(kind == "multipart/digest")
+                alternatives += kind == "multipart/alternative"
+                around = groups[-1] if groups else 0
+                groups.append(around or (alternatives if kind == "multipart/alternative" else 0))
+                is_apart = True
             return
 
     enter()
     if not boundaries:
-        yield fields, start, len(raw)
+        yield fields, start, len(raw), place()
         return
     count = 0
     for number, delimiter in enumerate(_DELIMITER.finditer(raw, start)):
@@ -258,21 +328,23 @@ def _leaves(
             continue
         if delimiter.start() < start:
             continue
-        yield fields, start, delimiter.start()
+        yield fields, start, delimiter.start(), place()
         count += 1
         if count == PART_LIMIT:
             return
         start = min(len(raw), delimiter.end() + 1)
+        if level < outside:
+            outside = DEPTH_LIMIT + 1
         if closing:
-            del boundaries[level:]
-            fields = []
+            del boundaries[level:], digests[level:], groups[level:]
+            fields, is_apart = [], True
         else:
-            del boundaries[level + 1 :]
+            del boundaries[level + 1 :], digests[level + 1 :], groups[level + 1 :]
             fields, start = _read_headers(raw, start, len(raw))
             enter()
         if not boundaries:
             break
-    yield fields, start, len(raw)
+    yield fields, start, len(raw), place()
 
 
 def _content(fields: list[tuple[str, str]], name: str) -> tuple[str, dict[str, str]]:
@@ -290,20 +362,34 @@ def _content(fields: list[tuple[str, str]], name: str) -> tuple[str, dict[str, s
     return "", {}
 
 
-def _part(fields: list[tuple[str, str]], raw: bytes, start: int, end: int, left: int) -> Part:
-    """Return the leaf of raw[start:end] with at most `left` characters of text."""
+def _part(
+    fields: list[tuple[str, str]], raw: bytes, start: int, end: int, left: dict[bool, int], place: _Place
+) -> Part:
+    """Return the leaf of raw[start:end] with at most as many characters of text as are left for its kind."""
     kind, parameters = _content(fields, "content-type")
     disposition, about = _content(fields, "content-disposition")
     encoding, _ = _content(fields, "content-transfer-encoding")
     charset = parameters.get("charset", "").strip("'\" ").lower()[:40]
-    name = about.get("filename") or parameters.get("name", "")
-    text = ""
-    is_text = kind.startswith(("text/", "multipart/", "message/")) or "/" not in kind
-    if is_text and left > 0 and end > start:
-        # base64 and quoted-printable need at most three bytes for one of theirs
-        body = decoded_body(raw[start : min(end, start + 3 * left)], encoding)
-        text = as_text(body[:left], charset)[:left]
-    return Part(kind or "text/plain", charset, disposition, encoding, decoded_name(name), text, end - start)
+    name = decoded_name(about.get("filename") or parameters.get("name", ""))
+    is_attached = place.is_inner or place.is_apart or disposition == "attachment"
+    about_it = charset, disposition, encoding, name, "", end - start, place.is_inner, is_attached, place.alternative
+    part = Part(kind or "text/plain", *about_it)
+    if not part.is_text or left[is_attached] < 2 or end <= start:
+        return part
+    text = as_text(decoded_body(raw[start:end], encoding), charset)
+    return replace(part, text=both_ends(text, left[is_attached] // 2))
+
+
+def both_ends(text: str, most: int) -> str:
+    """Return a text of at most so many characters: the beginning and the last quarter of what is kept.
+
+    Examples
+    --------
+    >>> from suffice.spam.message import both_ends
+    >>> both_ends("abcdefghij", 8), both_ends("abc", 8)
+    ('abcdefij', 'abc')
+    """
+    return text if len(text) <= most else text[: most - most // 4] + text[len(text) - most // 4 :]
 
 
 def decoded_name(name: str) -> str:

@@ -11,9 +11,17 @@ that none of them holds a rare token of the hams says little, and does not push 
 Plain naive Bayes adds these up as if tokens were independent. They are not: a long letter repeats one verdict hundreds
 of times. The tokens of one field (sender, route, subject, words, …) are therefore averaged, the telling ones most,
 
-    E(f) = v(f) Σ w³ / (Σ w² + c),
+    E(f) = v(f) Σ a w³ / (Σ a w² + c),
 
 and only fields are taken as independent: log-odds = Σ E(f). A logistic link makes them a probability.
+
+Here a = 1, unless one side outvotes the other. With n₊ = Σ w² over the tokens that speak for spam and n₋ over the
+others, a side counts at most MAJORITY times as much as the other side and ALLOWED,
+
+    a₊ = min(1, (MAJORITY n₋ + ALLOWED) / n₊),
+
+and a₋ likewise: a message may be padded with as many words of ham as there are, and its own words are still heard.
+What is attached to a message, and what messages within it say, is a field of its own.
 """
 
 from __future__ import annotations
@@ -39,11 +47,14 @@ FIELDS: tuple[tuple[str, tuple[str, ...], float], ...] = (
     ("pairs", (), 1.0),
     ("links", ("url", "path"), 1.0),
     ("shape", ("shape",), 1.0),
+    ("attached", ("attached",), 0.5),
 )
 FIELD_NAMES = tuple(name for name, _, _ in FIELDS)
 _FIELD_OF_PREFIX = {prefix: number for number, (_, prefixes, _) in enumerate(FIELDS) for prefix in prefixes}
 _WORDS, _PAIRS = FIELD_NAMES.index("words"), FIELD_NAMES.index("pairs")
 _FIELD_WEIGHTS = [weight for _, _, weight in FIELDS]
+#: in a field, the squared weights of one side count at most as much as these times those of the other side, and these
+MAJORITY, ALLOWED = 2.0, 100.0
 
 
 @dataclass(frozen=True)
@@ -163,7 +174,7 @@ def evidence(
     ham_messages: float,
     scoring: Scoring = Scoring(),  # noqa: B008  (frozen)
 ) -> list[float]:
-    """Return what each token adds to the log-odds: v(f) w³ / (Σ w² + c), in plain numbers; arguments as of `score`."""
+    """Return what each token adds to the log-odds, v(f) a w³ / (Σ a w² + c); arguments as of `score`."""
     return tempered(weighed(tokens, in_spam, in_ham, spam_messages, ham_messages, scoring), scoring)
 
 
@@ -198,12 +209,22 @@ def weighed(
 
 
 def tempered(weights: Sequence[tuple[float, int]], scoring: Scoring) -> list[float]:
-    """Return v(f) w³ / (Σ w² + c) of the tokens of one message, given w and the field of each."""
-    energy = [scoring.temper] * len(FIELDS)
+    """Return v(f) a w³ / (Σ a w² + c) of the tokens of one message, given w and the field of each."""
+    against, towards = [0.0] * len(FIELDS), [0.0] * len(FIELDS)
     for weight, field in weights:
-        energy[field] += weight * weight
-    scale = [weight / total for weight, total in zip(_FIELD_WEIGHTS, energy, strict=True)]
-    return [weight * weight * weight * scale[field] for weight, field in weights]
+        if weight > 0.0:
+            towards[field] += weight * weight
+        else:
+            against[field] += weight * weight
+    up, down = [], []
+    for share, plus, minus in zip(_FIELD_WEIGHTS, towards, against, strict=True):
+        most_plus, most_minus = MAJORITY * minus + ALLOWED, MAJORITY * plus + ALLOWED
+        a_plus = most_plus / plus if plus > most_plus else 1.0
+        a_minus = most_minus / minus if minus > most_minus else 1.0
+        total = scoring.temper + a_plus * plus + a_minus * minus
+        up.append(share * a_plus / total)
+        down.append(share * a_minus / total)
+    return [weight * weight * weight * (up if weight > 0.0 else down)[field] for weight, field in weights]
 
 
 def logistic(x: float) -> float:

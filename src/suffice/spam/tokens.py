@@ -13,6 +13,7 @@
 | `url:…`, `path:…` | hosts of links with their suffixes, and words of their paths |
 | `html:…`, `hidden:…` | elements, and words that are not shown |
 | `long:…`, `text:…` | words too long to keep, in short; marks of the text as a whole |
+| `attached:…` | any of these, but pairs of words, in attachments and in messages within the message |
 """
 
 from __future__ import annotations
@@ -21,15 +22,20 @@ import re
 from functools import lru_cache
 
 from suffice.spam.evasion import normalised, plain_word, spaced_words
-from suffice.spam.message import Message, is_stamp
+from suffice.spam.message import Headers, Message, Part, both_ends, is_stamp
 from suffice.spam.names import addresses, hosts
 from suffice.spam.scan import compiled
 from suffice.spam.scripts import is_plain, pairs_of_run, simple_words, words_with_marks
 
 #: pairs are made of a word and the next WINDOW − 1 words
 WINDOW = 2
+#: the prefix of tokens that are not the message's own
+ATTACHED = "attached:"
 WORD_LIMIT = 20
-WORDS_LIMIT = 30_000
+#: characters that a person sees, of all own texts: what lies between the beginning and the end is left out
+SHOWN_LIMIT = 65_536
+#: no text of `SHOWN_LIMIT` characters has more words
+WORDS_LIMIT = 32_768
 #: header lines up to so many characters are remembered with their tokens
 LINE_LIMIT = 200
 
@@ -56,6 +62,10 @@ _ADDRESSES = {
 _VALUES = {"list-id": "list:", "x-mailer": "mailer:", "user-agent": "mailer:", "x-mailing-list": "list:"}
 #: their values are read by themselves, or differ in every message
 _SILENT = frozenset(("subject", "date", "message-id", "received", "content-type", "from", "to"))
+#: a message has at most one of each (RFC 5322), or none that a second one would say more than the first
+_SINGLE = frozenset(
+    ("subject", "date", "message-id", "from", "to", "cc", "reply-to", "sender", "return-path", *_VALUES, "content-type")
+)
 #: their values hardly ever come again
 _RARE = frozenset(("subject", "date", "message-id", "received"))
 
@@ -82,14 +92,27 @@ def tokens(message: Message, window: int = WINDOW) -> list[str]:
 def all_tokens(message: Message, window: int = WINDOW) -> list[str]:
     """Return the tokens of a message, some of them more than once; parameters as of `tokens`."""
     found: list[str] = []
-    _header_tokens(message, found, window)
-    _body_tokens(message, found, window)
+    attached: list[str] = []
+    _header_tokens(message.headers, found, window)
+    if message.inner_headers:
+        found.append("type:message/rfc822")
+        _header_tokens(message.inner_headers, attached, 1)
+    for part in message.parts:
+        _part_tokens(part, attached if part.is_inner else found)
+    _text_tokens([part for part in message.parts if not part.is_attached], found, window)
+    if others := [part for part in message.parts if part.is_attached]:
+        _text_tokens(others, attached, 1)
+    found += [ATTACHED + token for token in dict.fromkeys(attached)]
     return found
 
 
-def _header_tokens(message: Message, found: list[str], window: int) -> None:
-    present = dict(reversed(message.headers))  # the first of each name
-    for name, value in message.headers:
+def _header_tokens(headers: Headers, found: list[str], window: int) -> None:
+    present: dict[str, str] = {}  # the first of each name
+    for name, value in headers:
+        if name in present and name in _SINGLE:  # a second one says nothing but that it is there
+            found.append("header:again " + name)
+            continue
+        present.setdefault(name, value)
         # the same lines come again and again: lists, programs, recipients; others are not worth their place
         is_rare = name in _RARE or len(value) > LINE_LIMIT
         found += _read_line(name, value, window) if is_rare else _line_tokens(name, value, window)
@@ -97,7 +120,7 @@ def _header_tokens(message: Message, found: list[str], window: int) -> None:
         if not present.get(name):
             found.append("header:no " + name)
     if "reply-to" in present:
-        answer, sender = (_last_host(message, name) for name in ("reply-to", "from"))
+        answer, sender = (_last_host(present.get(name, "")) for name in ("reply-to", "from"))
         if answer:
             found.append("header:reply elsewhere" if answer != sender else "header:reply to sender")
 
@@ -138,30 +161,33 @@ def _line_tokens(name: str, value: str, window: int) -> tuple[str, ...]:
     return tuple(_read_line(name, value, window))
 
 
-def _last_host(message: Message, name: str) -> str | None:
-    """Return the host of the last address in the last header of a name, None where there is no such header."""
-    values = [value for key, value in message.headers if key == name]
-    if not values:
-        return None
-    value = normalised(values[-1]).lower()
+def _last_host(value: str) -> str:
+    """Return the host of the last address in a header, or an empty string."""
+    value = normalised(value).lower()
     places = addresses(value)[:30]
     return value[slice(*places[-1])].rpartition("@")[2] if places else ""
 
 
-def _body_tokens(message: Message, found: list[str], window: int) -> None:
+def _part_tokens(part: Part, found: list[str]) -> None:
+    """Add the tokens of what a part is."""
+    found.append("type:" + part.content_type[:60])
+    if part.charset:
+        found.append("charset:" + part.charset)
+    if part.encoding:
+        found.append("encoding:" + part.encoding[:30])
+    if part.disposition:
+        found.append("disposition:" + part.disposition[:30])
+    if part.file_name:
+        name = normalised(part.file_name).lower()
+        found.append("file:." + name.rpartition(".")[2][:10])
+        found += ["file:" + word[:WORD_LIMIT] for word in simple_words(name)]
+
+
+def _text_tokens(parts: Iterable[Part], found: list[str], window: int) -> None:
+    """Add the tokens of texts."""
     letters = images = 0
-    for part in message.parts:
-        found.append("type:" + part.content_type[:60])
-        if part.charset:
-            found.append("charset:" + part.charset)
-        if part.encoding:
-            found.append("encoding:" + part.encoding[:30])
-        if part.disposition:
-            found.append("disposition:" + part.disposition[:30])
-        if part.file_name:
-            name = normalised(part.file_name).lower()
-            found.append("file:." + name.rpartition(".")[2][:10])
-            found += ["file:" + word[:WORD_LIMIT] for word in simple_words(name)]
+    left = SHOWN_LIMIT
+    for part in parts:
         images += part.content_type.startswith("image/")
         text = part.text
         if not text:
@@ -181,6 +207,9 @@ def _body_tokens(message: Message, found: list[str], window: int) -> None:
                     for w in simple_words(page.hidden[:20_000].lower())
                     if 2 < len(w) <= WORD_LIMIT
                 ]
+        if len(text) > left // 2:
+            text = both_ends(" ".join(text.split()), left // 2 + 1)
+        left -= len(text)
         text = normalised(text).lower()
         if not text.isascii():
             share = 10 * (len(text) - len(text.encode("ascii", "ignore"))) // len(text)
@@ -198,14 +227,15 @@ def _body_tokens(message: Message, found: list[str], window: int) -> None:
 
 def _add_words(text: str, prefix: str, found: list[str], window: int) -> int:
     """Add the words of a text in lower case and their pairs; return how many words there are."""
-    scanned = compiled.words(text, prefix, WORDS_LIMIT) if compiled is not None and window == 2 else None
+    scanned = compiled.words(text, prefix, WORDS_LIMIT) if compiled is not None and window <= 2 else None
     if scanned is None:
         return _add_words_of(text, prefix, found, window)
     number, spaced, words, pairs = scanned
     found += words
     if spaced:
         found += [prefix + word[:WORD_LIMIT] for word in spaced_words(text)]
-    found += pairs
+    if window == 2:
+        found += pairs
     return number
 
 
