@@ -12,13 +12,13 @@ MARK = b"set off the fault"
 FAULTS = {
     "reading": ("suffice.spam.message", "_leaves", 0, ValueError),
     "identity": ("suffice.spam.message", "_with_line_feeds", 0, RecursionError),
-    "tokens": ("suffice.spam.tokens", "_body_tokens", 0, KeyError),
+    "tokens": ("suffice.spam.tokens", "_text_tokens", 0, KeyError),
     "memory": ("suffice.spam.message", "_part", 1, MemoryError),
 }
 #: one that never ends, in compiled code that keeps the lock of the interpreter and looks at no signal
-HANG = ("suffice.spam.tokens", "_body_tokens", 0, None)
+HANG = ("suffice.spam.tokens", "_text_tokens", 0, None)
 #: one that ends the process
-KILL = ("suffice.spam.tokens", "_body_tokens", 0, SystemExit)
+KILL = ("suffice.spam.tokens", "_text_tokens", 0, SystemExit)
 
 
 def faulty(fault):
@@ -29,7 +29,7 @@ def faulty(fault):
 
     def raising(*args):
         given = args[argument]
-        text = given if isinstance(given, bytes) else b" ".join(part.text.encode() for part in given.parts)
+        text = given if isinstance(given, bytes) else b" ".join(part.text.encode() for part in given)
         if MARK in text:
             if error is None:
                 ctypes.PyDLL(None).sleep(1000)
