@@ -2,7 +2,7 @@
 
 import unicodedata
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from suffice.spam.message import header_of, subject_of
@@ -15,6 +15,7 @@ hostile = st.text(
 
 
 @given(hostile, st.integers(1, 60))
+@example("0 \xad", 2)
 def test_a_line_is_one_line_within_its_limit_and_does_nothing(text, limit):
     line = one_line(text, limit)
     assert len(line) <= limit

@@ -38,7 +38,7 @@ def one_line(text: str, limit: int = LINE_SHOWN) -> str:
     ('invoice⟨RLO⟩fdp.exe␛[1m now', 'a long…')
     """
     line = " ".join(text[: 4 * limit + 4].split())  # \x1c to \x1f and \x85 are spaces as well
-    line = _harmless(line)
+    line = " ".join(_harmless(line).split())  # what is not seen may have kept spaces apart
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 
