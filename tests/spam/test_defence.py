@@ -11,7 +11,9 @@ from suffice.spam.scoring import ALLOWED, MAJORITY, Scoring
 
 HEAD = b"From: win@example.com\nSubject: You have won\nDate: Mon, 2 Sep 2002 10:00:00 -0700\n"
 TEXT = b"Claim your prize money at http://pills.example/now before it is gone, and tell nobody about it at all. " * 3
-HAM = b"From: ann@example.org\nSubject: Lunch\nReceived: from mx.example.org by b.example.net\n\nShall we meet at noon?\n"
+HAM = (
+    b"From: ann@example.org\nSubject: Lunch\nReceived: from mx.example.org by b.example.net\n\nShall we meet at noon?\n"
+)
 MULTIPART = b"MIME-Version: 1.0\nContent-Type: multipart/%s; boundary=b\n\n"
 PLAIN = HEAD + MULTIPART % b"mixed" + b"--b\n\n" + TEXT + b"\n--b--\n"
 #: what the parts of a message are is its own

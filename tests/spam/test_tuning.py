@@ -10,8 +10,9 @@ from mailbag import contents, message
 from sklearn.linear_model import LogisticRegression
 
 from suffice.spam import Evaluation, Scoring, SpamFilter, Thresholds
+from suffice.spam.leave_one_out import Sample, learned, newest_of
 from suffice.spam.scoring import logistic
-from suffice.spam.tuning import FEWEST, choose_thresholds, fit_link
+from suffice.spam.tuning import FEWEST, choose_thresholds, fit_link, tuned
 
 DEFAULT = Scoring()
 
@@ -133,6 +134,84 @@ def test_other_messages_can_be_tuned_on():
         assert tuning.after.left_out == 0
         assert len(tuning.after.probabilities) == 60
         assert tuning.slope != taught().tune().slope
+
+
+SCORES = st.lists(st.floats(-40, 40), min_size=FEWEST, max_size=40)
+
+
+@given(
+    SCORES,
+    SCORES,
+    st.tuples(st.floats(0.01, 10), st.floats(-9, 9)),
+    st.tuples(st.floats(0, 0.49), st.floats(0.5, 1)),
+    st.sampled_from([0.1, 1.0, 10.0, 100.0, 1e6]),
+)
+def test_tuning_never_returns_what_its_own_table_calls_worse(hams, spams, link, thresholds, cost):
+    sample = Sample((*hams, *spams), (False,) * len(hams) + (True,) * len(spams), 0)
+    found = tuned(sample, cost, *link, Thresholds(*thresholds))
+    assert found.costs[1] <= found.costs[0]
+    assert found.lost[1] >= found.after.errors().false_positives
+    assert found.after.log_loss <= found.before.log_loss
+    if found.is_kept:
+        assert (found.slope, found.intercept, found.thresholds) == (*link, Thresholds(*thresholds))
+        assert found.after == found.before
+
+
+@given(SCORES, SCORES, st.sampled_from([9.0, 100.0, 1e4]))
+def test_from_a_new_filter_no_message_is_called_spam_that_was_not_before(hams, spams, cost):
+    sample = Sample((*hams, *spams), (False,) * len(hams) + (True,) * len(spams), 0)
+    found = tuned(sample, cost, DEFAULT.slope, DEFAULT.intercept, Thresholds())
+    before, after = (found.before.errors(), found.after.errors())
+    assert after.false_positives <= before.false_positives
+
+
+def dated(number, kind, day, words=b""):
+    return b"Received: by mx.example.org; %d Sep 2002 10:00:00 +0000\n" % day + message(number, kind) + words
+
+
+def test_the_newest_messages_are_scored_by_a_filter_that_learned_none_of_them():
+    mail = [(dated(i, kind, 1 + i // 3), kind) for i in range(80) for kind in ("spam", "ham")]
+    with SpamFilter() as spam_filter, SpamFilter() as before:
+        spam_filter.train_many(*zip(*mail, strict=True))
+        sample = learned(spam_filter._store, spam_filter._basis, None, in_time=True)
+        alone = learned(spam_filter._store, spam_filter._basis, None)
+        first = 1 + 60 // 3  # a quarter of 80 begins within this day
+        newest = [(raw, kind) for raw, kind in mail if int(raw.partition(b";")[2].split()[0]) >= first]
+        before.train_many(*zip(*[pair for pair in mail if pair not in newest], strict=True))
+        expected = sorted((before.score(raw).log_odds, kind == "spam") for raw, kind in newest)
+    assert sample.newest == len(newest)
+    assert alone.newest == 0
+    changed = [pair for pair, old in zip(zip(sample.log_odds, sample.is_spam, strict=True), alone.log_odds, strict=True)
+               if pair[0] != old]  # fmt: skip
+    assert sorted(changed) == expected
+
+
+def test_a_new_kind_of_ham_raises_the_threshold_only_where_days_are_known():
+    """A new newsletter in the words of spam: each issue is known by the others, but not on the day of the first."""
+    late = [(dated(i, "spam", 28).replace(b"From: a", b"From: news"), "ham") for i in range(400, 412)]
+    mail = [(dated(i, kind, 1 + i // 6), kind) for i in range(150) for kind in ("spam", "ham")] + late
+    found = []
+    for known in (True, False):
+        with SpamFilter() as spam_filter:
+            raws = [raw if known else raw.partition(b"\n")[2] for raw, _ in mail]
+            spam_filter.train_many(raws, [kind for _, kind in mail])
+            found.append(spam_filter.tune(100.0))
+    assert found[0].newest > 12
+    assert found[1].newest == 0
+
+    def least(tuning):  # in log-odds
+        p = tuning.thresholds.spam
+        return (math.log(p / (1 - p)) - tuning.intercept) / tuning.slope
+
+    assert least(found[0]) > least(found[1])
+
+
+def test_days_that_leave_too_few_messages_are_not_held_out():
+    assert newest_of([], []) == set()
+    assert newest_of([None] * 90, [True, False] * 45) == set()
+    assert newest_of([5] * 90, [True, False] * 45) == set()  # all of one day
+    assert newest_of([*range(90)], [True] * 19 + [False] * 71) == set()
+    assert newest_of([*range(100)], [True, False] * 50) == {*range(75, 100)}
 
 
 def test_too_few_messages_and_impossible_costs_are_named():

@@ -53,7 +53,7 @@ def lesson(chunk: Chunk) -> Lesson:
 
 
 def _identity_and_lines(raw: bytes) -> tuple[bytes, str]:
-    return bytes.fromhex(digest(raw)), lines_of(raw)
+    return bytes.fromhex(digest(raw)), lines_of(raw, keep_day=True)
 
 
 def lines_of_chunk(chunk: Chunk) -> list[str | Unread]:

@@ -297,6 +297,9 @@ class SpamFilter:
     ) -> Tuning:
         """Fit the logistic link and the thresholds to the messages that were learned, or to others.
 
+        Where it is known when messages arrived, the newest quarter of those that were learned is scored as if none of
+        it had been; the others, each as if it had not been. What was there before is kept where it costs less.
+
         Parameters
         ----------
         cost : float
@@ -312,10 +315,10 @@ class SpamFilter:
             If there are fewer than twenty spams or twenty hams.
         """
         cost = checked_cost(cost)
-        sample = sample_of(self._store, self._basis, raws, labels, None, progress, skipped)
+        sample = sample_of(self._store, self._basis, raws, labels, None, progress, skipped, in_time=True)
         basis = self._basis()
         result = tuned(sample, cost, basis.scoring.slope, basis.scoring.intercept, basis.thresholds)
-        if write:
+        if write and not result.is_kept:
             with self._store.transaction():
                 self._store.put("link", [result.slope, result.intercept])
                 self.thresholds = result.thresholds

@@ -2,27 +2,32 @@
 
 What is learned is a sum, so that a filter without one message is that sum minus the message: its weight is taken from
 the counts of its tokens and from the totals, and what is left is scored. That is exact, and needs no second training.
+A filter as it was before the newest messages came is the sum minus all of them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 
+from suffice.spam.arrival import kept_day
 from suffice.spam.basis import Basis
 from suffice.spam.evaluation import Evaluation
 from suffice.spam.isolation import Skips
 from suffice.spam.labels import labelled_readings
 from suffice.spam.reading import Reading, unpack
 from suffice.spam.scoring import evidence, logistic
-from suffice.spam.shares import Label
+from suffice.spam.shares import KnownMessage, Label
 from suffice.spam.store import Row, Store
 from suffice.spam.verdict import Thresholds
 
 #: so many messages are scored together: the rows of their tokens are in memory at a time
 BATCH = 512
+#: the share of messages that are the newest, the most of them, and how many spams and hams must be among the older ones
+NEWEST, NEWEST_MOST, OLDER = 0.25, 4000, 20
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,8 @@ class Sample:
     is_spam: tuple[bool, ...]
     left_out: int
     skipped: int = 0
+    #: how many of them are the newest, scored as if none of these had been learned
+    newest: int = 0
 
     def evaluation(self, slope: float, intercept: float, thresholds: Thresholds) -> Evaluation:
         """Return what a logistic link and thresholds make of them."""
@@ -48,8 +55,13 @@ def sample_of(
     processes: int | None,
     progress: Callable[[int], object] | None,
     skipped: Callable[[int, str], object] | None = None,
+    *,
+    in_time: bool = False,
 ) -> Sample:
-    """Score messages with labels, or without any given those that were learned; none with its own counts."""
+    """Score messages with labels, or without any given those that were learned; none with its own counts.
+
+    With `in_time` the newest of those that were learned are scored as if none of these had been, where days are known.
+    """
     totals = store.totals()
     if min(totals) <= 0:
         raise ValueError(
@@ -59,7 +71,7 @@ def sample_of(
     if (raws is None) != (labels is None):
         raise ValueError("messages and labels belong together, but one of them is missing; give both, or none")
     if raws is None or labels is None:
-        sample = learned(store, basis, progress)
+        sample = learned(store, basis, progress, in_time)
     else:
         skips = Skips(skipped)
         sample = given(store, basis, skips.left(labelled_readings(raws, labels, processes)), progress)
@@ -88,10 +100,13 @@ def log_odds_without(
     return math.fsum(evidence(seen, in_spam, in_ham, basis.spam - spam, basis.ham - ham, basis.scoring))
 
 
-def learned(store: Store, basis: Callable[[], Basis], progress: Callable[[int], object] | None) -> Sample:
-    """Score every message that was learned with a label, from the store alone."""
+def learned(
+    store: Store, basis: Callable[[], Basis], progress: Callable[[int], object] | None, in_time: bool = False
+) -> Sample:
+    """Score every message that was learned with a label, from the store alone; `in_time` as of `sample_of`."""
     log_odds: list[float] = []
     is_spam: list[bool] = []
+    days: list[int | None] = []
     with store.snapshot():
         sums, forgetting = basis(), store.forgetting
         for batch in store.known(("spam", "ham"), BATCH):
@@ -100,9 +115,69 @@ def learned(store: Store, basis: Callable[[], Basis], progress: Callable[[int], 
             for message, own in zip(batch, names, strict=True):
                 log_odds.append(log_odds_without(own, (), rows, message.weights(forgetting), sums))
                 is_spam.append(message.label == "spam")
+                days.append(kept_day(own) if in_time else None)
             if progress is not None:
                 progress(len(log_odds))
-    return Sample(tuple(log_odds), tuple(is_spam), len(log_odds))
+        newest = newest_of(days, is_spam)
+        for place, value in _before(store, sums, newest):
+            log_odds[place] = value
+    return Sample(tuple(log_odds), tuple(is_spam), len(log_odds), newest=len(newest))
+
+
+def newest_of(days: Sequence[int | None], is_spam: Sequence[bool]) -> set[int]:
+    """Return the places of the newest messages: whole days, about a quarter of all whose day is known.
+
+    There are none where too few spams or hams would be left.
+
+    Examples
+    --------
+    >>> from suffice.spam.leave_one_out import newest_of
+    >>> sorted(newest_of([1, 2, 3, None, 4] * 50, [True, False] * 125))[:3]
+    [4, 9, 14]
+    >>> newest_of([1] * 99, [True, False, True] * 33)
+    set()
+    """
+    known = sorted(day for day in days if day is not None)
+    if not known:
+        return set()
+    first = known[-max(1, min(NEWEST_MOST, int(NEWEST * len(known))))]
+    if known.count(first) + len(known) - bisect_right(known, first) > 2 * NEWEST * len(known):
+        first += 1  # one day has too many of them
+    newest = {place for place, day in enumerate(days) if day is not None and day >= first}
+    left = [spam for place, spam in enumerate(is_spam) if place not in newest]
+    return newest if OLDER <= sum(left) <= len(left) - OLDER else set()
+
+
+def _before(store: Store, basis: Basis, newest: set[int]) -> Iterator[tuple[int, float]]:
+    """Yield the places of the newest messages and their log-odds by what is left without all of them."""
+    forgetting, spam, ham = store.forgetting, 0, 0
+    taken: dict[str, list[int]] = {}
+    for _, message in _at(store, newest):
+        weights = message.weights(forgetting)
+        spam, ham = spam + weights[0], ham + weights[1]
+        for name in unpack(message.packed):
+            counts = taken.setdefault(name, [0, 0])
+            counts[0] += weights[0]
+            counts[1] += weights[1]
+    older = replace(basis, spam=basis.spam - spam, ham=basis.ham - ham)
+    for place, message in _at(store, newest):
+        names = unpack(message.packed)
+        rows = {
+            name: (name, row[1] - taken[name][0], row[2] - taken[name][1])
+            for name, row in store.rows(names).items()
+            if row[1] + row[2] > sum(taken[name])
+        }
+        yield place, log_odds_without((), names, rows, (0, 0), older)
+
+
+def _at(store: Store, places: set[int]) -> Iterator[tuple[int, KnownMessage]]:
+    """Yield the messages with a label at some places in the order of the store."""
+    number = 0
+    for batch in store.known(("spam", "ham"), BATCH) if places else ():
+        for message in batch:
+            if number in places:
+                yield number, message
+            number += 1
 
 
 def given(

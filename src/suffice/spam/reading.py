@@ -8,6 +8,7 @@ from contextlib import suppress
 from itertools import chain, repeat
 from typing import Any, NamedTuple
 
+from suffice.spam.arrival import DAY_PREFIX, arrival_day
 from suffice.spam.isolation import Unread, isolated
 from suffice.spam.message import digest, read
 from suffice.spam.scan import compiled
@@ -39,8 +40,8 @@ def names_of(raw: object) -> list[str]:
     return _names(lines_of(raw))
 
 
-def lines_of(raw: object) -> str:
-    r"""Return the tokens that `names_of` returns, one a line.
+def lines_of(raw: object, *, keep_day: bool = False) -> str:
+    r"""Return the tokens that `names_of` returns, one a line; with one that keeps the day on which the message arrived.
 
     Examples
     --------
@@ -48,8 +49,12 @@ def lines_of(raw: object) -> str:
     >>> lines_of(b"\nfree money").split("\n")[:3]
     ['free', 'free money', 'header:no date']
     """
+    message = read(checked(raw))
+    found = all_tokens(message)
+    if keep_day and (day := arrival_day(message)) is not None:
+        found.append(f"{DAY_PREFIX}{day}")
     # in one order in every process, so that sums are the same to the last bit
-    return sorted_lines(all_tokens(read(checked(raw))))
+    return sorted_lines(found)
 
 
 def sorted_lines(found: list[str]) -> str:
@@ -78,7 +83,7 @@ def reading(raw: object) -> Reading:
     ['free', 'free money', 'header:no date']
     """
     raw = checked(raw)
-    return Reading(bytes.fromhex(digest(raw)), pack(lines_of(raw)))
+    return Reading(bytes.fromhex(digest(raw)), pack(lines_of(raw, keep_day=True)))
 
 
 def pack(lines: str) -> bytes:

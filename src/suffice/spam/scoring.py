@@ -48,6 +48,7 @@ FIELDS: tuple[tuple[str, tuple[str, ...], float], ...] = (
     ("links", ("url", "path"), 1.0),
     ("shape", ("shape",), 1.0),
     ("attached", ("attached",), 0.5),
+    ("day", ("day",), 0.0),  # kept with what was learned, and no evidence
 )
 FIELD_NAMES = tuple(name for name, _, _ in FIELDS)
 _FIELD_OF_PREFIX = {prefix: number for number, (_, prefixes, _) in enumerate(FIELDS) for prefix in prefixes}

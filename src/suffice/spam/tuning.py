@@ -12,6 +12,16 @@ so that a and b are finite where spam and ham are perfectly apart, and near the 
 called spam, and p if it is not: with the right probabilities T = c/(c + 1) is best. Where hams lie higher than
 the link says, the threshold with the least cost on the messages themselves is higher. The larger of the two is taken.
 
+No threshold is below the one that the untuned filter has: where spam and ham of few messages are far apart, the link is
+steep, and the mail to come is not.
+
+**What it is held against.** A ham that is lost is rare, so that few messages show none. By the link Σ (1 − p) hams are
+expected among the messages that are called spam; the larger of this and of those that are there counts,
+
+    cost = c · max(hams called spam, Σ (1 − p)) + spams not caught.
+
+What was there is kept if it costs less, and so is the link if its log-loss is less.
+
 **The threshold of ham.** A spam among the hams costs 1; a ham that is put aside as unsure costs `UNSURE`. Calling a
 message ham is cheaper where p < UNSURE (1 − p): up to p = UNSURE/(1 + UNSURE).
 """
@@ -55,6 +65,12 @@ class Tuning:
         Of a ham that is called spam, in spams that are not caught.
     before, after : Evaluation
         The messages with the link and the thresholds there were, and with the new ones, which were fitted to them.
+    lost : (float, float)
+        How many hams are lost to be expected, before and after: those called spam, or more by the probabilities.
+    newest : int
+        How many of the messages are the newest, judged by a filter that had learned none of them.
+    is_kept : bool
+        Whether thresholds and link are those there were, since the new ones cost more.
     """
 
     thresholds: Thresholds
@@ -63,6 +79,15 @@ class Tuning:
     cost: float
     before: Evaluation
     after: Evaluation
+    lost: tuple[float, float] = (0.0, 0.0)
+    newest: int = 0
+    is_kept: bool = False
+
+    @property
+    def costs(self) -> tuple[float, float]:
+        """What is expected to be paid before and after, cost · lost + spams not caught."""
+        before, after = (side.errors().not_caught for side in (self.before, self.after))
+        return self.cost * self.lost[0] + before, self.cost * self.lost[1] + after
 
 
 def tuned(sample: Sample, cost: float, slope: float, intercept: float, thresholds: Thresholds) -> Tuning:
@@ -77,9 +102,31 @@ def tuned(sample: Sample, cost: float, slope: float, intercept: float, threshold
     new_slope, new_intercept = fit_link(sample.log_odds, sample.is_spam)
     before = sample.evaluation(slope, intercept, thresholds)
     calibrated = sample.evaluation(new_slope, new_intercept, thresholds)
+    if calibrated.log_loss > before.log_loss:
+        new_slope, new_intercept, calibrated = slope, intercept, before
     chosen = choose_thresholds(calibrated, cost)
+    untuned = logistic(new_slope * _untuned_log_odds(cost) + new_intercept)
+    if untuned > chosen.spam:
+        chosen = Thresholds(chosen.ham, untuned)
     after = sample.evaluation(new_slope, new_intercept, chosen)
-    return Tuning(chosen, new_slope, new_intercept, cost, before, after)
+    lost = _lost(before, calibrated), _lost(after, calibrated)
+    tuning = Tuning(chosen, new_slope, new_intercept, cost, before, after, lost, sample.newest)
+    if tuning.costs[1] <= tuning.costs[0]:
+        return tuning
+    return Tuning(thresholds, slope, intercept, cost, before, before, (lost[0], lost[0]), sample.newest, True)
+
+
+def _untuned_log_odds(cost: float) -> float:
+    """Return the log-odds from which on the untuned filter calls messages spam, or less for a lower cost."""
+    default = Scoring()
+    return (_logit(min(cost / (cost + 1.0), Thresholds().spam)) - default.intercept) / default.slope
+
+
+def _lost(judged: Evaluation, calibrated: Evaluation) -> float:
+    """Return how many hams are among the messages called spam: those there are, or more by calibrated probabilities."""
+    called = [p >= judged.thresholds.spam for p in judged.probabilities]
+    expected = math.fsum(1.0 - p for p, spam in zip(calibrated.probabilities, called, strict=True) if spam)
+    return max(float(judged.errors().false_positives), expected)
 
 
 def checked_cost(cost: float) -> float:

@@ -41,14 +41,17 @@ def tune(
     as_json: Annotated[
         bool,
         json_option(
-            "thresholds, slope, intercept, cost, written, before and after (false_positives, not_caught, missed, "
-            "unsure_ham, log_loss, thresholds), curve (threshold, false_positives, not_caught), skipped (place, reason)"
+            "thresholds, slope, intercept, cost, written, newest (messages judged by what was learned before them), "
+            "before and after (false_positives, expected_lost, not_caught, expected_cost, missed, unsure_ham, "
+            "log_loss, thresholds), curve (threshold, false_positives, not_caught), skipped (place, reason)"
         ),
     ] = False,
 ) -> None:
     """Find the thresholds and the calibration that cost least, and write them into the store.
 
-    Without mailboxes, on what was learned: each message is judged by a filter that has learned all but this one.
+    Without mailboxes, on what was learned: each message is judged by a filter that has learned all but this one, and
+    those of the newest quarter by a filter that has learned none of them, where days are known. Thresholds that cost
+    more than those there are, are not written.
     """
     from suffice.spam.commands.skipping import Skipped
 
@@ -56,7 +59,7 @@ def tune(
     with open_judged(path, spam, ham, lines, "tuning", skipped) as (spam_filter, mail):
         tuning = spam_filter.tune(cost, write=not dry_run, **mail)
     if as_json:
-        say_json(_as_dict(tuning, not dry_run) | skipped.as_json())
+        say_json(_as_dict(tuning, not dry_run and not tuning.is_kept) | skipped.as_json())
     else:
         _show(tuning, str(path), not dry_run)
     skipped.finish()
@@ -69,8 +72,9 @@ def _as_dict(tuning: Any, written: bool) -> dict[str, Any]:
         "intercept": tuning.intercept,
         "cost": tuning.cost,
         "written": written,
-        "before": _side(tuning.before),
-        "after": _side(tuning.after),
+        "newest": tuning.newest,
+        "before": _side(tuning, 0),
+        "after": _side(tuning, 1),
         "curve": [
             {"threshold": point.threshold, "false_positives": point.false_positives, "not_caught": point.not_caught}
             for point in tuning.after.trade_off()
@@ -82,11 +86,14 @@ def _thresholds(thresholds: Any) -> dict[str, float]:
     return {"ham": thresholds.ham, "spam": thresholds.spam}
 
 
-def _side(evaluation: Any) -> dict[str, Any]:
+def _side(tuning: Any, number: int) -> dict[str, Any]:
+    evaluation = (tuning.before, tuning.after)[number]
     errors = evaluation.errors()
     return {
         "false_positives": errors.false_positives,
+        "expected_lost": tuning.lost[number],
         "not_caught": errors.not_caught,
+        "expected_cost": tuning.costs[number],
         "missed": errors.missed,
         "unsure_ham": errors.unsure_ham,
         "log_loss": known(evaluation.log_loss),
@@ -123,6 +130,7 @@ def _show(tuning: Any, path: str, written: bool) -> None:
             "messages": f"{after.spam:,} spam and {after.ham:,} ham",
             "cost": f"a ham called spam is as bad as {tuning.cost:g} spams that are not caught",
         }
+        | ({"newest": f"{tuning.newest:,}, judged by what was learned before them"} if tuning.newest else {})
     )
     table = grid("", ">before", ">after")
     sides = tuning.before, tuning.after
@@ -130,10 +138,11 @@ def _show(tuning: Any, path: str, written: bool) -> None:
     table.add_row("ham up to", *(f"{side.thresholds.ham:.6f}" for side in sides))
     table.add_row("spam from", *(f"{side.thresholds.spam:.6f}" for side in sides))
     table.add_row("ham called spam", *(share(each.false_positives, each.ham) for each in errors))
+    table.add_row("  to be expected", *(f"{lost:,.2f}" for lost in tuning.lost))
     table.add_row("spam not caught", *(share(each.not_caught, each.spam) for each in errors))
     table.add_row("  of it, called ham", *(f"{each.missed:,}" for each in errors))
     table.add_row("ham unsure", *(f"{each.unsure_ham:,}" for each in errors))
-    table.add_row("cost", *(f"{side.cost(side.thresholds, tuning.cost):,.0f}" for side in sides))
+    table.add_row("expected cost", *(f"{cost:,.1f}" for cost in tuning.costs))
     table.add_row("log-loss", *(f"{side.log_loss:.4f}" for side in sides))
     screen.print()
     screen.print(table)
@@ -151,4 +160,6 @@ def _show(tuning: Any, path: str, written: bool) -> None:
     screen.print(curve)
     screen.print()
     what = f"written to {path}" if written else "nothing is written (--dry-run)"
+    if tuning.is_kept:
+        what = "what there is costs less than what was found, and is kept: nothing is written"
     screen.print(Text(what, style="dim"), soft_wrap=True)

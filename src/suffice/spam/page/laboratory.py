@@ -43,11 +43,12 @@ class Laboratory:
         if self._task is not None:
             await asyncio.wait([self._task], timeout=0.3)  # most stores need no more, and then no progress is shown
 
-    async def tune(self, cost: float) -> None:
-        """Find thresholds for the cost of a false positive, and write them."""
+    async def tune(self, cost: float) -> bool:
+        """Find thresholds for the cost of a false positive, and return whether they were written."""
         tuning = await self._do(lambda spam_filter: spam_filter.tune(cost, progress=self._note))
         self.evaluation = tuning.after
         self.keep()
+        return not tuning.is_kept
 
     def keep(self) -> None:
         """Take the evaluation as one of the store as it is now, after thresholds were written."""

@@ -57,13 +57,15 @@ class TuningViews:
             raise HTTPException(422, f"The cost of a false positive must be above 0, but it is {cost:g}.")
         self._cost = cost
         try:
-            await self._laboratory.tune(cost)
+            written = await self._laboratory.tune(cost)
         except StoreError:
             raise  # which is told as everywhere
         except ValueError as error:
             raise HTTPException(422, str(error)) from None
         thresholds = await self._desk.ask(lambda spam_filter: spam_filter.thresholds)
         text = f"Tuned for a false positive that costs {cost:g} spams, and saved."
+        if not written:
+            text = f"For a false positive that costs {cost:g} spams the thresholds there are cost least, and are kept."
         return await self._answer(request, thresholds, text)
 
     async def _answer(self, request: Request, thresholds: Thresholds, notice: str = "") -> Response:
