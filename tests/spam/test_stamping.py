@@ -263,7 +263,7 @@ def test_without_standard_error_nothing_but_the_message_is_written(tmp_path):
 def test_json_goes_beside_the_message(taught):
     done = command(SPAMS[0], "--json", "--store", taught)
     found = json.loads(done.stderr)
-    assert set(found) == {"label", "probability", "log_odds", "reasons"}
+    assert set(found) == {"label", "probability", "log_odds", "listed", "reasons"}
     assert (found["label"], set(found["reasons"][0])) == ("spam", {"token", "log_odds"})
     assert without_ours(done.stdout, SPAMS[0]) == SPAMS[0]
 

@@ -178,7 +178,7 @@ def _judged(message: bytes, settings: Settings) -> tuple[bytes, int, str]:
     if "error" in answer:
         raise ValueError(answer["error"])
     reasons = [(reason["token"], reason["log_odds"]) for reason in answer["reasons"]]
-    verdict = Verdict(answer["probability"], answer["label"], answer["log_odds"], reasons)
+    verdict = Verdict(answer["probability"], answer["label"], answer["log_odds"], reasons, listed=answer["listed"])
     return stamped(message, verdict, details=not settings.no_details), CODES[verdict.label], written.decode()
 
 
@@ -203,6 +203,7 @@ def _answer(message: bytes, settings: Settings) -> bytes:
         "label": verdict.label,
         "probability": verdict.probability,
         "log_odds": verdict.log_odds,
+        "listed": verdict.listed,
         "reasons": [{"token": token, "log_odds": part} for token, part in verdict.evidence[:REASONS]],
     }
     return json.dumps(answer).encode()

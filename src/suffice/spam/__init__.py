@@ -10,6 +10,7 @@ if TYPE_CHECKING:  # what is read here is loaded by `__getattr__` when it is fir
     from suffice.spam.evaluation import Bin, Errors, Evaluation, Point
     from suffice.spam.filter import NotTrainedError, SpamFilter
     from suffice.spam.isolation import UnreadableError
+    from suffice.spam.lists import ListError, Lists
     from suffice.spam.mailboxes import MailboxError, lines, messages, stream
     from suffice.spam.message import Message, Part, digest, read
     from suffice.spam.scoring import Score, Scoring, score
@@ -21,6 +22,7 @@ _NAMES = {
     "evaluation": ("Bin", "Errors", "Evaluation", "Point"),
     "filter": ("NotTrainedError", "SpamFilter"),
     "isolation": ("UnreadableError",),
+    "lists": ("ListError", "Lists"),
     "mailboxes": ("MailboxError", "lines", "messages", "stream"),
     "message": ("Message", "Part", "digest", "read"),
     "scoring": ("Score", "Scoring", "score"),
@@ -35,6 +37,8 @@ __all__ = [
     "Bin",
     "Errors",
     "Evaluation",
+    "ListError",
+    "Lists",
     "MailboxError",
     "Message",
     "NotTrainedError",

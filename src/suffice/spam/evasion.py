@@ -10,7 +10,7 @@ _UNSEEN = re.compile(
     "[\0\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\U000e0000-\U000e007f\U000e0100-\U000e01ef]"
 )
-#: marks upon letters that Unicode has no letter for once they are composed: strokes through words, and accents of phonetics
+#: marks upon letters that are left when all that Unicode has a letter for are composed: strokes, accents of phonetics
 _UPON_LETTERS = re.compile("[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+")
 _LOOK_ALIKE = str.maketrans(
     "аеорсухіјѕԁһԛԝвкмнтгпАВЕКМНОРСТУХІЈЅԌԚԜ" + "αοερτυνικχωβΑΒΕΖΗΙΚΜΝΟΡΤΥΧ" + "ıɑɡℓո",

@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain, repeat
+from itertools import chain, repeat, tee
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Literal, Self, TypeVar
 
 from suffice.spam.basis import Basis
 from suffice.spam.bounded import Bounded
@@ -21,6 +21,7 @@ from suffice.spam.forgetting import DAY, Forgetting
 from suffice.spam.isolation import Skips, Unread, UnreadableError, isolated, readable
 from suffice.spam.labels import checked_label, labelled
 from suffice.spam.leave_one_out import sample_of
+from suffice.spam.lists import Lists
 from suffice.spam.message import digest
 from suffice.spam.reading import Reading, lines_of, readings
 from suffice.spam.shares import Known, Label
@@ -227,13 +228,23 @@ class SpamFilter:
         lines = isolated(self._in_time(lines_of), checked(raw))
         if self._known_weights is None:
             self._known_weights = KnownWeights(self._store)
-        return self._verdicts([lines], self._known_weights)[0]
+        verdict, lists = self._verdicts([lines], self._known_weights)[0], self.lists
+        return lists.applied(verdict, raw) if lists else verdict
 
     def score_many(self, raws: Iterable[bytes], *, processes: int | None = None) -> Iterator[Verdict]:
         """Yield the verdicts about many messages, in their order; parameters as of `train_many`.
 
-        Messages are scored some thousand ahead, each chunk on what the store holds then.
+        Messages are scored some thousand ahead, each chunk on what the store holds then; lists are as at the beginning.
         """
+        lists = self.lists
+        if not lists:
+            yield from self._score_many(raws, processes)
+            return
+        ahead, behind = tee(raws)
+        for verdict in self._score_many(ahead, processes):
+            yield lists.applied(verdict, checked(next(behind)))
+
+    def _score_many(self, raws: Iterable[bytes], processes: int | None) -> Iterator[Verdict]:
         items = zip(raws, repeat(None))
         known = KnownWeights(self._store)
         if self._bounded is not None:
@@ -355,6 +366,29 @@ class SpamFilter:
             raise TypeError(f"thresholds must be Thresholds(ham, spam), but they are {thresholds!r}")
         with self._store.transaction():
             self._store.put("thresholds", [thresholds.ham, thresholds.spam])
+
+    @property
+    def lists(self) -> Lists:
+        """The senders that are always or never wanted, kept in the store."""
+        found = self._store.get("lists")
+        return Lists(*map(tuple, found)) if found else Lists()
+
+    def allow(self, *entries: str) -> None:
+        """Call all mail of these senders ham, whatever it says: addresses, or domains, as `suffice.spam.lists` says."""
+        self._put_lists(lambda lists: lists.with_entries("allow", entries))
+
+    def block(self, *entries: str) -> None:
+        """Call all mail of these senders spam, whatever it says; entries as of `allow`."""
+        self._put_lists(lambda lists: lists.with_entries("block", entries))
+
+    def unlist(self, name: Literal["allow", "block"], *entries: str) -> None:
+        """Remove entries from the list of senders that are allowed, or blocked; ListError if one is not there."""
+        self._put_lists(lambda lists: lists.without_entries(name, entries))
+
+    def _put_lists(self, change: Callable[[Lists], Lists]) -> None:
+        with self._store.transaction():
+            lists = change(self.lists)
+            self._store.put("lists", [lists.allow, lists.block])
 
     @property
     def half_life(self) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import NamedTuple
@@ -189,6 +189,24 @@ def header_of(raw: bytes, name: str) -> str:
     return "" if isinstance(found, Unread) else found.header(name)
 
 
+def raw_headers(raw: bytes) -> list[tuple[str, str]]:
+    r"""Return the headers of a message, names in lower case; values unfolded, in UTF-8, and not decoded otherwise.
+
+    Examples
+    --------
+    >>> from suffice.spam.message import raw_headers
+    >>> raw_headers(b"From: =?utf-8?q?Ann?=\n <ann@example.org>\n\nTo: no")
+    [('from', '=?utf-8?q?Ann?= <ann@example.org>')]
+    """
+    raw = _with_line_feeds(raw[: 2 * HEADER_LIMIT])
+    fields, _ = _read_headers(raw, 0, len(raw), _unfolded)
+    return fields
+
+
+def _unfolded(value: str) -> str:
+    return as_text(value.replace("\n", " ").encode("latin-1"), "")
+
+
 def _read_head(raw: bytes) -> Message:
     head = raw[:HEADER_LIMIT].replace(b"\r\n", b"\n").partition(b"\n\n")[0]
     return read(head + b"\n\n")
@@ -223,8 +241,10 @@ def _with_line_feeds(raw: bytes) -> bytes:
     return raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
 
-def _read_headers(raw: bytes, start: int, end: int) -> tuple[list[tuple[str, str]], int]:
-    """Return the headers that begin at `start`, and where the body does."""
+def _read_headers(
+    raw: bytes, start: int, end: int, decoded: Callable[[str], str] = decoded_words
+) -> tuple[list[tuple[str, str]], int]:
+    """Return the headers that begin at `start`, their values decoded, and where the body does."""
     while first := _FROM_LINE.match(raw, start, end):
         start = first.end()
     if raw.startswith(b"\n", start, end):
@@ -240,7 +260,7 @@ def _read_headers(raw: bytes, start: int, end: int) -> tuple[list[tuple[str, str
     for field in _FIELD_END.split(block):
         name, colon, value = field.partition(":")
         if colon and len(name) <= 120 and (name := _field_name(name)):
-            fields.append((name, decoded_words(value.strip(_SPACE))))
+            fields.append((name, decoded(value.strip(_SPACE))))
         elif not field.startswith(("From ", ">From ")):
             body = position  # no header: the empty line is missing, and the body begins here
             break

@@ -3,6 +3,7 @@
 | header | value |
 |---|---|
 | `X-Suffice-Status` | spam, ham, unsure, or error for a message that was not judged, which then has no other of these |
+| `X-Suffice-List` | allow or block, where the status comes from a list of senders and not from statistics |
 | `X-Suffice-Score` | the probability of spam, to 6 digits |
 | `X-Suffice-Reasons` | the strongest tokens, and what each adds to the log-odds (above 0 speaks for spam) |
 
@@ -19,6 +20,8 @@ from urllib.parse import quote
 if TYPE_CHECKING:  # a filter that is started for one message loads what it needs
     from suffice.spam.verdict import Verdict
 
+#: the headers that are ours
+OURS = ("X-Suffice-Status", "X-Suffice-List", "X-Suffice-Score", "X-Suffice-Reasons")
 #: how many reasons are named, and how many characters of each
 REASONS, REASON_WIDTH = 6, 48
 _WIDTH = 78
@@ -57,7 +60,7 @@ _without_spamassassins = _Removal(b"x-suffice-", b"x-spam-")
 def stamps(verdict: Verdict, *, details: bool = True) -> dict[str, str]:
     """Return the headers for a verdict: values of ASCII on one line, whatever the tokens hold.
 
-    Without `details` it is the status alone.
+    Without `details` it is the status, and the list that it comes from if it comes from one; with them the entry too.
 
     A space in a token is written as `_`, and what is not plain as `%` and two digits for each byte of its UTF-8.
 
@@ -69,11 +72,14 @@ def stamps(verdict: Verdict, *, details: bool = True) -> dict[str, str]:
     {'X-Suffice-Status': 'spam', 'X-Suffice-Score': '0.980000',
      'X-Suffice-Reasons': 'free_money +2.50, from:@example.org -0.31'}
     """
+    status: dict[str, str] = {"X-Suffice-Status": verdict.label}
+    if verdict.listed:
+        name, _, entry = verdict.listed.partition(" ")
+        status["X-Suffice-List"] = f"{name} {_plain(entry)}" if details else name
     if verdict.label == "error" or not details:
-        return {"X-Suffice-Status": verdict.label}
+        return status
     reasons = ", ".join(reason_texts(verdict))
-    return {
-        "X-Suffice-Status": verdict.label,
+    return status | {
         "X-Suffice-Score": f"{verdict.probability:.6f}",
         "X-Suffice-Reasons": reasons or "none",
     }

@@ -202,11 +202,7 @@ def _text_tokens(parts: Iterable[Part], found: list[str], window: int) -> None:
             for link in dict.fromkeys(page.links):
                 _add_url(link, found)
             if not page.hidden.isspace() and page.hidden:
-                found += [
-                    "hidden:" + w
-                    for w in simple_words(page.hidden[:20_000].lower())
-                    if 2 < len(w) <= WORD_LIMIT
-                ]
+                found += ["hidden:" + w for w in simple_words(page.hidden[:20_000].lower()) if 2 < len(w) <= WORD_LIMIT]
         if len(text) > left // 2:
             text = both_ends(" ".join(text.split()), left // 2 + 1)
         left -= len(text)

@@ -25,6 +25,9 @@ class Verdict:
         What each token that is known adds to `log_odds`, the strongest first; above 0 speaks for spam.
     problem : str
         Why the message could not be judged; empty if it was.
+    listed : str
+        The entry of a list that the label comes from, such as "block example.org"; all else is what the statistics say.
+        Empty where they decided.
     """
 
     probability: float
@@ -32,6 +35,13 @@ class Verdict:
     log_odds: float
     evidence: list[tuple[str, float]]
     problem: str = ""
+    listed: str = ""
+
+    def by_list(self, label: Literal["spam", "ham"], entry: str) -> Verdict:
+        """Return a verdict with the label that an entry of a list says, and all else as it is."""
+        verdict = object.__new__(type(self))
+        verdict.__dict__.update(self.__dict__, label=label, listed=entry)
+        return verdict
 
     @classmethod
     def error(cls, problem: str) -> Verdict:

@@ -23,12 +23,13 @@ def classify(
     lines: LinesOption = False,
     store: StoreOption = None,
     as_json: Annotated[
-        bool, json_option("label, probability, log_odds, place, subject, problem; one per line")
+        bool, json_option("label, probability, log_odds, listed, place, subject, problem; one per line")
     ] = False,
 ) -> None:
     """Say of every message whether it is spam, ham or unsure.
 
     One line each: the verdict, the probability of spam, where the message is, and its subject; with tabs into a pipe.
+    Where a list of senders decided (`allow`, `block`), the entry comes before the subject.
 
     A message that cannot be read gets the verdict "error", and the exit code is then 3.
     """
@@ -61,11 +62,21 @@ def classify(
 def _as_dict(verdict: Any) -> dict[str, Any]:
     if verdict.problem:
         return {"label": verdict.label, "probability": None, "log_odds": None, "problem": verdict.problem}
-    return {"label": verdict.label, "probability": verdict.probability, "log_odds": verdict.log_odds}
+    return {
+        "label": verdict.label,
+        "probability": verdict.probability,
+        "log_odds": verdict.log_odds,
+        "listed": verdict.listed,
+    }
 
 
 def _probability(verdict: Any) -> str:
     return f"{verdict.probability:.6f}" if not verdict.problem else "-"
+
+
+def _listed(verdict: Any) -> str:
+    """Return the entry of a list that decided, in brackets, or an empty string."""
+    return f"[{verdict.listed}] " if verdict.listed else ""
 
 
 def _subject(raw: bytes, lines: bool) -> str:
@@ -83,7 +94,9 @@ def _end(place: str, width: int) -> str:
 def _plain(verdict: Any, place: str, subject: str) -> None:
     from suffice.spam.plain import one_line
 
-    typer.echo(f"{verdict.label}\t{_probability(verdict)}\t{one_line(place, 1000)}\t{one_line(subject)}")
+    typer.echo(
+        f"{verdict.label}\t{_probability(verdict)}\t{one_line(place, 1000)}\t{_listed(verdict)}{one_line(subject)}"
+    )
 
 
 def _on_terminal() -> Any:
@@ -99,7 +112,7 @@ def _on_terminal() -> Any:
             (f"{verdict.label:<6}", f"bold {COLOURS[verdict.label]}"),
             f"  {_probability(verdict):<8}  ",
             (_end(one_line(place, 1000), answer.width * 2 // 5), "cyan"),
-            f"  {one_line(subject)}",
+            f"  {_listed(verdict)}{one_line(subject)}",
         )
         answer.print(line, no_wrap=True, overflow="ellipsis")
 

@@ -62,6 +62,7 @@ def explain(
         "label": verdict.label,
         "probability": verdict.probability,
         "log_odds": verdict.log_odds,
+        "listed": verdict.listed,
         "place": place,
         "subject": header_of(raw, "subject"),
         "from": header_of(raw, "from"),
@@ -108,6 +109,8 @@ def _show(answer: dict[str, Any], thresholds: Any, known: int) -> None:
     )
     facts: dict[str, Any] = {"verdict": verdict, "message": one_line(answer["place"])}
     facts |= {name: one_line(answer[name]) for name in ("from", "subject") if answer[name]}
+    if answer["listed"]:
+        facts["list"] = f"{answer['listed']}, which decides; what follows are the statistics"
     if answer["learned_as"]:
         facts["learned"] = f"as {answer['learned_as']}, so that it speaks for itself"
     show_facts(facts)

@@ -13,7 +13,7 @@ from typing import Any
 
 from suffice.spam.daemon.requests import Request
 from suffice.spam.serving.scoring import REQUIRED, Judged
-from suffice.spam.stamping import reason_texts, stamped, stamps
+from suffice.spam.stamping import OURS, reason_texts, stamped, stamps
 
 #: exit codes of sysexits.h, as spamd uses them
 OK, USAGE, DATA_ERROR, UNAVAILABLE, SOFTWARE, TEMPORARY, PROTOCOL = 0, 64, 65, 69, 70, 75, 76
@@ -36,6 +36,8 @@ _LEVEL = 50
 
 def symbol(judged: Judged) -> str:
     """Return the name of a verdict in the style of tests of SpamAssassin and rspamd."""
+    if judged.verdict.listed:
+        return f"SUFFICE_{judged.verdict.listed.partition(' ')[0].upper()}_LIST"
     return f"SUFFICE_{judged.verdict.label.upper()}"
 
 
@@ -171,7 +173,7 @@ def _as_json(request: Request, judged: Judged, *, details: bool) -> dict[str, An
         "messages": {},
         "message-id": _message_id(request.body),
         "milter": {
-            "remove_headers": dict.fromkeys(("X-Suffice-Status", "X-Suffice-Score", "X-Suffice-Reasons"), 0),
+            "remove_headers": dict.fromkeys(OURS, 0),
             "add_headers": headers,
         },
     }

@@ -211,10 +211,11 @@ class Watch:
                 raise UnreadableError(verdict.problem)
             said = verdict.label if label is None else label
             target = self._target(said, verdict)
+            text = f"by the list, {verdict.listed}" if verdict.listed and label is None else ""
             if target is not None and not self._dry_run:
-                self._move(identity, uid, target, raw, said, verdict.probability)
+                self._move(identity, uid, target, raw, said, verdict.probability, text)
                 return
-            self._decided("left" if target is None else "moved", raw, said, verdict.probability, target)
+            self._decided("left" if target is None else "moved", raw, said, verdict.probability, target, text)
             after = Known("left", None, None, None)
         with self._place.transaction():
             self._place.put(identity, after)
@@ -242,15 +243,28 @@ class Watch:
             return False
 
     def _move(
-        self, identity: bytes, uid: int, target: str, raw: bytes, label: str | None, probability: float | None
+        self,
+        identity: bytes,
+        uid: int,
+        target: str,
+        raw: bytes,
+        label: str | None,
+        probability: float | None,
+        text: str,
     ) -> None:
         with self._place.transaction():
             self._place.put(identity, Known("moving", target, None, uid))
             self._place.advance(self.folders.inbox, uid)
-        self._carry_out(identity, Known("moving", target, None, uid), raw, label, probability)
+        self._carry_out(identity, Known("moving", target, None, uid), raw, label, probability, text)
 
     def _carry_out(
-        self, identity: bytes, move: Known, raw: bytes, label: str | None = None, probability: float | None = None
+        self,
+        identity: bytes,
+        move: Known,
+        raw: bytes,
+        label: str | None = None,
+        probability: float | None = None,
+        text: str = "",
     ) -> None:
         assert move.folder is not None
         assert move.source is not None
@@ -264,7 +278,7 @@ class Watch:
             return
         with self._place.transaction():
             self._place.put(identity, Known("held", move.folder, move.uid, None))
-        self._decided("moved" if self._connection.can_move else "copied", raw, label, probability, move.folder)
+        self._decided("moved" if self._connection.can_move else "copied", raw, label, probability, move.folder, text)
 
     def _give_up(self, identity: bytes, text: str, raw: bytes = b"") -> None:
         """Leave a message that cannot be moved."""
@@ -304,6 +318,7 @@ class Watch:
         label: str | None,
         probability: float | None,
         target: str | None,
+        text: str,
     ) -> None:
         self._report(
             Event(
@@ -313,6 +328,7 @@ class Watch:
                 probability=probability,
                 subject=_subject(raw),
                 to=target,
+                text=text,
                 is_dry=self._dry_run,
             )
         )

@@ -172,6 +172,7 @@ class MilterServer:
             "queue": message.queue,
             "label": verdict.label,
             "probability": None if error is not None else round(verdict.probability, 6),
+            **({"list": verdict.listed.partition(" ")[0]} if verdict.listed else {}),
             "action": action,
             "seconds": round(time.monotonic() - begun, 3),
         }

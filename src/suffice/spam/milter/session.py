@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 
+from suffice.spam import stamping
 from suffice.spam.milter import wire
 from suffice.spam.milter.wire import Action, Packet, Protocol, ProtocolError
 from suffice.spam.stamping import stamps
@@ -14,7 +15,7 @@ from suffice.spam.verdict import Verdict
 #: what our headers begin with, in lower case
 PREFIX = b"x-suffice-"
 #: the names of ours, of which none that a message came with is left
-OURS = frozenset((b"x-suffice-status", b"x-suffice-score", b"x-suffice-reasons"))
+OURS = frozenset(name.lower().encode() for name in stamping.OURS)
 #: Removing n headers costs a mail server n² steps, a second at 3,000. So a message with more than so many of our names
 #: is refused, which no honest one has, and of other such names the first ones are removed.
 FORGED_LIMIT, OTHERS_LIMIT = 1000, 100
