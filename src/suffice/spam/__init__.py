@@ -9,11 +9,13 @@ if TYPE_CHECKING:  # what is read here is loaded by `__getattr__` when it is fir
     from suffice.spam.connected import StoreError
     from suffice.spam.evaluation import Bin, Errors, Evaluation, Point
     from suffice.spam.filter import NotTrainedError, SpamFilter
+    from suffice.spam.foreign import DumpError
     from suffice.spam.isolation import UnreadableError
     from suffice.spam.lists import ListError, Lists
     from suffice.spam.mailboxes import MailboxError, lines, messages, stream
     from suffice.spam.message import Message, Part, digest, read
     from suffice.spam.scoring import Score, Scoring, score
+    from suffice.spam.transfer import Transfer
     from suffice.spam.tuning import Tuning
     from suffice.spam.unlabeled import Unlabeled
     from suffice.spam.verdict import Size, Thresholds, Training, Verdict
@@ -21,12 +23,14 @@ if TYPE_CHECKING:  # what is read here is loaded by `__getattr__` when it is fir
 _NAMES = {
     "evaluation": ("Bin", "Errors", "Evaluation", "Point"),
     "filter": ("NotTrainedError", "SpamFilter"),
+    "foreign": ("DumpError",),
     "isolation": ("UnreadableError",),
     "lists": ("ListError", "Lists"),
     "mailboxes": ("MailboxError", "lines", "messages", "stream"),
     "message": ("Message", "Part", "digest", "read"),
     "scoring": ("Score", "Scoring", "score"),
     "connected": ("StoreError",),
+    "transfer": ("Transfer",),
     "tuning": ("Tuning",),
     "unlabeled": ("Unlabeled",),
     "verdict": ("Size", "Thresholds", "Training", "Verdict"),
@@ -35,6 +39,7 @@ _HOMES = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = [
     "Bin",
+    "DumpError",
     "Errors",
     "Evaluation",
     "ListError",
@@ -51,6 +56,7 @@ __all__ = [
     "StoreError",
     "Thresholds",
     "Training",
+    "Transfer",
     "Tuning",
     "Unlabeled",
     "UnreadableError",

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain, repeat, tee
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, Literal, Self, TypeVar
 
 from suffice.spam.basis import Basis
 from suffice.spam.bounded import Bounded
@@ -31,8 +31,10 @@ from suffice.spam.unlabeled import Unlabeled, learn_unlabeled
 from suffice.spam.verdict import Size, Thresholds, Training, Verdict
 from suffice.spam.workers import Chunk, checked, spread
 
-if TYPE_CHECKING:  # only `days` needs it
+if TYPE_CHECKING:  # few methods need them
     from datetime import date
+
+    from suffice.spam.transfer import Transfer
 
 T = TypeVar("T")
 
@@ -354,6 +356,58 @@ class SpamFilter:
         from suffice.spam.backup import restore
 
         restore(path, backup)
+
+    def export_text(self, file: BinaryIO, *, progress: Callable[[int], object] | None = None) -> int:
+        """Write all that the store holds as lines of JSON, and return how many messages and imports it has.
+
+        `import_text` makes the same store of it again. `suffice.spam.transfer` says what is in a line.
+        """
+        from suffice.spam.transfer import export_store  # rarely needed
+
+        with self._store.snapshot():
+            return export_store(self._store, file, progress)
+
+    def import_text(
+        self, file: BinaryIO, *, words: Iterable[str] = (), progress: Callable[[int], object] | None = None
+    ) -> Transfer:
+        """Take in a text that `export_text`, `bogoutil -d` or `sa-learn --backup` wrote, all of it or nothing.
+
+        Messages that are known stay as they are, and settings are taken if nothing was learned yet. Counts of another
+        filter have no messages: nothing can be evaluated on them, and they take the place of those that were imported
+        from the same program before. They count in the ratio of the spam and ham that was learned here, so that it is
+        best to train first; import again when that has grown.
+
+        Parameters
+        ----------
+        file : binary file
+            The text, which may be compressed by gzip, bzip2 or xz.
+        words : iterable of str
+            Words to look up in a dump of SpamAssassin, which holds hashes of tokens, beside those that the store knows.
+        progress : callable, optional
+            Called with the number of messages done.
+
+        Raises
+        ------
+        DumpError
+            If a line is damaged, which it names, or the text is none of these.
+        """
+        from suffice.spam.transfer import import_text
+
+        with self._store.transaction():
+            return import_text(self._store, file, self._day(None), words, progress)
+
+    def remove_import(self, program: str) -> bool:
+        """Undo what was imported from "bogofilter" or "spamassassin", and return whether there was anything."""
+        from suffice.spam.transfer import remove_import
+
+        with self._store.transaction():
+            return remove_import(self._store, program)
+
+    @property
+    def imports(self) -> dict[str, dict[str, int]]:
+        """What was imported: by program, how many spams and hams it had learned, and how many tokens are taken over."""
+        found = self._store.get("imports", {})
+        return {program: {key: about[key] for key in ("spam", "ham", "tokens")} for program, about in found.items()}
 
     @property
     def thresholds(self) -> Thresholds:

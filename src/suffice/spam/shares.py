@@ -9,13 +9,15 @@ from suffice.spam.forgetting import UNIT, Forgetting
 Label = Literal["spam", "ham"]
 #: the class of a message that is known, with that of messages without a label
 Known = Literal["spam", "ham", "unlabeled"]
+#: what a row of the store is: a message, or counts that another filter has learned
+Kind = Literal["spam", "ham", "unlabeled", "imported"]
 
 
 class KnownMessage(NamedTuple):
     """A row of the store: identity, class, day, tokens; and shares, in units of 1/`UNIT`, if it has no label."""
 
     digest: bytes
-    label: Known
+    label: Kind
     day: int
     packed: bytes
     soft_spam: int

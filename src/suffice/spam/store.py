@@ -4,7 +4,8 @@
 |---|---|
 | `tokens` | a token, and the weight of the spams and of the hams that hold it |
 | `messages` | the digest of a message, its class, its day, its tokens, compressed, and its shares if it has no class |
-| `meta` | the total weights of spam and ham, thresholds, the logistic link, the half-life |
+| | also counts that another filter has learned, as the class "imported" |
+| `meta` | the total weights of spam and ham, thresholds, the logistic link, the half-life, lists of senders, imports |
 
 The messages make untraining exact, whatever has become of the tokeniser, and let the sum be made anew.
 """
@@ -19,15 +20,16 @@ import time
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 from suffice.spam.connected import Connected, StoreError
 from suffice.spam.counting import Counts, counted
 from suffice.spam.forgetting import Forgetting
+from suffice.spam.imported import Imported
 from suffice.spam.reading import Reading, unpack
 from suffice.spam.readonly import State, address, may_write, state_of
 from suffice.spam.schema import APPLICATION, SCHEMA_VERSION, foreign_parts, make_tables
-from suffice.spam.shares import Known, KnownMessage, Label, parts
+from suffice.spam.shares import Kind, Known, KnownMessage, Label, parts
 
 #: token, weight of the spams that hold it, weight of the hams
 Row = tuple[str, int, int]
@@ -356,6 +358,8 @@ class Store(Connected):
         """Undo the learning of a message, which must be known; return its weights in spam and ham, and its tokens."""
         message = self.message(digest)
         assert message is not None
+        if message.label == "imported":
+            return self._take_imported(message)
         forgetting, tokens = self.forgetting, unpack(message.packed)
         spam, ham = message.weights(forgetting)
         self._connection.execute("DELETE FROM messages WHERE digest = ?", (digest,))
@@ -365,6 +369,47 @@ class Store(Connected):
             self._sum(counted([(message.label, tokens)]), -forgetting.weight(message.day))
         self._drop_empty(tokens)
         return spam, ham, tokens
+
+    def _take_imported(self, message: KnownMessage) -> tuple[int, int, list[str]]:
+        imported = Imported.unpacked(message.packed)
+        self._connection.execute("DELETE FROM messages WHERE digest = ?", (message.digest,))
+        weight = self.forgetting.weight(message.day)
+        self._sum_imported(imported, -weight)
+        self._drop_empty(imported.counts)
+        return *imported.totals(weight), list(imported.counts)
+
+    def add_imported(self, rows: Iterable[tuple[bytes, bytes]], day: int) -> None:
+        """Keep counts that another filter has learned, given by digest and packed, none of which may be known."""
+        self.renew(day)
+        for digest, packed in rows:
+            self._connection.execute(
+                "INSERT INTO messages (digest, label, day, tokens) VALUES (?, 'imported', ?, ?)", (digest, day, packed)
+            )
+            self._sum_imported(Imported.unpacked(packed), self.forgetting.weight(day))
+
+    def put_messages(self, messages: Sequence[KnownMessage]) -> None:
+        """Take rows of another store in, none of which may be known."""
+        by_day: dict[int, list[KnownMessage]] = {}
+        for message in messages:
+            by_day.setdefault(message.day, []).append(message)
+        for day, rows in sorted(by_day.items()):
+            self.renew(day)
+            self._connection.executemany("INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?)", rows)
+            weight = self.forgetting.weight(day)
+            labelled = ((row.label, unpack(row.packed)) for row in rows if row.label in ("spam", "ham"))
+            self._sum(counted(cast("Iterable[tuple[Label, list[str]]]", labelled)), weight)
+            soft = ((row.packed, *row.weights(self.forgetting)) for row in rows if row.label == "unlabeled")
+            self._sum_soft(soft)
+            for row in rows:
+                if row.label == "imported":
+                    self._sum_imported(Imported.unpacked(row.packed), weight)
+
+    def _sum_imported(self, imported: Imported, weight: int) -> None:
+        sign = -1 if weight < 0 else 1  # rounding must be the same both ways
+        rows = ((token, sign * spam, sign * ham) for token, spam, ham in imported.rows(abs(weight)))
+        self._connection.executemany(_ADD.format(weight=1), rows)
+        for label, total in zip(("spam", "ham"), imported.totals(abs(weight)), strict=True):
+            self.put(label, self.get(label) + sign * total)
 
     def _drop_empty(self, tokens: Iterable[str]) -> None:
         """Drop the rows of a message's tokens that no other message holds any more."""
@@ -387,7 +432,7 @@ class Store(Connected):
         for (day,) in self._connection.execute("SELECT DISTINCT day FROM messages").fetchall():
             if weight := forgetting.weight(day):
                 rows = self._connection.execute(
-                    "SELECT label, tokens FROM messages WHERE day = ? AND label <> 'unlabeled'", (day,)
+                    "SELECT label, tokens FROM messages WHERE day = ? AND label IN ('spam', 'ham')", (day,)
                 )
                 while chunk := rows.fetchmany(_MANY):
                     self._sum(counted((label, unpack(packed)) for label, packed in chunk), weight)
@@ -396,6 +441,9 @@ class Store(Connected):
                 )
                 while chunk := rows.fetchmany(_MANY):
                     self._sum_soft((packed, *parts(weight, *soft)) for packed, *soft in chunk)
+                select = "SELECT tokens FROM messages WHERE day = ? AND label = 'imported'"
+                for (packed,) in self._connection.execute(select, (day,)).fetchall():
+                    self._sum_imported(Imported.unpacked(packed), weight)
 
     def _sum(self, counts: Counts, weight: int) -> None:
         """Add counts, times a weight, to those of the tokens and to the totals."""
@@ -472,7 +520,7 @@ class Store(Connected):
         for start in range(0, len(rows), _MANY):
             self.share(rows[start : start + _MANY])
 
-    def known(self, kinds: Sequence[Known], many: int) -> Iterator[list[KnownMessage]]:
+    def known(self, kinds: Sequence[Kind], many: int) -> Iterator[list[KnownMessage]]:
         """Yield the messages of some classes, in a fixed order, so many at a time; within a snapshot."""
         marks = ", ".join("?" for _ in kinds)
         select = f"SELECT digest, label, day, tokens, soft_spam, soft_ham FROM messages WHERE label IN ({marks})"
@@ -491,6 +539,16 @@ class Store(Connected):
         labels = dict(self._connection.execute("SELECT label, COUNT(*) FROM messages GROUP BY label"))
         tokens = self._connection.execute("SELECT COUNT(*) FROM tokens").fetchone()[0]
         return labels.get("spam", 0), labels.get("ham", 0), tokens, labels.get("unlabeled", 0)
+
+    def tokens(self) -> Iterator[str]:
+        """Yield all tokens that any message holds; within a snapshot."""
+        for (token,) in self._connection.execute("SELECT token FROM tokens"):
+            yield token
+
+    def settings(self) -> dict[str, Any]:
+        """Return all values of `meta` but the totals, which are sums."""
+        rows = self._connection.execute("SELECT key, value FROM meta WHERE key NOT IN ('spam', 'ham') ORDER BY key")
+        return {key: json.loads(value) for key, value in rows}
 
     def days(self) -> tuple[int, int] | None:
         """Return the first and the last day on which messages were learned, as days since 1970; None without any."""

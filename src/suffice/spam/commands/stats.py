@@ -16,7 +16,7 @@ def stats(
         bool,
         json_option(
             "store, spam, ham, unlabeled, tokens, bytes, oldest and newest (day of training), thresholds (ham, spam), "
-            "half_life (days)"
+            "half_life (days), imports (by program: spam, ham, tokens), allow, block (numbers of senders)"
         ),
     ] = False,
 ) -> None:
@@ -27,6 +27,7 @@ def stats(
     with SpamFilter.open(path) as spam_filter:
         size, days = spam_filter.stats(), spam_filter.days()
         thresholds, half_life = spam_filter.thresholds, spam_filter.half_life
+        imports, lists = spam_filter.imports, spam_filter.lists
         used = _bytes(path)
     oldest, newest = (None, None) if days is None else (day.isoformat() for day in days)
     if as_json:
@@ -42,6 +43,9 @@ def stats(
                 "newest": newest,
                 "thresholds": {"ham": thresholds.ham, "spam": thresholds.spam},
                 "half_life": half_life,
+                "imports": imports,
+                "allow": len(lists.allow),
+                "block": len(lists.block),
             }
         )
         return
@@ -56,6 +60,11 @@ def stats(
             "thresholds": f"ham up to {thresholds.ham:.4g}, spam from {thresholds.spam:.4g}, unsure between",
             "half-life": "none: nothing is forgotten" if half_life is None else f"{half_life:g} days",
         }
+        | {
+            f"{program}": f"imported: {about['spam']:,} spam, {about['ham']:,} ham, {about['tokens']:,} tokens"
+            for program, about in imports.items()
+        }
+        | ({"lists": f"{len(lists.allow):,} senders allowed, {len(lists.block):,} blocked"} if lists else {})
     )
 
 

@@ -1,0 +1,163 @@
+"""`suffice spam export` and `import`: a store as text, and what other filters have learned."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from suffice.spam.commands.app import app
+from suffice.spam.commands.options import StoreOption, existing_store, json_option, say_json, store_to_make, wrong_usage
+
+_EXAMPLE = """[bold]Example[/bold]
+
+[cyan]bogoutil -d ~/.bogofilter/wordlist.db | suffice spam import -[/cyan]
+
+[cyan]sa-learn --backup > bayes.txt; suffice spam import bayes.txt --words /usr/share/dict/words[/cyan]
+
+[cyan]suffice spam import store.jsonl.gz --store new.sqlite[/cyan]"""
+
+
+@app.command(epilog="[bold]Example[/bold]  [cyan]suffice spam export store.jsonl.gz[/cyan]")
+def export(
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE", help="The text to write, compressed if it ends in .gz; '-' for standard output."
+        ),
+    ],
+    store: StoreOption = None,
+    as_json: Annotated[bool, json_option("store, file, lines")] = False,
+) -> None:
+    """Write all that the store holds as lines of JSON, which `import` makes the same store of.
+
+    Whoever reads it learns which words are in your mail, as from the store itself. An older export is replaced.
+    """
+    import sys
+
+    from suffice.spam import SpamFilter
+    from suffice.spam.commands.screen import meter
+
+    if file == "-" and as_json:
+        raise wrong_usage("standard output is either the text or an answer in JSON; give a file, or leave --json out")
+    path = existing_store(store)
+    with SpamFilter.open(path) as spam_filter, meter("exporting", show=file != "-") as bar:
+        if file == "-":
+            spam_filter.export_text(sys.stdout.buffer, progress=bar.reach)
+            return
+        count = _write(Path(file), lambda sink: spam_filter.export_text(sink, progress=bar.reach))
+    if as_json:
+        say_json({"store": str(path), "file": file, "lines": count})
+    else:
+        typer.echo(f"{path} was written to {file}: {count:,} messages and imports")
+
+
+def _write(target: Path, fill: Any) -> int:
+    """Write a file beside the target, for its owner only, and put it in its place when it is whole."""
+    import gzip
+    import os
+    import tempfile
+
+    from suffice.spam.transfer import is_export
+
+    if target.exists() and not is_export(target):
+        raise ValueError(f"{str(target)!r} exists and is no export of a store; give another name")
+    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as plain:
+            if target.name.endswith(".gz"):
+                with gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=plain, mtime=0) as sink:
+                    count: int = fill(sink)
+            else:
+                count = fill(plain)
+            plain.flush()
+            os.fsync(plain.fileno())
+        os.replace(name, target)
+    except BaseException:
+        os.unlink(name)
+        raise
+    return count
+
+
+@app.command("import", epilog=_EXAMPLE)
+def import_(
+    file: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[FILE]",
+            help="What `suffice spam export`, `bogoutil -d` or `sa-learn --backup` wrote, also compressed; '-' for "
+            "standard input.",
+        ),
+    ] = None,
+    words: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--words", metavar="FILE", help="Words, one per line, to look up in a dump of SpamAssassin. Repeatable."
+        ),
+    ] = None,
+    remove: Annotated[
+        str | None,
+        typer.Option("--remove", metavar="PROGRAM", help="Undo an import instead: of bogofilter or spamassassin."),
+    ] = None,
+    store: StoreOption = None,
+    as_json: Annotated[
+        bool,
+        json_option("program, learned, known, kept (messages); spam, ham, tokens, named (of another filter)"),
+    ] = False,
+) -> None:
+    """Take in what was learned elsewhere, all of it or nothing.
+
+    Our own text makes the same store again; in a store that has learned, messages that are known stay as they are.
+
+    bogofilter: words, those of subjects, and hosts are taken over. Its counts are of no messages, so `evaluate` and
+    `tune` need mail of your own.
+
+    SpamAssassin keeps hashes of tokens. They can be looked up, and not undone: what is taken over are tokens that the
+    store knows from your own mail, and words that are given.
+
+    An import counts in the ratio of spam and ham that you have trained, and takes the place of the one before from the
+    same program: train first, and import again when that has grown.
+    """
+    import sys
+
+    from suffice.spam import SpamFilter
+
+    if (file is None) == (remove is None):
+        raise wrong_usage("give a file to import, or --remove PROGRAM")
+    if remove is not None:
+        _undo(remove, store, as_json)
+        return
+    assert file is not None
+    source = sys.stdin.buffer if file == "-" else open(file, "rb")  # noqa: SIM115 - standard input stays open
+    try:
+        with SpamFilter.open(store_to_make(store)) as spam_filter:
+            done = spam_filter.import_text(source, words=_words(words or []))
+    finally:
+        if file != "-":
+            source.close()
+    if as_json:
+        say_json(done._asdict())
+    elif done.program == "suffice":
+        typer.echo(f"{done.learned:,} messages learned, {done.known:,} known, {done.kept:,} kept as of another class")
+    else:
+        share = f"{done.named:,} tokens taken over, of {done.tokens:,} in the dump"
+        typer.echo(f"imported from {done.program}: {done.spam:,} spam, {done.ham:,} ham; {share}")
+
+
+def _words(files: list[Path]) -> Any:
+    for file in files:
+        with file.open(encoding="utf-8", errors="replace") as lines:
+            yield from (line.strip() for line in lines)
+
+
+def _undo(program: str, store: Path | None, as_json: bool) -> None:
+    from suffice.spam import SpamFilter
+
+    with SpamFilter.open(existing_store(store)) as spam_filter:
+        if not spam_filter.remove_import(program):
+            raise ValueError(f"nothing was imported from {program!r}, so there is nothing to undo")
+    if as_json:
+        say_json({"removed": program})
+    else:
+        typer.echo(f"the import from {program} is undone")

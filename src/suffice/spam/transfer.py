@@ -1,0 +1,327 @@
+"""A store as text, and text made into a store again: our own, and the dumps of other filters.
+
+The text is of JSON, a line each:
+
+| line | holds |
+|---|---|
+| the first | `format`, `version` and `settings`: thresholds, link, half-life, lists of senders, imports |
+| a message | `digest`, `label` (spam, ham or unlabeled), `day` since 1970, `tokens`; `shares` of one without a label |
+| an import | `digest`, `label` (imported), `day`, `messages`, `scales` and `tokens` with their counts |
+| the last | `end`: how many lines there are between the first and this one |
+
+Sums are left out, since they follow from the lines: what is read makes the same store again. The order is that of
+digests, so that equal stores are equal texts. A later version is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
+from typing import Any, BinaryIO, NamedTuple
+
+from suffice.spam.compressed import CompressedError, expanded, is_compressed
+from suffice.spam.foreign import DumpError, Learned, from_bogofilter, from_spamassassin, program_of
+from suffice.spam.forgetting import UNIT, Forgetting
+from suffice.spam.imported import Imported, in_rows
+from suffice.spam.lists import checked_entry
+from suffice.spam.reading import pack, unpack
+from suffice.spam.shares import Kind, KnownMessage
+from suffice.spam.store import Store
+from suffice.spam.verdict import Thresholds
+
+FORMAT, VERSION = "suffice spam store", 1
+#: no line is longer
+LINE_LIMIT = 64_000_000
+_BATCH = 1_000
+_DAYS = 10_000_000
+_KINDS: tuple[Kind, ...] = ("spam", "ham", "unlabeled", "imported")
+
+
+class Transfer(NamedTuple):
+    """What became of a text.
+
+    Attributes
+    ----------
+    program : str
+        Who wrote it: "suffice", "bogofilter" or "spamassassin".
+    learned, known, kept : int
+        Messages of our own text that are new, that were known, and that were known as of another class and stay so.
+    spam, ham : int
+        How many messages another filter had learned.
+    tokens, named : int
+        How many tokens its dump has, and how many of ours they became.
+    """
+
+    program: str
+    learned: int = 0
+    known: int = 0
+    kept: int = 0
+    spam: int = 0
+    ham: int = 0
+    tokens: int = 0
+    named: int = 0
+
+
+def export_store(store: Store, file: BinaryIO, progress: Callable[[int], object] | None = None) -> int:
+    """Write a store as text, and return how many messages and imports it has; within a snapshot."""
+    head = {"format": FORMAT, "version": VERSION, "settings": store.settings()}
+    file.write(_line(head))
+    count = 0
+    for chunk in store.known(_KINDS, _BATCH):
+        file.writelines(_line(_as_json(message)) for message in chunk)
+        count += len(chunk)
+        if progress is not None:
+            progress(count)
+    file.write(_line({"end": count}))
+    return count
+
+
+def is_export(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file is one that `export_store` wrote, or empty."""
+    with open(path, "rb") as file:
+        try:
+            first = next(_lines(file))
+        except (CompressedError, StopIteration):
+            return False
+    return first == b"" or f'"format":"{FORMAT}"'.encode() in first
+
+
+def import_text(
+    store: Store,
+    file: BinaryIO,
+    day: int,
+    words: Iterable[str] = (),
+    progress: Callable[[int], object] | None = None,
+) -> Transfer:
+    """Take a text into a store; within a transaction, so that a damaged one changes nothing.
+
+    Parameters
+    ----------
+    store : Store
+        Where to. Settings of our own text are taken if nothing was learned yet. What another filter learned takes the
+        place of what was imported from it before.
+    file : binary file
+        The text, which may be compressed.
+    day : int
+        Of an import from another filter.
+    words : iterable of str
+        Words to look up by their hashes, beside the tokens that the store knows.
+    progress : callable, optional
+        Called with the number of lines done.
+
+    Raises
+    ------
+    DumpError
+        If a line is damaged; it says which.
+    """
+    try:
+        lines = _lines(file)
+        first = next(lines, b"")
+        whole = chain([first], lines)
+        if first.lstrip().startswith(b"{"):
+            return _import_store(store, enumerate(whole, 1), progress)
+        program = program_of(first)
+        if program == "bogofilter":
+            return _import_counts(store, from_bogofilter(whole), day)
+        if program == "spamassassin":
+            candidates = dict.fromkeys(chain(store.tokens(), (word.lower() for word in words)))
+            return _import_counts(store, from_spamassassin(whole, candidates), day)
+    except CompressedError as error:
+        raise DumpError(f"the text cannot be read: {error}") from error
+    raise DumpError(
+        "the text is none that can be imported; give what `suffice spam export`, `bogoutil -d wordlist.db` or "
+        "`sa-learn --backup` writes"
+    )
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    first = file.readline(LINE_LIMIT)
+    if is_compressed(first):
+        file = expanded(first, file)
+        first = file.readline(LINE_LIMIT)
+    yield first
+    while line := file.readline(LINE_LIMIT):
+        yield line
+
+
+def remove_import(store: Store, program: str) -> bool:
+    """Undo what was imported from another filter, and return whether there was any; within a transaction."""
+    imports = store.get("imports", {})
+    if program not in imports:
+        return False
+    for digest in map(bytes.fromhex, imports.pop(program)["digests"]):
+        if store.message(digest) is not None:  # else it is expired
+            store.remove([digest])
+    store.put("imports", imports)
+    return True
+
+
+def _import_counts(store: Store, learned: Learned, day: int) -> Transfer:
+    """Take in what another filter has learned, in the place of what was imported from it before."""
+    if not learned.counts:
+        raise DumpError(
+            f"none of the {learned.tokens:,} tokens in the dump has a name that is known; SpamAssassin writes hashes "
+            "of them, which can be looked up but not undone: train on mail first, or give words with --words FILE"
+            if learned.program == "spamassassin"
+            else f"none of the {learned.tokens:,} tokens in the dump is one that this filter makes"
+        )
+    remove_import(store, learned.program)
+    own = store.size()[:2]
+    rows = list(in_rows(learned.spam, learned.ham, learned.counts, *own))
+    store.add_imported(((digest, row.packed()) for digest, row in rows), day)
+    about = {
+        "digests": [digest.hex() for digest, _ in rows],
+        "spam": learned.spam,
+        "ham": learned.ham,
+        "tokens": len(learned.counts),
+    }
+    store.put("imports", store.get("imports", {}) | {learned.program: about})
+    return Transfer(
+        learned.program, spam=learned.spam, ham=learned.ham, tokens=learned.tokens, named=len(learned.counts)
+    )
+
+
+def _import_store(
+    store: Store, lines: Iterator[tuple[int, bytes]], progress: Callable[[int], object] | None
+) -> Transfer:
+    number, head = next(lines)
+    settings = _checked(number, head, _settings)
+    known, allowed = _take_settings(store, settings)
+    learned = already = kept = 0
+    count, ended = 0, False
+    while batch := list(islice(lines, _BATCH)):
+        messages: dict[bytes, KnownMessage] = {}
+        for number, line in batch:
+            if ended and line.strip():
+                raise DumpError(f"line {number} is damaged: there is something behind the last line")
+            if ended or (message := _checked(number, line, _message)) is None:
+                ended = True
+                if line.strip() and json.loads(line)["end"] != count:
+                    raise DumpError(f"line {number} is damaged: {count} lines came before it, and it says {line!r}")
+                continue
+            count += 1
+            messages[message.digest] = message
+        labels = store.labels(list(messages)) if known else {}
+        new = [m for m in messages.values() if m.digest not in labels and (m.label != "imported" or allowed(m.digest))]
+        learned += sum(message.label != "imported" for message in new)
+        same = [labels[digest] == messages[digest].label for digest in labels if messages[digest].label != "imported"]
+        already += sum(same)
+        kept += len(same) - sum(same)
+        store.put_messages(new)
+        if progress is not None:
+            progress(count)
+    if not ended:
+        raise DumpError(f"the text ends behind line {number}, without its last line; a part of it is missing")
+    return Transfer("suffice", learned, already, kept)
+
+
+def _take_settings(store: Store, settings: dict[str, Any]) -> tuple[bool, Callable[[bytes], bool]]:
+    """Return whether anything was learned before, and which imports are to be taken; take settings if nothing was."""
+    imports, given = store.get("imports", {}), settings.get("imports", {})
+    known = store.days() is not None
+    if not known:
+        for key, value in settings.items():
+            store.put(key, value)
+        return False, lambda digest: True
+    new = {program: about for program, about in given.items() if program not in imports}
+    if new:
+        store.put("imports", imports | new)
+    taken = {bytes.fromhex(digest) for about in new.values() for digest in about["digests"]}
+    return True, taken.__contains__
+
+
+def _as_json(message: KnownMessage) -> dict[str, Any]:
+    about = {"digest": message.digest.hex(), "label": message.label, "day": message.day}
+    if message.label == "imported":
+        imported = Imported.unpacked(message.packed)
+        return about | {
+            "messages": [imported.spam, imported.ham],
+            "scales": [imported.spam_scale, imported.ham_scale],
+            "tokens": imported.counts,
+        }
+    if message.soft_spam or message.soft_ham:
+        about["shares"] = [message.soft_spam, message.soft_ham]
+    return about | {"tokens": unpack(message.packed)}
+
+
+def _line(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode() + b"\n"
+
+
+def _checked(number: int, line: bytes, read: Callable[[Any], Any]) -> Any:
+    """Return what a function makes of a line; DumpError with the number of the line, whatever is wrong with it."""
+    try:
+        return read(json.loads(line))
+    except DumpError:
+        raise
+    except RecursionError:
+        raise DumpError(f"line {number} is damaged: it is nested too deeply") from None
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+        missing = f"there is no {error}" if isinstance(error, KeyError) else str(error)
+        raise DumpError(f"line {number} is damaged: {missing[:300]}") from error
+
+
+def _settings(head: Any) -> dict[str, Any]:
+    if head["format"] != FORMAT:
+        raise ValueError(f"the format must be {FORMAT!r}, but it is {head['format']!r}")
+    if head["version"] != VERSION:
+        raise DumpError(
+            f"the text has version {head['version']!r}, but this version of suffice reads {VERSION}; use the version "
+            "of suffice that wrote it, or a later one"
+        )
+    settings: dict[str, Any] = dict(head["settings"])
+    if not settings.keys().isdisjoint(("spam", "ham")):
+        raise ValueError("totals are no settings")
+    Thresholds(*settings.get("thresholds", ()))
+    slope, intercept = settings.get("link", (1.0, 0.0))
+    _require(math.isfinite(slope) and math.isfinite(intercept), "the link must be two numbers")
+    Forgetting(settings.get("half_life"), _whole(settings.get("origin", 0), -_DAYS, _DAYS))
+    allow, block = settings.get("lists", ((), ()))
+    _require(all(checked_entry(entry) == entry for entry in (*allow, *block)), "an entry of a list is not plain")
+    for about in settings.get("imports", {}).values():
+        _require(all(len(bytes.fromhex(digest)) == 32 for digest in about["digests"]), "a digest has 32 bytes")
+    return settings
+
+
+def _message(found: Any) -> KnownMessage | None:
+    """Return the row of a line; None for the last one."""
+    if "end" in found:
+        _whole(found["end"], 0, 2**62)
+        return None
+    digest, label = bytes.fromhex(found["digest"]), found["label"]
+    _require(len(digest) == 32, "a digest has 32 bytes")
+    _require(label in _KINDS, f"the label must be one of {', '.join(_KINDS)}, but it is {label!r}")
+    day = _whole(found["day"], -_DAYS, _DAYS)
+    if label == "imported":
+        counts = {_token(token): _both(both, 2**32) for token, both in found["tokens"].items()}
+        imported = Imported(*_both(found["messages"], 2**32), *_both(found["scales"], UNIT), counts)
+        return KnownMessage(digest, label, day, imported.packed(), 0, 0)
+    shares = _both(found.get("shares", (0, 0)), UNIT)
+    _require(label == "unlabeled" or not any(shares), "only a message without a label has shares")
+    _require(isinstance(found["tokens"], list), "tokens must be a list")
+    return KnownMessage(digest, label, day, pack("\n".join(map(_token, found["tokens"]))), *shares)
+
+
+def _token(token: Any) -> str:
+    _require(isinstance(token, str) and token != "" and not set("\n\0") & set(token), f"{token!r} is no token")
+    token.encode()  # no half of a pair
+    return str(token)
+
+
+def _both(values: Any, most: int) -> tuple[int, int]:
+    spam, ham = values
+    return _whole(spam, 0, most), _whole(ham, 0, most)
+
+
+def _whole(value: Any, least: int, most: int) -> int:
+    if type(value) is not int or not least <= value <= most:
+        raise ValueError(f"there must be a whole number from {least} to {most}, but it is {str(value)[:100]}")
+    return value
+
+
+def _require(is_so: bool, text: str) -> None:
+    if not is_so:
+        raise ValueError(text)
