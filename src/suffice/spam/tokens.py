@@ -19,6 +19,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 
 from suffice.spam.evasion import normalised, plain_word, spaced_words
