@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 
 #: the commands as --help lists them, in the order in which one needs them; others come behind
 _ORDER = (
-    *("train", "untrain", "retrain", "classify", "explain", "filter", "allow", "block"),
+    *("setup", "train", "untrain", "retrain", "classify", "explain", "filter", "allow", "block"),
     *("watch", "milter", "daemon", "serve", "demo"),
     *("evaluate", "tune", "stats", "backup", "restore", "expire", "export", "import"),
 )

@@ -10,6 +10,7 @@ from itertools import tee, zip_longest
 from pathlib import Path
 from typing import TypeVar
 
+from suffice.spam.beginning.finding import is_unwanted
 from suffice.spam.mailboxes import IMAP_ADDRESS, MailboxError, located, located_in, located_lines
 from suffice.spam.shares import Label
 
@@ -17,23 +18,6 @@ from suffice.spam.shares import Label
 Entry = tuple[str, bytes]
 _NUMBERED = re.compile(r"(.+):([0-9]{1,18})", re.DOTALL)
 _IMAP_SERVER = re.compile(r"imaps?:/+[^/]*", re.IGNORECASE)  # the number behind it is a port
-#: folders whose mail is not wanted, as mail programs call them, in lower case
-_UNWANTED = frozenset(
-    (
-        "junk",
-        "spam",
-        "junk e-mail",
-        "junk email",
-        "bulk",
-        "bulk mail",
-        "trash",
-        "deleted items",
-        "deleted messages",
-        "bin",
-    )
-)
-#: how mailboxes are marked in the names of their files
-_BOX_ENDS = (".gz", ".bz2", ".xz", ".mbox", ".sbd", ".maildir", ".directory")
 _T = TypeVar("_T")
 
 
@@ -73,12 +57,18 @@ def entries(
 
 
 def in_classes(
-    spam: Iterable[str] | None, ham: Iterable[str] | None, others: Iterable[str] | None = None, *, lines: bool = False
+    spam: Iterable[str] | None,
+    ham: Iterable[str] | None,
+    others: Iterable[str] | None = None,
+    *,
+    lines: bool = False,
+    tell: bool = True,
 ) -> tuple[Iterator[Entry], Iterator[Entry]]:
     """Return the messages of boxes of spam, and of boxes of ham, as `entries` does.
 
     A box that is given lies within another one at times, as `Maildir/.Junk` in `Maildir`: it is not read as a part of
-    that one. Nor are folders for spam and trash read as a part of a box of ham, which is told on standard error.
+    that one. Nor are folders for spam and trash read as a part of a box of ham, which is told on standard error unless
+    `tell` is false.
     """
     spam, ham, others = list(spam or ()), list(ham or ()), list(others or ())
 
@@ -91,14 +81,8 @@ def in_classes(
         if os.path.realpath(path) in apart_from_ham:
             return True
         if is_unwanted(path.name):
-            from suffice.cli.mistakes import say
-            from suffice.spam.plain import one_line
-
-            say(
-                "note",
-                f"{one_line(str(path), 1000)} is not read as ham, since it is a folder for spam or trash; name it to "
-                "have it read",
-            )
+            if tell:
+                _tell_left_out(path)
             return True
         return False
 
@@ -108,19 +92,12 @@ def in_classes(
     )
 
 
-def is_unwanted(name: str) -> bool:
-    """Return whether a folder, or the file of one, is called as those for spam and trash are.
+def _tell_left_out(path: Path) -> None:
+    from suffice.cli.mistakes import say
+    from suffice.spam.plain import one_line
 
-    Examples
-    --------
-    >>> from suffice.spam.commands.boxes import is_unwanted
-    >>> [is_unwanted(name) for name in (".INBOX.Junk", "Trash.sbd", "Spam.mbox.gz", "Archive", "junk.eml")]
-    [True, True, True, False, False]
-    """
-    name = name.lower()
-    while name.endswith(_BOX_ENDS):
-        name = name.rpartition(".")[0]
-    return name in _UNWANTED or (name.startswith(".") and name.rpartition(".")[2] in _UNWANTED)
+    place = one_line(str(path), 1000)
+    say("note", f"{place} is not read as ham, since it is a folder for spam or trash; name it to have it read")
 
 
 def alternating(spam: Iterable[Entry], ham: Iterable[Entry]) -> Iterator[tuple[Entry, Label]]:

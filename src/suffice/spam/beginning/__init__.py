@@ -1,0 +1,1 @@
+"""How a person begins: finding the mail, a rehearsal on the newest of it, and what makes the filter run."""

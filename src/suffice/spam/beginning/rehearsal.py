@@ -1,0 +1,119 @@
+"""A rehearsal: what the filter would have done with the newest messages, had it known those before them alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import tee
+
+from suffice.spam.arrival import arrival_day
+from suffice.spam.filter import SpamFilter
+from suffice.spam.isolation import Unread, isolated
+from suffice.spam.message import read
+from suffice.spam.plain import one_line
+from suffice.spam.shares import Label
+
+#: so many of the newest messages are tried, and no more than this share of all
+NEWEST, SHARE = 200, 0.25
+#: of each class at least so many messages have to be left to learn from
+LEAST = 10
+#: so many of each class are needed for thresholds
+ENOUGH_TO_TUNE = 20
+
+#: a message with its place, and its class
+Item = tuple[tuple[str, bytes], Label]
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A message that the filter would have called the other class."""
+
+    place: str
+    subject: str
+    label: Label
+    probability: float
+
+
+@dataclass
+class Rehearsal:
+    """What the filter would have done.
+
+    Attributes
+    ----------
+    first, last : int
+        The days, since 1970, of the oldest and the newest message that it was tried on.
+    verdicts : counter
+        How many messages of each class ("spam", "ham") got each verdict, by (class, verdict).
+    mistakes : list of Mistake
+        Ham that would have been called spam, and spam that would have been called ham; the former first.
+    """
+
+    first: int
+    last: int
+    verdicts: Counter[tuple[Label, str]] = field(default_factory=Counter)
+    mistakes: list[Mistake] = field(default_factory=list)
+
+    @property
+    def messages(self) -> int:
+        """How many messages it was tried on."""
+        return sum(self.verdicts.values())
+
+
+def rehearse(
+    items: Callable[[], Iterable[Item]], progress: Callable[[int], object] | None = None, newest: int = NEWEST
+) -> Rehearsal | None:
+    """Learn all messages but the newest ones in memory, and judge these; None where days or messages are too few.
+
+    Parameters
+    ----------
+    items : callable
+        Gives the messages with their classes; called twice.
+    progress : callable, optional
+        Is told how many messages were looked at.
+    newest : int
+        How many to judge at most.
+    """
+    days: list[tuple[int, int]] = []
+    labels: list[Label] = []
+    for place, ((_, raw), label) in enumerate(items()):
+        message = isolated(read, raw)
+        day = None if isinstance(message, Unread) else arrival_day(message)
+        if day is not None:
+            days.append((day, place))
+        labels.append(label)
+        if progress is not None:
+            progress(place + 1)
+    tried = {place for _, place in sorted(days)[-min(newest, int(SHARE * len(labels))) :]} if days else set()
+    left = Counter(label for place, label in enumerate(labels) if place not in tried)
+    if not tried or min(left["spam"], left["ham"]) < LEAST:
+        return None
+    held_out: list[Item] = []
+
+    def others() -> Iterator[Item]:
+        for place, item in enumerate(items()):
+            if place in tried:
+                held_out.append(item)
+            else:
+                yield item
+
+    with SpamFilter() as rehearsing:
+        ahead, behind = tee(others())
+        rehearsing.train_many((raw for (_, raw), _ in ahead), (label for _, label in behind))
+        if min(left["spam"], left["ham"]) >= ENOUGH_TO_TUNE:
+            rehearsing.tune()
+        chosen = [day for day, place in days if place in tried]
+        found = Rehearsal(min(chosen), max(chosen))
+        for ((where, raw), label), verdict in zip(
+            held_out, rehearsing.score_many(raw for (_, raw), _ in held_out), strict=True
+        ):
+            found.verdicts[label, verdict.label] += 1
+            if verdict.label in ("spam", "ham") and verdict.label != label:
+                found.mistakes.append(Mistake(where, _subject(raw), label, verdict.probability))
+    found.mistakes.sort(key=lambda mistake: (mistake.label != "ham", mistake.place))
+    return found
+
+
+def _subject(raw: bytes) -> str:
+    message = isolated(read, raw)
+    return "" if isinstance(message, Unread) else one_line(message.header("subject"), 60)

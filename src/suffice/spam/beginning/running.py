@@ -1,0 +1,147 @@
+"""What makes the filter run from now on: files for systemd, Sieve and procmail, and what is left to do by hand."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from suffice.spam.imap.account import PASSWORD_VARIABLE, Account
+
+#: how mail can reach the filter
+WAYS = {
+    "watch": "an IMAP account, by a unit of systemd of your own",
+    "procmail": "mail that procmail delivers on this machine",
+    "sieve": "mail that Dovecot delivers, by Sieve",
+    "milter": "all mail of a server, by Postfix or Sendmail",
+    "nothing": "only judge mail by hand, with `suffice spam classify`",
+}
+_PROCMAIL = """:0fw
+| {program} spam filter --no-exit-code{store}
+
+:0:
+* ^X-Suffice-Status: spam
+{junk}
+"""
+_SIEVE = (
+    *("suffice.sieve", "suffice-learn-spam.sieve", "suffice-learn-ham.sieve"),
+    *("suffice-stamp", "suffice-learn", "dovecot.conf"),
+)
+_PROGRAM = "%h/.local/bin/suffice"
+
+
+@dataclass(frozen=True)
+class Written:
+    """A file to write: where, what, and for whose eyes."""
+
+    path: Path
+    text: str
+    is_private: bool = False
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Files to write, and what a person does then, a line each."""
+
+    files: tuple[Written, ...] = ()
+    then: tuple[str, ...] = ()
+
+
+def plan(
+    way: str,
+    program: str,
+    config: Path,
+    at: Path,
+    *,
+    account: Account | None = None,
+    usual: bool = True,
+    junk: str = "$HOME/mail/Junk",
+) -> Plan:
+    """Return what one of `WAYS` needs.
+
+    Parameters
+    ----------
+    program : str
+        The path of `suffice`.
+    config : path
+        The folder for settings of a person, ~/.config.
+    account : Account, optional
+        Of an IMAP server, for "watch".
+    at : path
+        Where the store is.
+    usual : bool
+        Whether that is where programs look for it anyway.
+    junk : str
+        The folder for spam.
+    """
+    ours = config / "suffice"
+    option = "" if usual else f" --store {shlex.quote(str(at))}"
+    if way == "watch":
+        return _watch(program, config, account, option)
+    if way == "procmail":
+        lines = _PROCMAIL.format(program=shlex.quote(program), store=option, junk=junk)
+        return Plan(
+            (Written(ours / "procmailrc", lines),),
+            (f"append {ours / 'procmailrc'} to ~/.procmailrc; its last line names the folder for spam",),
+        )
+    if way == "sieve":
+        return Plan(
+            tuple(Written(ours / "sieve" / name, _packaged(name)) for name in _SIEVE),
+            (f"follow the comments in {ours / 'sieve' / 'dovecot.conf'}: they say where Dovecot looks for each file",),
+        )
+    if way == "milter":
+        unit = _packaged("suffice-milter.service").replace("/usr/local/bin/suffice", program)
+        return Plan(
+            (Written(ours / "suffice-milter.service", unit),),
+            (
+                "sudo useradd --system --shell /usr/sbin/nologin suffice",
+                f"sudo install -D -o suffice -g suffice -m 640 {shlex.quote(str(at))} /var/lib/suffice/spam.sqlite",
+                f"sudo cp {ours / 'suffice-milter.service'} /etc/systemd/system/",
+                "sudo systemctl enable --now suffice-milter",
+                "sudo postconf -e smtpd_milters=inet:127.0.0.1:8891 milter_default_action=accept",
+            ),
+        )
+    return Plan()
+
+
+def _watch(program: str, config: Path, account: Account | None, option: str) -> Plan:
+    if account is None:
+        raise ValueError("watching needs an account; give --imap imaps://user@host")
+    secret = config / "suffice" / "imap.env"
+    unit = _packaged("suffice-watch.service").replace(_PROGRAM, program)
+    start = next(line for line in unit.splitlines() if line.startswith("ExecStart="))
+    port = {"tls": "", "starttls": " --starttls", "none": " --no-tls"}[account.security] + f" --port {account.port}"
+    unit = unit.replace(start, start + port + option)
+    environment = f"SUFFICE_IMAP_HOST={account.host}\nSUFFICE_IMAP_USER={account.user}\n{PASSWORD_VARIABLE}=\n"
+    return Plan(
+        (
+            Written(config / "systemd" / "user" / "suffice-watch.service", unit),
+            Written(secret, environment, is_private=True),
+        ),
+        (
+            f"write the password behind {PASSWORD_VARIABLE}= in {secret}, which only you can read",
+            "systemctl --user daemon-reload && systemctl --user enable --now suffice-watch",
+        ),
+    )
+
+
+def write(planned: Plan) -> list[Path]:
+    """Write the files that are not there yet, and return them; one that is there is left as it is."""
+    written = []
+    for file in planned.files:
+        file.path.parent.mkdir(parents=True, exist_ok=True)
+        mode = 0o600 if file.is_private else 0o755 if file.text.startswith("#!") else 0o644
+        try:
+            descriptor = os.open(file.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        except FileExistsError:
+            continue
+        with open(descriptor, "w", encoding="utf-8") as opened:
+            opened.write(file.text)
+        written.append(file.path)
+    return written
+
+
+def _packaged(name: str) -> str:
+    return (files("suffice.spam") / "system" / name).read_text(encoding="utf-8")
