@@ -221,8 +221,11 @@ def test_formats_that_are_not_read_say_what_to_do(tmp_path, first, words):
     path = write(tmp_path / "mail.pst", first + b"\0" * 600)
     with pytest.raises(MailboxError, match=rf"mail\.pst.*{words}"):
         list(messages(path))
+    write(tmp_path / "z.eml", mail("z"))
+    found = messages(tmp_path)
+    assert next(found) == mail("z")  # all else comes first
     with pytest.raises(MailboxError, match=rf"mail\.pst.*{words}"):
-        list(messages(tmp_path))
+        next(found)
 
 
 def test_a_sentence_after_an_empty_line_cuts_no_letter_in_two():
@@ -269,6 +272,26 @@ def test_junk_within_the_box_of_ham_is_not_learned_as_ham(tmp_path, layout):
     with SpamFilter.open(store) as spam_filter:
         assert spam_filter.stats().ham == 24
     assert len(run("classify", "--store", store, root).stdout.splitlines()) == 32
+
+
+def test_what_cannot_be_read_in_a_folder_is_named_and_the_rest_is_done(tmp_path):
+    write(tmp_path / "box" / "a.pst", b"!BDN" + bytes(600))
+    write(tmp_path / "box" / "b.mbox.gz", gzip.compress(as_mbox(mail("b")) + as_mbox(b"x" * 100_000))[:-30])
+    write(tmp_path / "box" / "cur" / "1:2,S", gzip.compress(mail("c"))[:-9])
+    write(tmp_path / "box" / "cur" / "2:2,S", mail("d"))
+    write(tmp_path / "box" / "e" / "bomb.bz2", bz2.compress(bytes(10_000_000)) * 20)
+    shutil.move(tmp_path / "box" / "a.pst", tmp_path / "box" / "e" / "a.pst")
+    write(tmp_path / "box" / "e" / "f.eml", mail("f"))
+    write(tmp_path / "box" / "e" / "g\udcff\n.eml", mail("g"))
+    store = tmp_path / "store.sqlite"
+    result = CliRunner().invoke(
+        app, ["spam", "train", "--json", "--store", str(store), "--ham", str(tmp_path / "box")], catch_exceptions=False
+    )
+    assert result.exit_code == 3
+    told = json.loads(result.stdout)
+    assert told["learned"] == 3
+    assert {skipped["place"].rpartition("/")[2] for skipped in told["skipped"]} == {"1:2,S", "a.pst", "bomb.bz2"}
+    assert "readpst" in result.stderr
 
 
 @pytest.mark.servers

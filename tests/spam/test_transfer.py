@@ -126,6 +126,41 @@ def test_a_store_that_has_learned_keeps_its_messages_and_settings():
         assert recounted(one) == held
 
 
+def test_a_guess_gives_way_to_a_label_and_the_same_line_twice_is_one_message():
+    with store_with_everything() as one, SpamFilter() as other:
+        raw = message(100, "spam")
+        assert one.label_of(raw) is None
+        other.train(raw, "spam")
+        text = exported(other).splitlines(keepends=True)
+        twice = [text[0], text[1], text[1], text[2].replace(b"1", b"2")]
+        assert one.import_text(io.BytesIO(b"".join(twice))).learned == 1
+        assert one.label_of(raw) == "spam"
+        held = contents(one)[0], one._store.totals()
+        assert recounted(one) == held
+
+
+def test_messages_of_days_to_come_are_of_today():
+    with store_with_everything() as one, SpamFilter(clock=lambda: 20_000 * 86_400.0) as other:
+        text = re.sub(rb'"day":\d+', b'"day":3000000', exported(one))
+        other.import_text(io.BytesIO(text))
+        assert other.score(SPAMS[3]).label == "spam"
+        assert other.days()[1].year == 2024
+
+
+def test_counts_beyond_all_measure_stay_numbers():
+    dump = b".MSG_COUNT 999999999 999999999 1\nmoney 999999999 1 1\n"
+    with SpamFilter() as spam_filter:
+        spam_filter.half_life = 1.0
+        spam_filter.import_text(io.BytesIO(dump))
+        assert spam_filter.score(b"\nmoney").log_odds > 0
+        with SpamFilter() as other:
+            other.import_text(io.BytesIO(exported(spam_filter)))
+            assert exported(other) == exported(spam_filter)
+            text = re.sub(rb'"scales":\[\d+,\d+\]', b'"scales":[1048576,1048576]', exported(spam_filter))
+        with SpamFilter() as other, pytest.raises(DumpError, match="at most 1,000,000 messages"):
+            other.import_text(io.BytesIO(text))
+
+
 def lines_of(spam_filter):
     return exported(spam_filter).splitlines(keepends=True)
 
@@ -148,6 +183,8 @@ DAMAGES = {
     "link": (1, lambda line: line.replace(b'"settings":{', b'"settings":{"link":["a","b"],')),
     "totals": (1, lambda line: line.replace(b'"settings":{', b'"settings":{"spam":9,')),
     "entry": (1, lambda line: line.replace(b"bad.example", b"BAD.example")),
+    "origin": (1, lambda line: re.sub(rb'"origin":\d+', b'"origin":9999999', line)),
+    "import": (1, lambda line: line.replace(b'"ham":600', b'"eggs":600')),
     "bytes": (6, lambda line: line.replace(b"tokens", b"to\xffens")),
 }
 
@@ -156,7 +193,6 @@ DAMAGES = {
 def test_a_damaged_line_is_named_and_nothing_is_changed(kind, tmp_path):
     number, damage = DAMAGES[kind]
     with store_with_everything() as before, SpamFilter(tmp_path / "store.sqlite") as after:
-        after.train(HAMS[20], "ham")
         held = contents(after)
         lines = lines_of(before)
         damaged = damage(lines[number - 1])

@@ -85,7 +85,7 @@ def from_bogofilter(lines: Iterable[bytes]) -> Learned:
     {'money': (8, 1)}
     """
     totals: tuple[int, int] | None = None
-    rows: list[tuple[str, int, int]] = []
+    counts: dict[str, tuple[int, int]] = {}
     tokens = 0
     for number, line in _numbered(lines):
         found = _BOGOFILTER.fullmatch(line)
@@ -96,13 +96,13 @@ def from_bogofilter(lines: Iterable[bytes]) -> Learned:
             totals = (spam, ham) if token == b".MSG_COUNT" else totals
             continue
         tokens += 1
-        rows += [(name, spam, ham) for name in _names_of(token.decode("utf-8", "replace"))]
+        _add(counts, _names_of(token.decode("utf-8", "replace")), spam, ham)
     if totals is None:
         raise DumpError(
             "there is no line .MSG_COUNT, which says how many messages were learned; dump the whole word list with "
             "`bogoutil -d wordlist.db`"
         )
-    return Learned("bogofilter", *_checked_totals(*totals), _summed(rows, *totals), tokens)
+    return Learned("bogofilter", *_checked_totals(*totals), _limited(counts, *totals), tokens)
 
 
 def _names_of(token: str) -> list[str]:
@@ -144,8 +144,12 @@ def from_spamassassin(lines: Iterable[bytes], candidates: Iterable[str]) -> Lear
         elif not line.startswith((b"s\t", b"v\t")):  # messages that were learned, and other facts
             raise _damaged(number, line, "sa-learn --backup")
     spam, ham = _checked_totals(totals[b"spam"], totals[b"nonspam"])
-    rows = [(name, *hashed[key]) for name in candidates for key in map(_hash, hashed_names(name)) if key in hashed]
-    return Learned("spamassassin", spam, ham, _summed(rows, spam, ham), len(hashed))
+    counts: dict[str, tuple[int, int]] = {}
+    for name in candidates:
+        for key in map(_hash, hashed_names(name)):
+            if key in hashed:
+                _add(counts, [name], *hashed[key])
+    return Learned("spamassassin", spam, ham, _limited(counts, spam, ham), len(hashed))
 
 
 def hashed_names(token: str) -> list[str]:
@@ -177,14 +181,15 @@ def _numbered(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
             yield number, stripped
 
 
-def _summed(rows: Iterable[tuple[str, int, int]], spam: int, ham: int) -> dict[str, tuple[int, int]]:
-    """Add up rows of the same token, such as of one word in capitals and in small letters."""
-    counts: dict[str, tuple[int, int]] = {}
-    for name, in_spam, in_ham in rows:
+def _add(counts: dict[str, tuple[int, int]], names: Iterable[str], spam: int, ham: int) -> None:
+    for name in names:
         one, other = counts.get(name, (0, 0))
-        # a message may hold both forms, so that the sum is an upper limit; there are no more than all
-        counts[name] = min(one + in_spam, spam), min(other + in_ham, ham)
-    return {name: both for name, both in counts.items() if any(both)}
+        counts[name] = one + spam, other + ham
+
+
+def _limited(counts: dict[str, tuple[int, int]], spam: int, ham: int) -> dict[str, tuple[int, int]]:
+    """Return counts up to those of all messages, since a message may hold several forms of a word, which were added."""
+    return {name: (min(one, spam), min(other, ham)) for name, (one, other) in counts.items() if one or other}
 
 
 def _checked_totals(spam: int, ham: int) -> tuple[int, int]:

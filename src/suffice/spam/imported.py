@@ -14,6 +14,8 @@ from typing import NamedTuple, Self
 
 from suffice.spam.forgetting import UNIT
 
+#: an import counts as at most so many messages of a class, so that sums stay whole numbers of 64 bits
+MOST = 1_000_000
 #: so many tokens are in one row
 _TOKENS = 20_000
 
@@ -75,7 +77,7 @@ def in_rows(
     """
     if not own_spam or not own_ham:
         own_spam = own_ham = 1
-    share = min(spam / own_spam, ham / own_ham)
+    share = min(spam / own_spam, ham / own_ham, MOST / max(own_spam, own_ham))
     scales = round(UNIT * share * own_spam / spam), round(UNIT * share * own_ham / ham)
     tokens = sorted(counts)
     for start in range(0, max(1, len(tokens)), _TOKENS):

@@ -17,15 +17,20 @@ class UnreadableError(ValueError):
 
 
 class Spoiled(bytes):
-    """A message that has ended the process that read it, or took too long: it is not read again."""
+    """A message that is not read: it has ended the process that read it, took too long, or its file is damaged."""
 
     reason = ""
 
     @classmethod
     def by(cls, raw: bytes, error: Exception) -> Spoiled:
         """Make one of a message and what became of its process."""
+        return cls.because(_reason(error), raw)
+
+    @classmethod
+    def because(cls, reason: str, raw: bytes = b"") -> Spoiled:
+        """Make one of the reason why it is not read."""
         spoiled = cls(raw)
-        spoiled.reason = _reason(error)
+        spoiled.reason = reason
         return spoiled
 
 

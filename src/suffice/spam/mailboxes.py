@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from suffice.spam.isolation import Spoiled
 from suffice.spam.mail_files import MESSAGE_LIMIT, MailboxError, as_mbox, located_in, message_in
 
 __all__ = [
@@ -72,9 +73,16 @@ def messages(path: str | os.PathLike[str]) -> Iterator[bytes]:
     ------
     MailboxError
         If there is nothing at `path`, or it may not be read, is damaged, or of a format that is not read, such as PST.
+        Where that is so of something in a folder, all else comes first.
     """
+    problem = ""
     for _, raw in located(path):
-        yield raw
+        if isinstance(raw, Spoiled):
+            problem = problem or raw.reason
+        else:
+            yield raw
+    if problem:
+        raise MailboxError(problem)
 
 
 def located(path: str | os.PathLike[str], skip: Callable[[Path], bool] | None = None) -> Iterator[tuple[str, bytes]]:
@@ -92,7 +100,7 @@ def located(path: str | os.PathLike[str], skip: Callable[[Path], bool] | None = 
     ------
     (str, bytes)
         The path of a file with one message, or that of an mbox with a colon and the number of the message, from 1 on,
-        if it holds several, and so for an IMAP folder; and the message.
+        if it holds several, and so for an IMAP folder; and the message. What cannot be read in a folder is `Spoiled`.
     """
     place = Path(path)
     if IMAP_ADDRESS.match(os.fspath(path)):
@@ -158,7 +166,13 @@ def _folders(place: Path, skip: Callable[[Path], bool] | None) -> Iterator[tuple
     waiting = [place]
     while waiting:
         folder = waiting.pop()
-        files, within = _listed(folder)
+        try:
+            files, within = _listed(folder)
+        except MailboxError as error:
+            if folder == place:
+                raise
+            yield str(folder), Spoiled.because(str(error))
+            continue
         names = [inner.name for inner in within]
         if "cur" in names or "new" in names:
             yield from _maildir(within)  # its files are a message each, also with a "From " line
@@ -194,8 +208,14 @@ def _mixed(files: Iterable[Path], read: Reader = located_in) -> Iterator[tuple[s
             opened = _opened(file, _IN_FOLDER)
         except _GoneError:
             continue
+        except MailboxError as error:
+            yield str(file), Spoiled.because(str(error))
+            continue
         with opened:
-            yield from read(opened, str(file))
+            try:
+                yield from read(opened, str(file))
+            except (MailboxError, OSError) as error:  # one file is no reason to leave the others out
+                yield str(file), Spoiled.because(str(error))
 
 
 def _may_be_mail(file: Path) -> bool:

@@ -25,7 +25,7 @@ from typing import Any, BinaryIO, NamedTuple
 from suffice.spam.compressed import CompressedError, expanded, is_compressed
 from suffice.spam.foreign import DumpError, Learned, from_bogofilter, from_spamassassin, program_of
 from suffice.spam.forgetting import UNIT, Forgetting
-from suffice.spam.imported import Imported, in_rows
+from suffice.spam.imported import MOST, Imported, in_rows
 from suffice.spam.lists import checked_entry
 from suffice.spam.reading import pack, unpack
 from suffice.spam.shares import Kind, KnownMessage
@@ -34,7 +34,7 @@ from suffice.spam.verdict import Thresholds
 
 FORMAT, VERSION = "suffice spam store", 1
 #: no line is longer
-LINE_LIMIT = 64_000_000
+LINE_LIMIT = 16_000_000
 _BATCH = 1_000
 _DAYS = 10_000_000
 _KINDS: tuple[Kind, ...] = ("spam", "ham", "unlabeled", "imported")
@@ -122,7 +122,7 @@ def import_text(
         first = next(lines, b"")
         whole = chain([first], lines)
         if first.lstrip().startswith(b"{"):
-            return _import_store(store, enumerate(whole, 1), progress)
+            return _import_store(store, enumerate(whole, 1), day, progress)
         program = program_of(first)
         if program == "bogofilter":
             return _import_counts(store, from_bogofilter(whole), day)
@@ -185,11 +185,10 @@ def _import_counts(store: Store, learned: Learned, day: int) -> Transfer:
 
 
 def _import_store(
-    store: Store, lines: Iterator[tuple[int, bytes]], progress: Callable[[int], object] | None
+    store: Store, lines: Iterator[tuple[int, bytes]], today: int, progress: Callable[[int], object] | None
 ) -> Transfer:
     number, head = next(lines)
-    settings = _checked(number, head, _settings)
-    known, allowed = _take_settings(store, settings)
+    allowed = _take_settings(store, _checked(number, head, _settings), today)
     learned = already = kept = 0
     count, ended = 0, False
     while batch := list(islice(lines, _BATCH)):
@@ -203,8 +202,13 @@ def _import_store(
                     raise DumpError(f"line {number} is damaged: {count} lines came before it, and it says {line!r}")
                 continue
             count += 1
-            messages[message.digest] = message
-        labels = store.labels(list(messages)) if known else {}
+            # what a clock that was wrong has dated is of today, for what is older would count nothing beside it
+            messages[message.digest] = message._replace(day=min(message.day, today))
+        labels = store.labels(list(messages))
+        guesses = [d for d in labels if labels[d] == "unlabeled" and messages[d].label in ("spam", "ham")]
+        store.remove(guesses)  # a guess gives way to a label
+        for digest in guesses:
+            del labels[digest]
         new = [m for m in messages.values() if m.digest not in labels and (m.label != "imported" or allowed(m.digest))]
         learned += sum(message.label != "imported" for message in new)
         same = [labels[digest] == messages[digest].label for digest in labels if messages[digest].label != "imported"]
@@ -218,19 +222,20 @@ def _import_store(
     return Transfer("suffice", learned, already, kept)
 
 
-def _take_settings(store: Store, settings: dict[str, Any]) -> tuple[bool, Callable[[bytes], bool]]:
-    """Return whether anything was learned before, and which imports are to be taken; take settings if nothing was."""
+def _take_settings(store: Store, settings: dict[str, Any], today: int) -> Callable[[bytes], bool]:
+    """Take settings, if nothing was learned before, and return what says which imports are to be taken."""
     imports, given = store.get("imports", {}), settings.get("imports", {})
-    known = store.days() is not None
-    if not known:
+    if store.days() is None:
+        if settings.get("origin", 0) > today:
+            raise DumpError("line 1 is damaged: weights are counted from a day to come")
         for key, value in settings.items():
             store.put(key, value)
-        return False, lambda digest: True
+        return lambda digest: True
     new = {program: about for program, about in given.items() if program not in imports}
     if new:
         store.put("imports", imports | new)
     taken = {bytes.fromhex(digest) for about in new.values() for digest in about["digests"]}
-    return True, taken.__contains__
+    return taken.__contains__
 
 
 def _as_json(message: KnownMessage) -> dict[str, Any]:
@@ -283,6 +288,8 @@ def _settings(head: Any) -> dict[str, Any]:
     _require(all(checked_entry(entry) == entry for entry in (*allow, *block)), "an entry of a list is not plain")
     for about in settings.get("imports", {}).values():
         _require(all(len(bytes.fromhex(digest)) == 32 for digest in about["digests"]), "a digest has 32 bytes")
+        for key in ("spam", "ham", "tokens"):
+            _whole(about[key], 0, 2**32)
     return settings
 
 
@@ -298,6 +305,8 @@ def _message(found: Any) -> KnownMessage | None:
     if label == "imported":
         counts = {_token(token): _both(both, 2**32) for token, both in found["tokens"].items()}
         imported = Imported(*_both(found["messages"], 2**32), *_both(found["scales"], UNIT), counts)
+        most = max(chain(imported.totals(UNIT), *(row[1:] for row in imported.rows(UNIT))))
+        _require(most <= 2 * MOST * UNIT, f"an import counts as at most {MOST:,} messages")
         return KnownMessage(digest, label, day, imported.packed(), 0, 0)
     shares = _both(found.get("shares", (0, 0)), UNIT)
     _require(label == "unlabeled" or not any(shares), "only a message without a label has shares")

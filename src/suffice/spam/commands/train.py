@@ -9,7 +9,7 @@ import typer
 from suffice.spam.commands.app import app
 from suffice.spam.commands.options import LinesOption, StoreOption, json_option, say_json, store_to_make, wrong_usage
 
-_BOX = "An mbox, a Maildir, an MH folder, a folder of files, a message, or '-' for standard input. Repeatable."
+_BOX = "An mbox, a Maildir, an MH folder, a folder of these, a message, or '-' for standard input. Repeatable."
 _EXAMPLE = """[bold]Example[/bold]
 
 [cyan]suffice spam train --spam ~/Mail/Junk --ham ~/Mail/INBOX --ham ~/Mail/Archive[/cyan]
