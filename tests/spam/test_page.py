@@ -130,7 +130,7 @@ def test_what_other_sites_ask_for_is_refused_even_with_the_cookie(reader):
 
 def test_large_forms_and_other_methods_are_refused(reader):
     assert reader.post("/message/0/train", {"label": "spam", "more": "x" * 20_000}).status == 413
-    assert reader.post("/message/0/train", {"label": "spam", **{f"a{i}": "1" for i in range(50)}}).status == 413
+    assert reader.post("/message/0/train", {"label": "spam", **{f"a{i}": "1" for i in range(80)}}).status == 413
     assert reader.ask("DELETE", f"{reader.path}/message/0", {"Cookie": reader.cookie}).status == 405
 
 
@@ -217,7 +217,7 @@ def test_one_post_retrains_and_answers_with_the_new_score(site, store):
     answer = site.post("/message/0/train", {"label": "ham", "view": "message"}, part=True)
     assert answer.status == 200
     assert answer.text.startswith("<aside")
-    assert "trained as ham" in answer.text
+    assert "trained as good" in answer.text
     assert probability(answer.text) < before
     assert label_of(store, DOUBTFUL) == "ham"
     moved = site.post("/message/0/train", {"label": "spam", "view": "message"}, part=True)
@@ -339,8 +339,8 @@ def test_tuning_shows_counts_and_saves_thresholds(site, store):
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"ham": "0.9", "spam": "0.1"}, "0 ≤ ham &lt; spam ≤ 1"),
-        ({"ham": "nan", "spam": "0.1"}, "0 ≤ ham &lt; spam ≤ 1"),
+        ({"ham": "0.9", "spam": "0.1"}, "0 ≤ good &lt; spam ≤ 1"),
+        ({"ham": "nan", "spam": "0.1"}, "0 ≤ good &lt; spam ≤ 1"),
         ({"ham": "0.1", "spam": "<b>"}, "must be a number, but it is &#39;&lt;b&gt;&#39;"),
         ({"ham": "0.1"}, "must be a number"),
     ],
@@ -369,7 +369,7 @@ def test_an_empty_store_and_no_mailbox_say_what_to_do(tmp_path):
     try:
         assert "No mailbox was given" in site.wait().text
         tuning = site.until(lambda: site.get("/tuning"), lambda answer: "Scoring each" not in answer.text)
-        assert "spam and ham" in tuning.text
+        assert "spam and good mail" in tuning.text
     finally:
         assert site.end()[0] == 0
 

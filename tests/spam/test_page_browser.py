@@ -174,7 +174,7 @@ def test_one_click_retrains_and_shows_the_new_score_at_once(chromium, site):
         assert after > before
         assert label_of(site, DOUBTFUL) == "spam"
         page.locator("button.to-ham").click()
-        page.wait_for_selector("text=trained as ham")
+        page.wait_for_selector("text=trained as good")
         assert score(page) < before
         page.locator("button.undo").click()
         page.wait_for_selector("#verdict button.undo:disabled")
@@ -359,7 +359,7 @@ def test_thresholds_that_cannot_be_are_told(chromium, site):
     page.goto(f"{site.origin}{site.path}/tuning")
     page.locator("#ham-threshold").fill("0.95")
     page.wait_for_selector("#notice .problem")
-    assert "0 ≤ ham < spam ≤ 1, but ham is 0.95" in page.locator("#notice").inner_text()
+    assert "0 ≤ good < spam ≤ 1, but good is 0.95" in page.locator("#notice").inner_text()
     page.locator("#ham-threshold").fill("0.85")
     page.wait_for_selector("#notice .problem", state="detached")
     context.close()

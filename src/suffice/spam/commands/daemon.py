@@ -68,6 +68,7 @@ def daemon(
     """
     from suffice.cli.ask import daemon_address
     from suffice.spam.daemon.server import DaemonServer, Policy
+    from suffice.spam.pulse import Pulse
     from suffice.spam.serving.activation import inherited_sockets, notify
     from suffice.spam.serving.address import Listeners
     from suffice.spam.serving.journal import Journal
@@ -99,5 +100,6 @@ def daemon(
             async with scorer:  # which has started, so that no message is late because of that
                 await server.serve(listeners.sockets, started)
 
-        run_until_signal(serve, stop, server.reload)
+        pulse = Pulse(shared, "daemon", " ".join(listeners.names))
+        run_until_signal(serve, stop, server.reload, signs=(pulse, journal))
     journal.say("ended")

@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
+    from suffice.spam.pulse import Pulse
     from suffice.spam.serving.address import Address
     from suffice.spam.serving.journal import Journal
+
+#: seconds between two signs of life
+SIGN_INTERVAL = 30.0
 
 StoreForUserOption = Annotated[
     str | None,
@@ -72,8 +76,9 @@ def run_until_signal(
     serve: Callable[[], Coroutine[Any, Any, None]],
     stop: Callable[[], object],
     reload: Callable[[], object] | None = None,
+    signs: tuple[Pulse, Journal] | None = None,
 ) -> None:
-    """Run a server; SIGTERM and SIGINT stop it, SIGHUP reloads it."""
+    """Run a server; SIGTERM and SIGINT stop it, SIGHUP reloads it. Meanwhile leave signs of life, as told."""
     import asyncio
     import signal
 
@@ -83,6 +88,21 @@ def run_until_signal(
             loop.add_signal_handler(number, stop)
         if reload is not None:
             loop.add_signal_handler(signal.SIGHUP, reload)
-        await serve()
+        beating = None if signs is None else asyncio.create_task(_beat(*signs))
+        try:
+            await serve()
+        finally:
+            if beating is not None:
+                beating.cancel()
 
     asyncio.run(run())
+    if signs is not None:
+        signs[0].end()
+
+
+async def _beat(pulse: Pulse, journal: Journal) -> None:
+    import asyncio
+
+    while True:
+        pulse.beat(journal.counts, journal.problem, within=SIGN_INTERVAL)
+        await asyncio.sleep(SIGN_INTERVAL)

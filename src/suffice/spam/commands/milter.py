@@ -21,7 +21,6 @@ from suffice.spam.commands.listening import (
 )
 from suffice.spam.commands.options import StoreOption, store_path
 
-
 @app.command()
 def milter(
     store: StoreOption = None,
@@ -61,6 +60,7 @@ def milter(
     """
     from suffice.spam.milter.server import MilterServer
     from suffice.spam.milter.session import Policy
+    from suffice.spam.pulse import Pulse
     from suffice.spam.serving.activation import notify
     from suffice.spam.serving.journal import Journal
     from suffice.spam.serving.scorer import Scorer
@@ -94,5 +94,5 @@ def milter(
         async with scorer:  # which has started, so that no message is late because of that
             await server.serve(address, mode=mode, started=started)
 
-    run_until_signal(serve, server.stop)
+    run_until_signal(serve, server.stop, signs=(Pulse(shared, "milter", listen), journal))
     journal.say("ended")

@@ -73,6 +73,7 @@ def watch(
     from suffice.spam.imap.loop import Stopping, run
     from suffice.spam.imap.place import Place, place_path
     from suffice.spam.imap.watching import Watch
+    from suffice.spam.pulse import Pulse
 
     if starttls and no_tls:
         raise typer.BadParameter("--starttls and --no-tls exclude each other; give one of them")
@@ -86,6 +87,12 @@ def watch(
     def report(event: Event) -> None:
         tally.add(event)
         _say(event, as_json)
+
+    pulse = None if dry_run else Pulse(path, "watch", str(account))
+
+    def looked(seconds: float, error: Exception | None) -> None:
+        if pulse is not None:
+            pulse.beat(tally.as_json(), str(error or ""), within=seconds)
 
     place = Place(place_path(store_to_make(store), str(account)), throw_away=dry_run)
     try:
@@ -104,7 +111,9 @@ def watch(
                     is_stopping=stopping.is_asked,
                 )
 
-            run(account, password, make_watch, report, stopping, once=once, interval=interval)
+            run(account, password, make_watch, report, stopping, once=once, interval=interval, looked=looked)
+        if pulse is not None:
+            pulse.end()
     finally:
         place.close()
     if as_json:

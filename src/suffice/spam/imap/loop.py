@@ -93,6 +93,7 @@ def run(
     *,
     once: bool = False,
     interval: float = 60.0,
+    looked: Callable[[float, Exception | None], object] = lambda seconds, error: None,
 ) -> None:
     """Watch until it is asked to end.
 
@@ -112,6 +113,9 @@ def run(
         Look once, and end.
     interval : float
         Seconds after which folders are looked into although nothing has happened in the inbox.
+    looked : callable
+        Called after each look with the seconds until the next one at the latest, and with what has kept it from
+        looking, if anything has.
 
     Raises
     ------
@@ -132,6 +136,7 @@ def run(
                 watch = watch or make_watch(connection)
                 watch.look(connection)
                 has_looked = True
+                looked(min(interval, LONGEST_WAIT), None)
                 if not once:
                     report(Event("note", watch.folders.inbox, text=f"watching {account}"))
                 while not once and not stopping.is_asked():
@@ -139,6 +144,7 @@ def run(
                         if not connection.wait(watch.folders.inbox, watch.newest, min(interval, LONGEST_WAIT)):
                             time.sleep(interval)
                     watch.look(connection)
+                    looked(min(interval, LONGEST_WAIT), None)
             return
         except (DisconnectedError, RefusedError) as error:
             # at first a mistake of the user is more likely than one of the server
@@ -148,5 +154,6 @@ def run(
             seconds = pause(attempt, random.random())
             attempt += 1
             report(Event("note", watch.folders.inbox, text=f"{error}; trying again in {seconds:.1f} s"))
+            looked(seconds, error)
             with stopping.waiting():
                 time.sleep(seconds)

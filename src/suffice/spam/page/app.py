@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import datetime
+from dataclasses import replace
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -18,20 +18,22 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from suffice.spam.connected import StoreError
-from suffice.spam.filter import NotTrainedError, SpamFilter
+from suffice.spam.filter import NotTrainedError
 from suffice.spam.isolation import UnreadableError
 from suffice.spam.page.charts import evidence_of
 from suffice.spam.page.desk import Desk
+from suffice.spam.page.formats import day, moment, percent, signed
 from suffice.spam.page.guard import Guard, Keys
-from suffice.spam.page.index import FILTERS, ORDERS, PAGE_SIZE, Entry, Label, Query
+from suffice.spam.page.index import PAGE_SIZE, Entry
 from suffice.spam.page.laboratory import Laboratory
-from suffice.spam.page.text import Letter, file_size
+from suffice.spam.page.overview import OverviewView
+from suffice.spam.page.query import Query, whole_number
+from suffice.spam.page.text import file_size
+from suffice.spam.page.training import TrainingViews, is_part
 from suffice.spam.page.tuning import TuningViews
+from suffice.spam.page.words import FILTER_NAMES, LABEL_NAMES, ORDER_NAMES
 from suffice.spam.plain import one_line
-from suffice.spam.verdict import Thresholds
-
-_ORDER_NAMES = {"newest": "Newest first", "oldest": "Oldest first", "spam": "Spam first", "ham": "Ham first"}
-_LABELS: dict[str, Label | None] = {"spam": "spam", "ham": "ham", "undo": None}
+from suffice.spam.verdict import Verdict
 
 
 class Page:
@@ -46,8 +48,8 @@ class Page:
         for made in (percent, signed, file_size, day, moment):
             self.templates.filters[made.__name__] = made
         self.templates.globals |= {
-            "desk": desk, "base": keys.path, "token": keys.token, "filters": FILTERS, "orders": ORDERS,
-            "order_names": _ORDER_NAMES,
+            "desk": desk, "base": keys.path, "token": keys.token, "labels": LABEL_NAMES,
+            "filter_names": FILTER_NAMES, "order_names": ORDER_NAMES,
         }  # fmt: skip
 
     def render(
@@ -57,8 +59,9 @@ class Page:
         return HTMLResponse(self.templates.get_template(template).render(values), status, headers)
 
     async def messages(self, request: Request) -> Response:
-        """Answer with the list, or with its part that a search, a filter or a page changes."""
-        return await self._list(Query.of(dict(request.query_params)), is_part(request))
+        """Answer with the list, or with its part that a search, a filter or a page changes; at a message, if told."""
+        at = whole_number(request.query_params.get("at", ""), -1)
+        return await self.list(Query.of(dict(request.query_params)), is_part(request), at)
 
     async def read_again(self, request: Request) -> Response:
         """Begin to read the mailboxes again, and answer with the list as it is, which tells how far it is."""
@@ -66,58 +69,48 @@ class Page:
         query = Query.of(request.scope["form"])
         if not is_part(request):
             return RedirectResponse(f"{self.keys.path}/{query.url()}", 303)
-        return await self._list(query, as_part=True)
+        return await self.list(query, as_part=True)
 
-    async def _list(self, query: Query, as_part: bool) -> Response:
+    async def list(self, query: Query, as_part: bool, at: int = -1, **more: Any) -> Response:
+        """Answer with the list, the page of it that holds a message if one is given."""
         index = self.desk.index
-        found = index.select(query)
+        found, counts = await asyncio.to_thread(index.search, query)
         pages = max(1, -(-len(found) // PAGE_SIZE))
-        first = (min(query.page, pages) - 1) * PAGE_SIZE
+        here = None
+        if found and 0 <= at < len(index.entries):
+            place, _, _ = await asyncio.to_thread(index.place, index.entries[at], query)
+            here = found[min(place, len(found) - 1)]
+            query = replace(query, page=min(place, len(found) - 1) // PAGE_SIZE + 1)
+        query = replace(query, page=min(query.page, pages))
+        first = (query.page - 1) * PAGE_SIZE
         shown = found[first : first + PAGE_SIZE]
         await self.desk.refresh(shown)
         values: dict[str, Any] = {
-            "query": query, "entries": shown, "first": first + 1, "found": len(found), "pages": pages,
-            "counts": index.counts(), "page_number": min(query.page, pages), "unread": index.unread(),
+            "query": query, "entries": shown, "first": first + 1, "found": len(found), "pages": pages, "here": here,
+            "counts": counts, "unread": index.unread(), "folders": index.folders(), "notice": "", "action": None,
         }  # fmt: skip
-        return self.render("_list.html" if as_part else "list.html", **values)
+        return self.render("_list.html" if as_part else "list.html", **values | more)
 
     async def progress(self, request: Request) -> Response:
         """Answer how far the reading of mailboxes is, and tell the list when there is more to show."""
-        given = request.query_params.get("shown", "")
-        shown = int(given) if given.isascii() and given.isdigit() and len(given) < 9 else 0
+        shown = whole_number(request.query_params.get("shown", ""), 0)
         grows = self.desk.complete or shown < min(PAGE_SIZE, len(self.desk.index.entries))
         return self.render("_progress.html", headers={"hx-trigger": "more"} if grows else None, shown=shown)
 
     async def message(self, request: Request) -> Response:
         """Answer with a message and what the filter says of it."""
-        entry = self._entry(request)
+        entry = self.entry(request.path_params["number"])
         query = Query.of(dict(request.query_params))
-        raw, verdict = await self.desk.verdict(entry)
-        letter = await asyncio.to_thread(Letter.shown, raw)
-        before, after = self.desk.index.neighbours(entry, query)
-        return self.render(
-            "message.html", entry=entry, query=query, verdict=verdict, evidence=evidence_of(verdict), letter=letter,
-            before=before, after=after, was=None, thresholds=await self.desk.ask(_thresholds),
-        )  # fmt: skip
+        verdict = await self.desk.verdict(entry)
+        letter = await self.desk.letter(entry)
+        _, before, after = await asyncio.to_thread(self.desk.index.place, entry, query)
+        return await self.judged("message.html", entry, verdict, query=query, letter=letter, before=before, after=after)
 
-    async def train(self, request: Request) -> Response:
-        """Learn a message, and answer with its new row or verdict."""
-        entry = self._entry(request)
-        form: dict[str, str] = request.scope["form"]
-        if form.get("label") not in _LABELS:
-            raise HTTPException(400, "The label must be spam, ham or undo.")
-        query = Query.of(form)
-        was = entry.probability
-        await self.desk.train(entry, _LABELS[form["label"]])
-        in_list = form.get("view") == "list"
-        if not is_part(request):
-            place = f"{self.keys.path}/" if in_list else f"{self.keys.path}/message/{entry.number}"
-            return RedirectResponse(place + query.url(), 303)
-        _, verdict = await self.desk.verdict(entry)
-        return self.render(
-            "_trained.html", entry=entry, query=query, verdict=verdict, evidence=evidence_of(verdict), was=was,
-            thresholds=await self.desk.ask(_thresholds), in_list=in_list,
-        )  # fmt: skip
+    async def judged(self, template: str, entry: Entry, verdict: Verdict, **values: Any) -> Response:
+        """Answer with a message and what its verdict rests on."""
+        thresholds = await self.desk.ask(lambda spam_filter: spam_filter.thresholds)
+        known: dict[str, Any] = {"entry": entry, "verdict": verdict, "evidence": evidence_of(verdict), "was": None}
+        return self.render(template, **known | {"thresholds": thresholds} | values)
 
     async def problem(self, request: Request, error: Exception) -> Response:
         """Answer with one clear sentence."""
@@ -133,17 +126,12 @@ class Page:
             return self.render("_notice.html", status, {"hx-retarget": "#notice", "hx-reswap": "innerHTML"}, text=text)
         return self.render("problem.html", status, text=text)
 
-    def _entry(self, request: Request) -> Entry:
-        given: str = request.path_params["number"]
-        number = int(given) if given.isascii() and given.isdigit() and len(given) < 10 else -1
+    def entry(self, given: str) -> Entry:
+        """Return the message of a number."""
+        number = whole_number(given, -1)
         if not 0 <= number < len(self.desk.index.entries):
             raise HTTPException(404, f"There is no message {one_line(given, 20)} in the mailboxes that were opened.")
         return self.desk.index.entries[number]
-
-
-def is_part(request: Request) -> bool:
-    """Return whether htmx asks, for a part of a page."""
-    return request.headers.get("hx-request") == "true"
 
 
 def application(desk: Desk, keys: Keys, port: int) -> ASGIApp:
@@ -151,6 +139,7 @@ def application(desk: Desk, keys: Keys, port: int) -> ASGIApp:
     laboratory = Laboratory(desk.store)
     page = Page(desk, keys)
     tuning = TuningViews(page.render, desk, laboratory)
+    training, overview = TrainingViews(page), OverviewView(page.render, desk)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -166,7 +155,10 @@ def application(desk: Desk, keys: Keys, port: int) -> ASGIApp:
         Route("/progress", page.progress),
         Route("/read", page.read_again, methods=["POST"]),
         Route("/message/{number}", page.message),
-        Route("/message/{number}/train", page.train, methods=["POST"]),
+        Route("/message/{number}/train", training.train, methods=["POST"]),
+        Route("/bulk", training.bulk, methods=["POST"]),
+        Route("/undo/{number}", training.undo, methods=["POST"]),
+        Route("/overview", overview.page),
         Route("/tuning", tuning.page),
         Route("/tuning/live", tuning.live),
         Route("/tuning/save", tuning.save, methods=["POST"]),
@@ -178,45 +170,3 @@ def application(desk: Desk, keys: Keys, port: int) -> ASGIApp:
     )
     app = Starlette(routes=[Mount(keys.path, routes=routes)], lifespan=lifespan, exception_handlers=handlers)
     return Guard(app, keys, port)
-
-
-def percent(share: float, digits: int = 1) -> str:
-    """Return a probability in per cent, never rounded to certainty.
-
-    Examples
-    --------
-    >>> from suffice.spam.page.app import percent
-    >>> percent(0.9731), percent(0.99996), percent(0.00001), percent(0.5, 0)
-    ('97.3 %', '> 99.9 %', '< 0.1 %', '50 %')
-    """
-    edge = 10.0**-digits
-    value = 100.0 * share
-    if 0.0 <= value < edge:
-        return f"< {edge:g} %"
-    return f"> {100 - edge:g} %" if value > 100 - edge else f"{value:.{digits}f} %"
-
-
-def signed(value: float) -> str:
-    """Return a number with its sign.
-
-    Examples
-    --------
-    >>> from suffice.spam.page.app import signed
-    >>> signed(1.5), signed(-0.25), signed(-0.001)
-    ('+1.50', '−0.25', '0.00')
-    """
-    return f"{value:+.2f}".replace("-", "−") if abs(value) >= 0.005 else "0.00"
-
-
-def day(when: datetime) -> str:
-    """Return a date."""
-    return f"{when.day} {when:%b %Y}"
-
-
-def moment(when: datetime) -> str:
-    """Return a date and a time."""
-    return f"{when:%A}, {when.day} {when:%B %Y, %H:%M}"
-
-
-def _thresholds(spam_filter: SpamFilter) -> Thresholds:
-    return spam_filter.thresholds

@@ -98,9 +98,14 @@ class Area:
         """Return the place of a share of the height, from the bottom up."""
         return round(self.bottom - (self.bottom - self.top) * share, 1)
 
+    def overlaps(self, other: Area) -> bool:
+        """Return whether two rectangles have a point in common."""
+        apart_x = self.right < other.left or other.right < self.left
+        return not (apart_x or self.bottom < other.top or other.bottom < self.top)
+
 
 CURVE = Area(44, 10, 628, 310)
-PLOT = Area(40, 26, 306, 268)
+PLOT = Area(46, 28, 306, 268)
 
 
 def share_of(threshold: float) -> float:
@@ -160,7 +165,7 @@ def _steps(points: list[tuple[float, float]]) -> str:
 
 @dataclass(frozen=True)
 class Dot:
-    """A bin of the calibration plot: said, was with its interval, and how many."""
+    """A bin of the calibration plot: said, was with its interval, how many, and the place of that number."""
 
     x: float
     y: float
@@ -170,19 +175,43 @@ class Dot:
     said: float
     was: float
     count: int
+    label_x: float
+    label_y: float
 
 
 def calibration_of(evaluation: Evaluation) -> list[Dot]:
     """Return the share of spam in each bin of probabilities, with Wilson's interval of 95 %."""
     bins = evaluation.reliability()
     most = max((item.count for item in bins), default=1)
+    circles = [
+        (PLOT.x(item.probability), PLOT.y(item.spam), round(3.0 + 6.0 * math.sqrt(item.count / most), 1))
+        for item in bins
+    ]
+    taken = [Area(x - radius, y - radius, x + radius, y + radius) for x, y, radius in circles]
     dots = []
-    for item in bins:
+    for item, circle in zip(bins, circles, strict=True):
         low, high = wilson(item.spam, item.count)
-        radius = round(3.0 + 6.0 * math.sqrt(item.count / most), 1)
-        place = (PLOT.x(item.probability), PLOT.y(item.spam), PLOT.y(low), PLOT.y(high))
-        dots.append(Dot(*place, radius, item.probability, item.spam, item.count))
+        label = _beside(*circle, 7.0 * len(f"{item.count:,}"), taken)
+        taken.append(label)
+        place = (label.left + label.right) / 2, (label.top + label.bottom) / 2
+        x, y, radius = circle
+        dots.append(Dot(x, y, PLOT.y(low), PLOT.y(high), radius, item.probability, item.spam, item.count, *place))
     return dots
+
+
+def _beside(x: float, y: float, radius: float, width: float, taken: Sequence[Area]) -> Area:
+    """Return where a label lies beside a dot: the first side, and then the least distance, at which nothing else is."""
+    toward = 1.0 if x < (PLOT.left + PLOT.right) / 2 else -1.0  # the middle of the plot
+    half, height = width / 2, 7.0
+    options = [
+        (x + side * (radius + 5 + half), y + rows * 2 * height)
+        for rows in (0, 1, -1, 2, -2, 3, -3)
+        for side in (toward, -toward)
+    ]
+    places = [Area(a - half, b - height, a + half, b + height) for a, b in options]
+    inside = [place for place in places if place.left > PLOT.left and place.right < PLOT.right + 14]
+    free = (place for place in inside if not any(place.overlaps(other) for other in taken))
+    return next(free, places[0])
 
 
 def wilson(share: float, count: int, z: float = 1.96) -> tuple[float, float]:

@@ -8,15 +8,21 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from suffice.spam.bounded import BUDGET
+from suffice.spam.bounded import BUDGET, Bounded
 from suffice.spam.connected import StoreError
 from suffice.spam.filter import SpamFilter
-from suffice.spam.mailboxes import messages
+from suffice.spam.isolation import Unread, isolated
+from suffice.spam.mailboxes import located
+from suffice.spam.page.corrections import Change, Corrections
+from suffice.spam.page.excerpts import Excerpt, excerpt_of
 from suffice.spam.page.index import Entry, Index, Label, Mailbox, Stamp
+from suffice.spam.page.text import Letter
+from suffice.spam.page.words import folder_name
 from suffice.spam.plain import one_line
 from suffice.spam.verdict import Verdict
 
@@ -65,12 +71,16 @@ class Desk:
 
     def __init__(self, store: Path, mailboxes: list[Path]) -> None:
         self.store, self.mailboxes = store, mailboxes
-        self.index = Index()
+        self.index = Index(self._excerpt)
+        self.corrections = Corrections()
         self.complete = False
+        #: when the mailboxes were last read to the end
+        self.finished: datetime | None = None
         self.problems: list[str] = []
         #: when another file was found in the place of the store
         self.replaced: datetime | None = None
-        self._parts = [(path, Mailbox(self.index, one_line(path.name or str(path)))) for path in mailboxes]
+        self._parts = [(path, Mailbox(self.index)) for path in mailboxes]
+        self._bounded = Bounded()
         self._again = asyncio.Event()
         self._worker = ThreadPoolExecutor(1, "suffice-desk")
         self._task: asyncio.Task[None] | None = None
@@ -87,6 +97,7 @@ class Desk:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
             await self._do(self._filter.close)
+        await self._do(self._bounded.close)
         self._worker.shutdown()
         self.index.close()
 
@@ -94,21 +105,27 @@ class Desk:
         """Return what a function of the filter answers."""
         return await self._do(lambda: question(self._current()))
 
-    async def verdict(self, entry: Entry) -> tuple[bytes, Verdict]:
-        """Return a message and what the filter says of it now."""
+    async def verdict(self, entry: Entry) -> Verdict:
+        """Return what the filter says of a message now."""
         return await self._do(self._verdict, entry)
 
-    async def train(self, entry: Entry, label: Label | None) -> None:
+    async def letter(self, entry: Entry) -> Letter:
+        """Return what is shown of a message."""
+        return await self._do(self._letter, entry)
+
+    async def train(self, entry: Entry, label: Label | None) -> Change:
         """Learn a message as of a class, or undo its training; NotTrainedError if there was none."""
 
-        def learn(spam_filter: SpamFilter) -> None:
+        def learn(spam_filter: SpamFilter) -> Change:
             raw = self.index.raw(entry)
+            change = Change(entry, entry.label, spam_filter.label_of(raw), label)
             if label is None:
                 spam_filter.untrain(raw)
             else:
                 spam_filter.train(raw, label)
+            return change
 
-        await self.ask(learn)
+        return await self.ask(learn)
 
     async def refresh(self, entries: list[Entry]) -> None:
         """Score those messages anew whose scores are of an older store; StoreError if it is gone."""
@@ -132,13 +149,14 @@ class Desk:
             self.problems = []
             for path, mailbox in self._parts:
                 try:
-                    await self._read_all(messages(path), mailbox)
+                    places = ((folder_name(path, place), raw) for place, raw in located(path))
+                    await self._read_all(places, mailbox)
                 except Exception as error:  # whatever it is, the other mailboxes and the page are not worse for it
                     self.problems.append(one_line(str(error) or repr(error), 1_000))
-            self.complete = True
+            self.complete, self.finished = True, datetime.now()
             await self._keep_up()
 
-    async def _read_all(self, unread: Iterator[bytes], mailbox: Mailbox) -> None:
+    async def _read_all(self, unread: Iterator[tuple[str, bytes]], mailbox: Mailbox) -> None:
         mailbox.begin()
         while await self._do(self._read, unread, mailbox):
             pass
@@ -159,12 +177,12 @@ class Desk:
                     await self.refresh(self.index.entries[start : start + BATCH])
                 done = stamp
 
-    def _read(self, unread: Iterator[bytes], mailbox: Mailbox) -> bool:
+    def _read(self, unread: Iterator[tuple[str, bytes]], mailbox: Mailbox) -> bool:
         """Take some messages in, and return whether there were any."""
         taken: list[Entry] = []
         size = 0
-        for raw in islice(unread, BATCH):
-            taken.append(mailbox.take(raw))
+        for folder, raw in islice(unread, BATCH):
+            taken.append(mailbox.take(raw, folder))
             size += len(raw)
             if size >= BATCH_BYTES:
                 break
@@ -178,12 +196,19 @@ class Desk:
         for entry, verdict in zip(entries, verdicts, strict=True):
             entry.take(verdict, spam_filter.label_of(self.index.raw(entry)), stamp)
 
-    def _verdict(self, entry: Entry) -> tuple[bytes, Verdict]:
+    def _excerpt(self, raw: bytes) -> Excerpt:
+        return self._bounded.ask(excerpt_of, raw)
+
+    def _letter(self, entry: Entry) -> Letter:
+        letter = isolated(partial(self._bounded.ask, Letter.of), self.index.raw(entry))
+        return Letter.unread(letter.reason) if isinstance(letter, Unread) else letter
+
+    def _verdict(self, entry: Entry) -> Verdict:
         spam_filter = self._current()
         stamp, raw = stamp_of(self.store), self.index.raw(entry)
         verdict = spam_filter.score(raw)
         entry.take(verdict, spam_filter.label_of(raw), stamp)
-        return raw, verdict
+        return verdict
 
     def _current(self) -> SpamFilter:
         """Return the filter of the file that the store is now; one in another place would learn for nobody."""

@@ -19,6 +19,8 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 BODY_LIMIT = 16_384
+#: a page of the list has fifty messages that may be picked
+FIELD_LIMIT = 70
 COOKIE = "suffice-spam"
 TOKEN_FIELD, TOKEN_HEADER = "token", "x-suffice-token"
 POLICY = (
@@ -58,7 +60,10 @@ class Keys:
 
 
 class Guard:
-    """The application behind checks; requests that pass find their body under `form` in the scope."""
+    """The application behind checks; requests that pass find their body under `form` in the scope.
+
+    The last value of each field is there, and all of the messages that are picked are under `picked`.
+    """
 
     def __init__(self, app: ASGIApp, keys: Keys, port: int) -> None:
         self._app, self._keys = app, keys
@@ -115,10 +120,11 @@ class Guard:
             if not message.get("more_body"):
                 break
         try:
-            fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=20)
+            fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=FIELD_LIMIT)
         except ValueError:
             return _refuse("the form has too many fields", 413)
         scope["form"] = {name: values[-1] for name, values in fields.items()}
+        scope["picked"] = fields.get("number", [])
         given = headers.get(TOKEN_HEADER) or scope["form"].get(TOKEN_FIELD, "")
         return None if _same(given, self._keys.token) else _refuse("the token of the form is missing or old; reload")
 

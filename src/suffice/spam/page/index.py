@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import tempfile
 from bisect import bisect_left, bisect_right
-from collections import Counter, defaultdict
+from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, cast
-from urllib.parse import urlencode
+from typing import Literal, NamedTuple
 
 from suffice.spam.isolation import Unread, isolated
-from suffice.spam.message import HEADER_LIMIT, read
-from suffice.spam.page.text import arrival, sender
-from suffice.spam.plain import one_line
+from suffice.spam.page.excerpts import UNREADABLE, Excerpt, excerpt_of
+from suffice.spam.page.query import FILTERS, ORDERS, Query
+from suffice.spam.page.texts import Texts
+from suffice.spam.page.words import NO_REASON, Reason, is_against, reason_of
 from suffice.spam.verdict import Verdict
 
 PAGE_SIZE = 50
-#: by name: what is sorted by, and whether the largest come first
-ORDERS = {
-    "newest": ("arrival", True),
-    "oldest": ("arrival", False),
-    "spam": ("probability", True),
-    "ham": ("probability", False),
-}
-FILTERS = ("all", "spam", "unsure", "ham")
-QUERY_LIMIT = 200
-_UNREADABLE = "(cannot be read)", "", "(cannot be read)", None
-_BODY = re.compile(rb"\n\r?\n|\r\r")
 
 #: what a message can be trained as
 Label = Literal["spam", "ham"]
@@ -51,65 +40,68 @@ class Entry:
     address: str
     subject: str
     arrival: datetime | None
-    mailbox: str
+    snippet: str
+    folder: str
     digest: bytes
     is_gone: bool = False
     probability: float = 0.5
     label: Literal["spam", "ham", "unsure", "error"] = "unsure"
     trained: Label | None = None
+    reason: Reason = NO_REASON
     stamp: Stamp = ()
+
+    @property
+    def is_odd(self) -> bool:
+        """Whether the verdict does not go with the folder."""
+        return is_against(self.folder, self.label)
 
     def take(self, verdict: Verdict, trained: Label | None, stamp: Stamp) -> None:
         """Note a score."""
         self.probability, self.label = verdict.probability, verdict.label
-        self.trained, self.stamp = trained, stamp
+        self.trained, self.reason, self.stamp = trained, reason_of(verdict), stamp
+
+    def is_shown(self, show: str) -> bool:
+        """Return whether a filter shows it."""
+        return self.is_odd if show == "odd" else show in ("all", self.label)
 
 
-@dataclass(frozen=True)
-class Query:
-    """Which messages a list shows, and in what order; anything else than what there is becomes the default."""
+class Found(NamedTuple):
+    """The messages that a query asks for, in its order, and how many of the searched ones each filter would show."""
 
-    show: str = "all"
-    order: str = "newest"
-    text: str = ""
-    page: int = 1
-
-    @classmethod
-    def of(cls, given: dict[str, str]) -> Query:
-        """Return the query that a request asks for."""
-        show, order, page = given.get("show", ""), given.get("order", ""), given.get("page", "")
-        return cls(
-            show if show in FILTERS else "all",
-            order if order in ORDERS else "newest",
-            one_line(given.get("text", ""), QUERY_LIMIT),
-            max(1, int(page)) if page.isascii() and page.isdigit() and len(page) < 9 else 1,
-        )
-
-    def url(self, **changes: str | int) -> str:
-        """Return the query as it stands in an address, with changes; a change leads to the first page."""
-        values: dict[str, str | int] = {"show": self.show, "order": self.order, "text": self.text}
-        values |= changes or {"page": self.page}
-        defaults: dict[str, str | int] = {"show": "all", "order": "newest", "text": "", "page": 1}
-        kept = {key: value for key, value in values.items() if value != defaults[key]}
-        return "?" + urlencode(kept) if kept else "?"
+    entries: list[Entry]
+    counts: dict[str, int]
 
 
 class Index:
-    """Messages by number, in the order they were read; numbers never change."""
+    """Messages by number, in the order they were read; numbers never change.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    read : callable
+        Reads what is listed and searched of a message.
+    """
+
+    def __init__(self, read: Callable[[bytes], Excerpt] = excerpt_of) -> None:
         self.entries: list[Entry] = []
+        self._read = read
+        self._texts = Texts()
+        #: the words last searched for, among how many messages, and in which they are
+        self._last: tuple[tuple[str, ...], int, set[int]] = ((), 0, set())
         # A copy, so that a message stays what it is while its mailbox is changed by others. The file has no name, is
         # its owner's alone, and goes with the process.
         self._bytes = tempfile.TemporaryFile(prefix="suffice-")  # noqa: SIM115
 
-    def add(self, raw: bytes, mailbox: str) -> Entry:
+    def add(self, raw: bytes, folder: str) -> Entry:
         """Take a message in."""
-        found = isolated(_envelope, raw)
-        envelope = _UNREADABLE if isinstance(found, Unread) else found
+        found = isolated(self._read, raw)
+        excerpt = UNREADABLE if isinstance(found, Unread) else found
         start = self._bytes.seek(0, 2)
         self._bytes.write(raw)
-        entry = Entry(len(self.entries), start, len(raw), *envelope, mailbox, digest_of(raw))
+        sender, address, subject, arrival, snippet, searched = excerpt
+        entry = Entry(
+            len(self.entries), start, len(raw), sender, address, subject, arrival, snippet, folder, digest_of(raw)
+        )
+        self._texts.add(searched)
         self.entries.append(entry)
         return entry
 
@@ -118,27 +110,28 @@ class Index:
         self._bytes.seek(entry.start)
         return self._bytes.read(entry.size)
 
-    def select(self, query: Query) -> list[Entry]:
-        """Return all messages that a query asks for, in its order."""
-        words = query.text.casefold().split()
-        found = [
-            entry
-            for entry in self.entries
-            if not entry.is_gone and query.show in ("all", entry.label) and (not words or _holds(entry, words))
-        ]
-        return sorted(found, key=lambda entry: _place(entry, query))
+    def search(self, query: Query) -> Found:
+        """Return all messages that a query asks for."""
+        entries = self.entries[:]
+        if query.words:
+            holding = self._holding(query.words, len(entries))
+            entries = [entry for entry in entries if entry.number in holding]
+        entries = [entry for entry in entries if not entry.is_gone and query.folder in ("", entry.folder)]
+        counts = {name: sum(entry.is_shown(name) for entry in entries) for name in FILTERS}
+        shown = [entry for entry in entries if entry.is_shown(query.show)]
+        return Found(sorted(shown, key=lambda entry: _place(entry, query)), counts)
 
-    def neighbours(self, entry: Entry, query: Query) -> tuple[int | None, int | None]:
-        """Return the numbers of the messages before and after one, which need not be in the selection itself."""
-        found = self.select(query)
+    def place(self, entry: Entry, query: Query) -> tuple[int, int | None, int | None]:
+        """Return where a message is among those of a query, or would be, and the numbers of those around it."""
+        found = self.search(query).entries
         places = [_place(other, query) for other in found]
         before, after = bisect_left(places, _place(entry, query)), bisect_right(places, _place(entry, query))
-        return (found[before - 1].number if before else None, found[after].number if after < len(found) else None)
+        previous = found[before - 1].number if before else None
+        return before, previous, found[after].number if after < len(found) else None
 
-    def counts(self) -> dict[str, int]:
-        """Return how many messages each filter shows."""
-        labels = Counter(entry.label for entry in self.entries if not entry.is_gone)
-        return {name: labels.total() if name == "all" else labels[cast("Label", name)] for name in FILTERS}
+    def folders(self) -> list[str]:
+        """Return the names of the folders, in order."""
+        return sorted({entry.folder for entry in self.entries if not entry.is_gone}, key=str.casefold)
 
     def unread(self) -> list[Entry]:
         """Return the messages that could not be judged."""
@@ -147,6 +140,15 @@ class Index:
     def close(self) -> None:
         """Give the bytes up."""
         self._bytes.close()
+        self._texts.close()
+
+    def _holding(self, words: tuple[str, ...], count: int) -> set[int]:
+        """Return the numbers of messages that hold all words; who goes from message to message asks many times."""
+        last, known, found = self._last
+        if (last, known) != (words, count):
+            found = self._texts.holding(words)
+            self._last = words, count, found
+        return found
 
 
 class Mailbox:
@@ -156,12 +158,10 @@ class Mailbox:
     ----------
     index : Index
         Where its messages are.
-    name : str
-        That is shown.
     """
 
-    def __init__(self, index: Index, name: str) -> None:
-        self._index, self._name = index, name
+    def __init__(self, index: Index) -> None:
+        self._index = index
         self._entries: list[Entry] = []
         self._unmet: dict[bytes, list[Entry]] = {}
 
@@ -172,13 +172,13 @@ class Mailbox:
             unmet[entry.digest].append(entry)
         self._unmet = dict(unmet)
 
-    def take(self, raw: bytes) -> Entry:
-        """Return the entry of a message, which is a new one unless the message is known."""
+    def take(self, raw: bytes, folder: str) -> Entry:
+        """Return the entry of a message in a folder, which is a new one unless the message is known."""
         if alike := self._unmet.get(digest_of(raw)):
             entry = alike.pop()
-            entry.is_gone = False
+            entry.is_gone, entry.folder = False, folder
         else:
-            entry = self._index.add(raw, self._name)
+            entry = self._index.add(raw, folder)
             self._entries.append(entry)
         return entry
 
@@ -189,22 +189,9 @@ class Mailbox:
                 entry.is_gone = True
 
 
-def _envelope(raw: bytes) -> tuple[str, str, str, datetime | None]:
-    """Return name and address of the sender, subject and arrival of a message."""
-    end = _BODY.search(raw, 0, HEADER_LIMIT)
-    headers = read(raw[: end.end() if end else HEADER_LIMIT])
-    subject = one_line(headers.header("subject")) or "(no subject)"
-    return *sender(headers.header("from")), subject, arrival(headers)
-
-
 def digest_of(raw: bytes) -> bytes:
     """Return what tells messages apart that differ in any byte."""
     return hashlib.blake2b(raw, digest_size=16).digest()
-
-
-def _holds(entry: Entry, words: list[str]) -> bool:
-    text = f"{entry.sender} {entry.address} {entry.subject}".casefold()
-    return all(word in text for word in words)
 
 
 def _place(entry: Entry, query: Query) -> tuple[float, int]:

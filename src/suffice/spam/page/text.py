@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from suffice.spam.html import read_html
-from suffice.spam.isolation import Unread, isolated
 from suffice.spam.message import Message, Part, read
 from suffice.spam.plain import many_lines, one_line
 
@@ -79,10 +78,9 @@ class Letter:
         return cls(one_line(message.header("to")), headers, *_shown_parts(message))
 
     @classmethod
-    def shown(cls, raw: bytes) -> Letter:
-        """Return what is shown of a message, which is a sentence where it cannot be read."""
-        letter = isolated(cls.of, raw)
-        return cls("", [], [Shown("error", letter.reason, False)], []) if isinstance(letter, Unread) else letter
+    def unread(cls, reason: str) -> Letter:
+        """Return what is shown of a message that cannot be read: a sentence."""
+        return cls("", [], [Shown("error", reason, False)], [])
 
 
 def _shown_parts(message: Message) -> tuple[list[Shown], list[tuple[str, str, int]]]:

@@ -18,7 +18,7 @@ from suffice.spam.page.laboratory import Laboratory
 from suffice.spam.plain import one_line
 from suffice.spam.verdict import Thresholds
 
-#: what a letter that is called spam costs, in spams that are not caught
+#: what a good message that is called spam costs, in spams that are not caught
 COST = 100.0
 
 
@@ -52,9 +52,9 @@ class TuningViews:
 
     async def tune(self, request: Request) -> Response:
         """Find thresholds for a cost, and write them."""
-        cost = _number(request.scope["form"].get("cost", ""), "The cost of a false positive")
+        cost = _number(request.scope["form"].get("cost", ""), "The cost of a good message called spam")
         if not 0 < cost < math.inf:
-            raise HTTPException(422, f"The cost of a false positive must be above 0, but it is {cost:g}.")
+            raise HTTPException(422, f"The cost of a good message called spam must be above 0, but it is {cost:g}.")
         self._cost = cost
         try:
             written = await self._laboratory.tune(cost)
@@ -63,9 +63,10 @@ class TuningViews:
         except ValueError as error:
             raise HTTPException(422, str(error)) from None
         thresholds = await self._desk.ask(lambda spam_filter: spam_filter.thresholds)
-        text = f"Tuned for a false positive that costs {cost:g} spams, and saved."
+        case = f"a good message called spam that costs {cost:g} spams not caught"
+        text = f"Tuned for {case}, and saved."
         if not written:
-            text = f"For a false positive that costs {cost:g} spams the thresholds there are cost least, and are kept."
+            text = f"For {case} the thresholds there are cost least, and are kept."
         return await self._answer(request, thresholds, text)
 
     async def _answer(self, request: Request, thresholds: Thresholds, notice: str = "") -> Response:
@@ -97,12 +98,13 @@ def _write(spam_filter: SpamFilter, thresholds: Thresholds) -> None:
 
 
 def _chosen(given: dict[str, str]) -> Thresholds:
-    ham, spam = _number(given.get("ham", ""), "The ham threshold"), _number(given.get("spam", ""), "The spam threshold")
+    ham = _number(given.get("ham", ""), "The threshold of good mail")
+    spam = _number(given.get("spam", ""), "The threshold of spam")
     try:
         return Thresholds(ham, spam)
     except ValueError:
         raise HTTPException(
-            422, f"Thresholds must be 0 ≤ ham < spam ≤ 1, but ham is {ham:g} and spam is {spam:g}."
+            422, f"Thresholds must be 0 ≤ good < spam ≤ 1, but good is {ham:g} and spam is {spam:g}."
         ) from None
 
 

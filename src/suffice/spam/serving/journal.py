@@ -6,6 +6,7 @@ import json
 import math
 import sys
 import time
+from collections import Counter
 from contextlib import suppress
 from typing import Any, TextIO
 
@@ -30,9 +31,15 @@ class Journal:
         self._as_json = as_json
         self._output = sys.stdout if output is None else output
         self._told: dict[str, float] = {}
+        #: how many messages had which verdict, and what last kept one from being scored
+        self.counts: Counter[str] = Counter()
+        self.problem = ""
 
     def say(self, event: str, **facts: Any) -> None:
         """Write a line."""
+        if event == "message":
+            self.counts[str(facts.get("label"))] += 1
+            self.problem = self.problem if facts.get("error") else ""
         if self._as_json:
             line = json.dumps({"event": event, **facts})
         else:
@@ -44,6 +51,7 @@ class Journal:
     def trouble(self, error: BaseException) -> None:
         """Tell what kept a message from being scored, once an hour for each kind."""
         kind, now = type(error).__name__, time.monotonic()
+        self.problem = one_line(str(error), 300)
         if now < self._told.get(kind, -math.inf) + REPEAT:
             return
         self._told[kind] = now

@@ -30,8 +30,11 @@ const keys = {
   k: () => step(-1),
   ArrowUp: () => step(-1),
   s: () => train("spam"),
+  g: () => train("ham"),
   h: () => train("ham"),
   u: () => train("undo"),
+  x: () => document.activeElement?.closest(".row")?.querySelector(".pick input").click(),
+  z: () => find("#undo-action")?.click(),
   r: () => find("#read-again:enabled")?.click(),
   "/": () => find("#search") ? find("#search").select() : find("#back")?.click(),
   "?": () => find("#help").showModal(),
@@ -39,7 +42,7 @@ const keys = {
 };
 
 document.addEventListener("keydown", (event) => {
-  const writing = event.target.closest("input, select, textarea");
+  const writing = event.target.closest("input:not([type=checkbox]), select, textarea");
   if (event.ctrlKey || event.metaKey || event.altKey || find("#help").open) return;
   if (writing) {
     if (event.key === "Escape") event.target.blur();

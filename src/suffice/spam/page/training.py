@@ -1,0 +1,105 @@
+"""The views that train: one message, or all that are picked in the list; and what undoes that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from suffice.spam.filter import NotTrainedError
+from suffice.spam.isolation import UnreadableError
+from suffice.spam.page.corrections import Action, Change
+from suffice.spam.page.index import Label
+from suffice.spam.page.query import Query, whole_number
+from suffice.spam.page.words import LABEL_NAMES
+
+if TYPE_CHECKING:
+    from suffice.spam.page.app import Page
+
+_LABELS: dict[str, Label | None] = {"spam": "spam", "ham": "ham", "undo": None}
+
+
+class TrainingViews:
+    """What is asked for by buttons, swipes and keys."""
+
+    def __init__(self, page: Page) -> None:
+        self._page, self._desk = page, page.desk
+
+    async def train(self, request: Request) -> Response:
+        """Learn a message, and answer with its new row or verdict."""
+        entry = self._page.entry(request.path_params["number"])
+        form: dict[str, str] = request.scope["form"]
+        label = _label_of(form)
+        query, was = Query.of(form), entry.probability
+        action = self._desk.corrections.add([await self._desk.train(entry, label)])
+        in_list = form.get("view") == "list"
+        if not is_part(request):
+            place = f"/{query.url()}" if in_list else f"/message/{entry.number}{query.url()}"
+            return RedirectResponse(self._page.keys.path + place, 303)
+        verdict = await self._desk.verdict(entry)
+        return await self._page.judged(
+            "_trained.html", entry, verdict, query=query, was=was, in_list=in_list, here=None, notice=_said(action, 0),
+            action=action,
+        )  # fmt: skip
+
+    async def bulk(self, request: Request) -> Response:
+        """Learn all messages that are picked, and answer with the list and a way back."""
+        form: dict[str, str] = request.scope["form"]
+        label = _label_of(form)
+        picked = [self._page.entry(number) for number in dict.fromkeys(request.scope["picked"])]
+        if not picked:
+            raise HTTPException(422, "No message is picked; tick the boxes of some first.")
+        changes: list[Change] = []
+        unread = 0
+        for entry in picked:
+            try:
+                changes.append(await self._desk.train(entry, label))
+            except UnreadableError:
+                unread += 1
+            except NotTrainedError:
+                continue  # there is nothing to undo
+        action = self._desk.corrections.add(changes)
+        return await self._answer(request, _said(action, unread), action if changes else None)
+
+    async def undo(self, request: Request) -> Response:
+        """Give the messages of an action the classes back that they had."""
+        action = self._desk.corrections.take(whole_number(request.path_params["number"], -1))
+        if action is None:
+            raise HTTPException(409, "This was undone already, or is too long ago; open the messages to undo it.")
+        for change in reversed(action.changes):
+            try:
+                await self._desk.train(change.entry, change.before)
+            except NotTrainedError:
+                continue  # it was undone in another way
+        return await self._answer(request, f"Undone for {_messages(len(action.changes))}.", None)
+
+    async def _answer(self, request: Request, notice: str, action: Action | None) -> Response:
+        query = Query.of(request.scope["form"])
+        if not is_part(request):
+            return RedirectResponse(f"{self._page.keys.path}/{query.url()}", 303)
+        return await self._page.list(query, as_part=True, notice=notice, action=action)
+
+
+def is_part(request: Request) -> bool:
+    """Return whether htmx asks, for a part of a page."""
+    return request.headers.get("hx-request") == "true"
+
+
+def _label_of(form: dict[str, str]) -> Label | None:
+    if form.get("label") not in _LABELS:
+        raise HTTPException(400, "The label must be spam, ham or undo.")
+    return _LABELS[form["label"]]
+
+
+def _said(action: Action, unread: int) -> str:
+    """Return what an action has done, in a sentence."""
+    after = action.changes[0].after if action.changes else None
+    done = f"trained as {LABEL_NAMES[after]}" if after else "not trained any more"
+    said = f"{_messages(len(action.changes))} {done}".capitalize()
+    return f"{said}; {_messages(unread)} could not be read." if unread else f"{said}."
+
+
+def _messages(count: int) -> str:
+    return "1 message" if count == 1 else f"{count:,} messages"
