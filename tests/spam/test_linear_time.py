@@ -6,7 +6,7 @@ import pytest
 from spam.pathological import KINDS
 
 from suffice.spam import digest
-from suffice.spam.page.index import _envelope
+from suffice.spam.page.excerpts import excerpt_of
 from suffice.spam.page.text import Letter
 from suffice.spam.reading import lines_of
 from suffice.spam.stamping import unstamped
@@ -22,7 +22,7 @@ def read_all(raw):
     lines_of(raw)
     digest(raw)
     unstamped(raw)
-    _envelope(raw)
+    excerpt_of(raw)
     Letter.of(raw)
 
 

@@ -80,7 +80,7 @@ class Desk:
         #: when another file was found in the place of the store
         self.replaced: datetime | None = None
         self._parts = [(path, Mailbox(self.index)) for path in mailboxes]
-        self._bounded = Bounded()
+        self._bounded = Bounded(BUDGET)
         self._again = asyncio.Event()
         self._worker = ThreadPoolExecutor(1, "suffice-desk")
         self._task: asyncio.Task[None] | None = None
