@@ -21,6 +21,7 @@ from suffice.spam.commands.listening import (
 )
 from suffice.spam.commands.options import StoreOption, store_path
 
+
 @app.command()
 def milter(
     store: StoreOption = None,
