@@ -506,6 +506,19 @@ def test_messages_and_labels_may_be_asked_for_in_any_order():
     assert [place for (place, _), _ in taken] == ["s1", "h1", "s2", "s3"]
 
 
+def test_servers_are_named_shown_and_taken_away(tmp_path):
+    store = tmp_path / "store"
+    fails("settings", "-s", store)
+    made = answer("settings", "--server", "MX.example.org", "--server", "b.example", "-s", store)
+    assert made["servers"] == ["mx.example.org", "b.example"]
+    assert made["thresholds"] == {"ham": 0.5, "spam": 0.9}
+    assert answer("settings", "-s", store) == made
+    assert "mx.example.org, b.example" in run("settings", "-s", store).stdout
+    assert "authserv-id" in fails("settings", "--server", "two words", "-s", store)
+    assert "do not go together" in run("settings", "--server", "a.example", "--no-server", "-s", store).output
+    assert answer("settings", "--no-server", "-s", store)["servers"] == []
+
+
 def test_a_pipe_is_read_once(mail, store):
     done = subprocess.run(
         ["bash", "-c", '"$1" -m suffice.cli spam classify --store "$2" <(cat "$3")', "-",
@@ -514,11 +527,11 @@ def test_a_pipe_is_read_once(mail, store):
     assert len(done.stdout.splitlines()) == 30, done.stderr
 
 
-def die_late(chunk):
+def die_late(servers, chunk):
     """Learn a chunk, or end like a process that has no memory left."""
     if any(b"number600 " in raw for raw, _ in chunk):
         os.kill(os.getpid(), signal.SIGKILL)
-    return lesson(chunk)
+    return lesson(servers, chunk)
 
 
 def test_a_process_that_is_killed_is_one_line_and_the_same_command_goes_on(tmp_path, monkeypatch):

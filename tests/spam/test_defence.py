@@ -172,12 +172,13 @@ def test_a_part_of_padding_does_not_hide_the_next_one():
     st.integers(1, 200),
 )
 def test_no_number_of_tokens_outvotes_those_of_the_other_side(spam, ham, times):
-    """Those for spam add at least Σ w³ / ((1 + MAJORITY) Σ w² + ALLOWED + c), whatever stands beside them."""
+    """Those for spam add at least Σ w³ / ((1 + MAJORITY) n + ALLOWED) · n / (n + c), whatever stands beside them."""
     many = ham * times
     names = [f"w{i}" for i in range(len(spam) + len(many))]
     counts = np.array([(n, 0) for n in spam] + [(0, n) for n in many]).T
     parts = score(names, *counts, 100, 100).evidence[: len(spam)]
     sharp = Scoring(temper=1e-12)
     weights = np.array([score(["w"], [n], [0], 100, 100, sharp).log_odds for n in spam])
-    least = (weights**3).sum() / ((1 + MAJORITY) * (weights**2).sum() + ALLOWED + Scoring().temper)
+    energy = (weights**2).sum()
+    least = (weights**3).sum() / ((1 + MAJORITY) * energy + ALLOWED) * energy / (energy + Scoring().temper)
     assert parts.sum() >= least - 1e-9

@@ -197,9 +197,11 @@ static PyObject *weights_evidence(PyObject *object, PyObject *arguments)
             goto done;
         double minus = energy[0][i], plus = energy[1][i];
         double a_minus = factor(minus, majority * plus + allowed), a_plus = factor(plus, majority * minus + allowed);
-        double total = temper + a_plus * plus + a_minus * minus;
-        scale[0][i] = weight * a_minus / total;
-        scale[1][i] = weight * a_plus / total;
+        double total = plus + minus, part = 0.0;
+        if (total > 0.0)
+            part = weight * total / ((a_plus * plus + a_minus * minus) * (total + temper));
+        scale[0][i] = a_minus * part;
+        scale[1][i] = a_plus * part;
     }
     parts = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(seen * sizeof(double)));
     if (parts == NULL)

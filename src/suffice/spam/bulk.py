@@ -6,12 +6,13 @@ import json
 import math
 from array import array
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from suffice.spam.counting import Counts, counted_lines
 from suffice.spam.isolation import Unread, isolated
 from suffice.spam.message import digest
-from suffice.spam.reading import Reading, lines_of, pack
+from suffice.spam.reading import Reading, Servers, lines_of, pack
 from suffice.spam.scan import compiled
 from suffice.spam.scoring import ALLOWED, FIELD_NAMES, FIELDS, MAJORITY, Scoring, field_of, tempered, weighed
 from suffice.spam.shares import Label
@@ -33,14 +34,14 @@ class Lesson(NamedTuple):
     skipped: list[tuple[int, str]]
 
 
-def lesson(chunk: Chunk) -> Lesson:
-    """Read messages, each given with its class."""
+def lesson(servers: Servers, chunk: Chunk) -> Lesson:
+    """Read messages, each given with its class; `servers` as of `lines_of`."""
     messages: list[tuple[Reading, Label]] = []
     skipped: list[tuple[int, str]] = []
 
     def read() -> Iterator[tuple[Label, str]]:
         for number, (given, label) in enumerate(chunk):
-            found = isolated(_identity_and_lines, checked(given))
+            found = isolated(partial(_identity_and_lines, servers), checked(given))
             if isinstance(found, Unread):
                 skipped.append((number, found.reason))
                 continue
@@ -52,13 +53,13 @@ def lesson(chunk: Chunk) -> Lesson:
     return Lesson(messages, counts, skipped)
 
 
-def _identity_and_lines(raw: bytes) -> tuple[bytes, str]:
-    return bytes.fromhex(digest(raw)), lines_of(raw, keep_day=True)
+def _identity_and_lines(servers: Servers, raw: bytes) -> tuple[bytes, str]:
+    return bytes.fromhex(digest(raw)), lines_of(raw, keep_day=True, servers=servers)
 
 
-def lines_of_chunk(chunk: Chunk) -> list[str | Unread]:
-    """Return the tokens of messages, one a line."""
-    return [isolated(lines_of, raw) for raw, _ in chunk]
+def lines_of_chunk(servers: Servers, chunk: Chunk) -> list[str | Unread]:
+    """Return the tokens of messages, one a line; `servers` as of `lines_of`."""
+    return [isolated(partial(lines_of, servers=servers), raw) for raw, _ in chunk]
 
 
 class KnownWeights:

@@ -23,7 +23,7 @@ from suffice.spam.labels import checked_label, labelled
 from suffice.spam.leave_one_out import sample_of
 from suffice.spam.lists import Lists
 from suffice.spam.message import digest
-from suffice.spam.reading import Reading, lines_of, readings
+from suffice.spam.reading import Reading, Servers, lines_of, readings
 from suffice.spam.shares import Known, Label
 from suffice.spam.store import PATIENCE, Store
 from suffice.spam.tuning import Tuning, checked_cost, tuned
@@ -160,7 +160,7 @@ class SpamFilter:
         """
         day = self._day(at)
         total, done, skips = Training(), 0, Skips(skipped)
-        for batch in spread(lesson, labelled(raws, labels), processes, most=BATCH):
+        for batch in spread(partial(lesson, self.servers), labelled(raws, labels), processes, most=BATCH):
             with self._store.transaction():
                 total += self._learn(batch, only_errors, day)
             for number, reason in batch.skipped:
@@ -194,7 +194,7 @@ class SpamFilter:
             If fewer than 25 spams or 25 hams with a label are learned.
         """
         skips = Skips(skipped)
-        read = skips.left(readings(raws, processes))
+        read = skips.left(readings(raws, processes, self.servers))
         found = learn_unlabeled(self._store, self._basis, read, self._day(None), progress)
         return replace(found, skipped=skips.count)
 
@@ -227,7 +227,7 @@ class SpamFilter:
 
     def score(self, raw: bytes) -> Verdict:
         """Return the verdict about a message; the label is "error" if it cannot be read."""
-        lines = isolated(self._in_time(lines_of), checked(raw))
+        lines = isolated(self._in_time(partial(lines_of, servers=self.servers)), checked(raw))
         if self._known_weights is None:
             self._known_weights = KnownWeights(self._store)
         verdict, lists = self._verdicts([lines], self._known_weights)[0], self.lists
@@ -257,7 +257,7 @@ class SpamFilter:
             here = partial(self._score_chunk, known)
             yield from chain.from_iterable(spread(work, items, processes, here=here))
         else:  # what is in memory, or not committed yet, is seen by this process alone
-            for lines in spread(lines_of_chunk, items, processes):
+            for lines in spread(partial(lines_of_chunk, self.servers), items, processes):
                 yield from self._verdicts(lines, known)
 
     def label_of(self, raw: bytes) -> Label | None:
@@ -456,6 +456,24 @@ class SpamFilter:
             if days != self.half_life:
                 self._store.begin_anew(forgetting)
 
+    @property
+    def servers(self) -> tuple[str, ...]:
+        """The names (authserv-id) of the mail servers whose Authentication-Results are evidence, kept in the store.
+
+        Those of others are ignored, and so are all without any name. What was learned before stays as it was read.
+        """
+        return self._store.servers
+
+    @servers.setter
+    def servers(self, names: Sequence[str]) -> None:
+        from suffice.spam.authentication import checked_server
+
+        if isinstance(names, str):
+            raise TypeError(f"servers must be a list of names, but it is {names!r}; put it into brackets")
+        checked_names = list(dict.fromkeys(map(checked_server, names)))
+        with self._store.transaction():
+            self._store.put("servers", checked_names)
+
     def expire(self, days: float | None = None) -> int:
         """Remove messages that are older than so many days, by default ten half-lives, and return how many."""
         if days is None:
@@ -511,14 +529,15 @@ class SpamFilter:
         return read if self._bounded is None else partial(self._bounded.ask, read)
 
     def _lines_in_time(self, chunk: Chunk) -> list[str | Unread]:
-        return [isolated(self._in_time(lines_of), raw) for raw, _ in chunk]
+        read = self._in_time(partial(lines_of, servers=self.servers))
+        return [isolated(read, raw) for raw, _ in chunk]
 
     def _lesson(self, raw: bytes, label: Label) -> Lesson:
         """Read one message to learn; UnreadableError if that fails."""
-        return readable(self._in_time(partial(_lesson_of, checked_label(label))), checked(raw))
+        return readable(self._in_time(partial(_lesson_of, self.servers, checked_label(label))), checked(raw))
 
     def _score_chunk(self, known: KnownWeights, chunk: Chunk) -> list[Verdict]:
-        return self._verdicts(lines_of_chunk(chunk), known)
+        return self._verdicts(lines_of_chunk(self.servers, chunk), known)
 
     def _verdicts(self, messages: Sequence[str | Unread], known: KnownWeights) -> list[Verdict]:
         """Return the verdicts about messages, given by their tokens, one a line, on one state of the store."""
@@ -633,9 +652,9 @@ def _identity(raw: bytes) -> bytes:
     return bytes.fromhex(digest(raw))
 
 
-def _lesson_of(label: Label, raw: bytes) -> Lesson:
+def _lesson_of(servers: Servers, label: Label, raw: bytes) -> Lesson:
     """Read one message; raise UnreadableError if that fails."""
-    read = lesson([(raw, label)])
+    read = lesson(servers, [(raw, label)])
     if read.skipped:
         raise UnreadableError(read.skipped[0][1])
     return read

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sized
+from functools import partial
 from itertools import chain
 
 from suffice.spam.isolation import Unread, isolated
-from suffice.spam.reading import Reading, reading
+from suffice.spam.reading import Reading, Servers, reading
 from suffice.spam.shares import Label
 from suffice.spam.workers import Chunk, spread
 
@@ -47,14 +48,14 @@ def labelled(raws: Iterable[bytes], labels: Label | Iterable[Label]) -> Iterator
 
 
 def labelled_readings(
-    raws: Iterable[bytes], labels: Label | Iterable[Label], processes: int | None
+    raws: Iterable[bytes], labels: Label | Iterable[Label], processes: int | None, servers: Servers = ()
 ) -> Iterator[tuple[Reading, Label] | Unread]:
     """Read messages, and yield each with its class; parameters as of `labelled` and `readings`."""
-    return chain.from_iterable(spread(_read_chunk, labelled(raws, labels), processes))
+    return chain.from_iterable(spread(partial(_read_chunk, servers), labelled(raws, labels), processes))
 
 
-def _read_chunk(chunk: Chunk) -> list[tuple[Reading, Label] | Unread]:
-    found = [(isolated(reading, raw), label) for raw, label in chunk]
+def _read_chunk(servers: Servers, chunk: Chunk) -> list[tuple[Reading, Label] | Unread]:
+    found = [(isolated(partial(reading, servers=servers), raw), label) for raw, label in chunk]
     return [item if isinstance(item, Unread) else (item, label) for item, label in found]
 
 

@@ -74,7 +74,7 @@ def sample_of(
         sample = learned(store, basis, progress, in_time)
     else:
         skips = Skips(skipped)
-        sample = given(store, basis, skips.left(labelled_readings(raws, labels, processes)), progress)
+        sample = given(store, basis, skips.left(labelled_readings(raws, labels, processes, store.servers)), progress)
         sample = replace(sample, skipped=skips.count)
     if not sample.log_odds:
         raise ValueError("there are no messages with a label to look at; train some first, or give some")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from itertools import chain, repeat
 from typing import Any, NamedTuple
 
@@ -14,6 +15,9 @@ from suffice.spam.message import digest, read
 from suffice.spam.scan import compiled
 from suffice.spam.tokens import all_tokens
 from suffice.spam.workers import checked, spread
+
+#: names of mail servers whose Authentication-Results are believed
+Servers = tuple[str, ...]
 
 
 class Reading(NamedTuple):
@@ -40,8 +44,11 @@ def names_of(raw: object) -> list[str]:
     return _names(lines_of(raw))
 
 
-def lines_of(raw: object, *, keep_day: bool = False) -> str:
-    r"""Return the tokens that `names_of` returns, one a line; with one that keeps the day on which the message arrived.
+def lines_of(raw: object, *, keep_day: bool = False, servers: Servers = ()) -> str:
+    r"""Return the tokens that `names_of` returns, one a line.
+
+    With `keep_day` there is one more for the day on which the message arrived. Of the servers that are named, what they
+    found out about the sender is read.
 
     Examples
     --------
@@ -51,6 +58,10 @@ def lines_of(raw: object, *, keep_day: bool = False) -> str:
     """
     message = read(checked(raw))
     found = all_tokens(message)
+    if servers:
+        from suffice.spam.authentication import authentication_tokens  # most filters have no names
+
+        found += authentication_tokens(message, servers)
     if keep_day and (day := arrival_day(message)) is not None:
         found.append(f"{DAY_PREFIX}{day}")
     # in one order in every process, so that sums are the same to the last bit
@@ -73,7 +84,7 @@ def sorted_lines(found: list[str]) -> str:
     return "\n".join(sorted(set(plain.split("\n"))))
 
 
-def reading(raw: object) -> Reading:
+def reading(raw: object, servers: Servers = ()) -> Reading:
     r"""Read one message.
 
     Examples
@@ -83,7 +94,7 @@ def reading(raw: object) -> Reading:
     ['free', 'free money', 'header:no date']
     """
     raw = checked(raw)
-    return Reading(bytes.fromhex(digest(raw)), pack(lines_of(raw, keep_day=True)))
+    return Reading(bytes.fromhex(digest(raw)), pack(lines_of(raw, keep_day=True, servers=servers)))
 
 
 def pack(lines: str) -> bytes:
@@ -100,10 +111,10 @@ def _names(lines: str) -> list[str]:
     return lines.split("\n") if lines else []
 
 
-def readings(raws: Iterable[bytes], processes: int | None = None) -> Iterator[Reading | Unread]:
-    """Read messages, in their order, holding only few of them in memory; parameters as of `spread`."""
-    return chain.from_iterable(spread(_read_chunk, zip(raws, repeat(None)), processes))
+def readings(raws: Iterable[bytes], processes: int | None = None, servers: Servers = ()) -> Iterator[Reading | Unread]:
+    """Read messages, in their order, holding only few of them in memory; parameters as of `spread` and `lines_of`."""
+    return chain.from_iterable(spread(partial(_read_chunk, servers), zip(raws, repeat(None)), processes))
 
 
-def _read_chunk(chunk: list[tuple[bytes, Any]]) -> list[Reading | Unread]:
-    return [isolated(reading, raw) for raw, _ in chunk]
+def _read_chunk(servers: Servers, chunk: list[tuple[bytes, Any]]) -> list[Reading | Unread]:
+    return [isolated(partial(reading, servers=servers), raw) for raw, _ in chunk]

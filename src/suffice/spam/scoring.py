@@ -11,7 +11,7 @@ that none of them holds a rare token of the hams says little, and does not push 
 Plain naive Bayes adds these up as if tokens were independent. They are not: a long letter repeats one verdict hundreds
 of times. The tokens of one field (sender, route, subject, words, …) are therefore averaged, the telling ones most,
 
-    E(f) = v(f) Σ a w³ / (Σ a w² + c),
+    E(f) = v(f) · Σ a w³ / Σ a w² · n / (n + c),      n = Σ w²,
 
 and only fields are taken as independent: log-odds = Σ E(f). A logistic link makes them a probability.
 
@@ -48,6 +48,7 @@ FIELDS: tuple[tuple[str, tuple[str, ...], float], ...] = (
     ("links", ("url", "path"), 1.0),
     ("shape", ("shape",), 1.0),
     ("attached", ("attached",), 0.5),
+    ("authentication", ("auth",), 1.0),
     ("day", ("day",), 0.0),  # kept with what was learned, and no evidence
 )
 FIELD_NAMES = tuple(name for name, _, _ in FIELDS)
@@ -175,7 +176,7 @@ def evidence(
     ham_messages: float,
     scoring: Scoring = Scoring(),  # noqa: B008  (frozen)
 ) -> list[float]:
-    """Return what each token adds to the log-odds, v(f) a w³ / (Σ a w² + c); arguments as of `score`."""
+    """Return what each token adds to the log-odds: its part of E(f); arguments as of `score`."""
     return tempered(weighed(tokens, in_spam, in_ham, spam_messages, ham_messages, scoring), scoring)
 
 
@@ -210,7 +211,7 @@ def weighed(
 
 
 def tempered(weights: Sequence[tuple[float, int]], scoring: Scoring) -> list[float]:
-    """Return v(f) a w³ / (Σ a w² + c) of the tokens of one message, given w and the field of each."""
+    """Return v(f) a w³ / Σ a w² · n / (n + c) of the tokens of one message, given w and the field of each."""
     against, towards = [0.0] * len(FIELDS), [0.0] * len(FIELDS)
     for weight, field in weights:
         if weight > 0.0:
@@ -222,9 +223,10 @@ def tempered(weights: Sequence[tuple[float, int]], scoring: Scoring) -> list[flo
         most_plus, most_minus = MAJORITY * minus + ALLOWED, MAJORITY * plus + ALLOWED
         a_plus = most_plus / plus if plus > most_plus else 1.0
         a_minus = most_minus / minus if minus > most_minus else 1.0
-        total = scoring.temper + a_plus * plus + a_minus * minus
-        up.append(share * a_plus / total)
-        down.append(share * a_minus / total)
+        energy = plus + minus
+        scale = share * energy / ((a_plus * plus + a_minus * minus) * (energy + scoring.temper)) if energy > 0.0 else 0.0
+        up.append(a_plus * scale)
+        down.append(a_minus * scale)
     return [weight * weight * weight * (up if weight > 0.0 else down)[field] for weight, field in weights]
 
 

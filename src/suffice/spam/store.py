@@ -301,6 +301,11 @@ class Store(Connected):
         self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, json.dumps(value)))
 
     @property
+    def servers(self) -> tuple[str, ...]:
+        """The names of the mail servers whose Authentication-Results are believed."""
+        return tuple(self.get("servers", ()))
+
+    @property
     def forgetting(self) -> Forgetting:
         """How old messages count."""
         return Forgetting(self.get("half_life"), self.get("origin", 0))

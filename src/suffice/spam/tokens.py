@@ -13,6 +13,7 @@
 | `url:…`, `path:…` | hosts of links with their suffixes, and words of their paths |
 | `html:…`, `hidden:…` | elements, and words that are not shown |
 | `long:…`, `text:…` | words too long to keep, in short; marks of the text as a whole |
+| `auth:…` | what our own mail server found out about the sender, see `suffice.spam.authentication` |
 | `attached:…` | any of these, but pairs of words, in attachments and in messages within the message |
 """
 

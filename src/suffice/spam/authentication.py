@@ -1,0 +1,146 @@
+"""What the receiving mail server found out about the sender: SPF, DKIM and DMARC (RFC 8601).
+
+A sender can write Authentication-Results headers of its own. Those of other servers than the ones that the filter was
+told of are ignored. A server puts its headers above what it received, and removes those that came in under its own name
+(RFC 8601, section 5). Should it not, then only the topmost one counts, with those that follow it up to the next
+Received header, and of each method only what is said first.
+
+| token | stands for |
+|---|---|
+| `auth:spf pass`, `auth:dkim fail`, `auth:dmarc none`, … | what the server found, method by method |
+| `auth:spf agrees`, `auth:dkim elsewhere`, … | whether the domain that passed is the one of the sender that is shown |
+| `auth:proven`, `auth:proven @example.org` | the domain of the sender is proven by any of these |
+| `auth:unproven`, `auth:unproven @example.org` | it is not: anybody may have written it |
+| `auth:missing` | none of our servers says anything |
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+
+from suffice.spam.message import Headers, Message
+from suffice.spam.names import addresses
+from suffice.spam.tokens import suffixes
+
+#: how much of a header is read, and how many of them
+VALUE_LIMIT, COUNT_LIMIT = 4_000, 20
+_RESULTS = frozenset(
+    ("pass", "fail", "softfail", "neutral", "none", "policy", "temperror", "permerror", "hardfail", "bestguesspass")
+)
+_METHODS = ("spf", "dkim", "dmarc")
+_METHOD = re.compile(r"\s*+([a-z][a-z0-9-]*+)(?:\s*+/\s*+[0-9]++)?\s*+=\s*+([a-z]++)")
+_PROPERTY = re.compile(r"\b(smtp\.mailfrom|header\.(?:d|i|from))\s*+=\s*+\"?([^\s;\"]++)")
+_SERVER = re.compile(r"\s*+\"?([^\s;\"]++)")
+
+
+def checked_server(name: str) -> str:
+    """Return the name of a server as it is compared, if it can be one.
+
+    Examples
+    --------
+    >>> from suffice.spam.authentication import checked_server
+    >>> checked_server("MX.example.org")
+    'mx.example.org'
+    """
+    if not isinstance(name, str) or not _SERVER.fullmatch(name) or len(name) > 255 or not name.isascii():
+        raise ValueError(
+            f"the name of a server (authserv-id) must be one word such as 'mx.example.org', but it is {name!r}; it is "
+            "the first word of the Authentication-Results headers that your own mail server writes"
+        )
+    return name.strip('"').lower()
+
+
+def authentication_tokens(message: Message, servers: Collection[str]) -> list[str]:
+    r"""Return the tokens of what the servers of the given names say; none without any name.
+
+    Examples
+    --------
+    >>> from suffice.spam import read
+    >>> from suffice.spam.authentication import authentication_tokens
+    >>> raw = b"Authentication-Results: mx.example.org; dkim=pass header.d=example.net\nFrom: a@example.net\n\n"
+    >>> authentication_tokens(read(raw), ["mx.example.org"])
+    ['auth:dkim pass', 'auth:dkim agrees', 'auth:proven', 'auth:proven @example.net']
+    >>> authentication_tokens(read(raw), ["mx.example.com"])
+    ['auth:missing']
+    """
+    if not servers:
+        return []
+    said = _by_method(message.headers, servers)
+    if not said:
+        return ["auth:missing"]
+    sender = _sender(message)
+    found, is_proven = [], False
+    for method in _METHODS:
+        results = said.get(method, [])
+        if not results:
+            continue
+        passed = [domain for result, domain in results if result == "pass"]
+        # DMARC that passes says so of the domain of the sender, which it need not repeat
+        agrees = any(_agree(domain or (sender if method == "dmarc" else ""), sender) for domain in passed)
+        found.append(f"auth:{method} {'pass' if passed else results[0][0]}")
+        if passed:
+            found.append(f"auth:{method} {'agrees' if agrees else 'elsewhere'}")
+        is_proven = is_proven or agrees
+    verdict = "auth:proven" if is_proven else "auth:unproven"
+    return [*found, verdict, *(f"{verdict} @{domain}" for domain in (suffixes(sender) if sender else ()))]
+
+
+def _by_method(headers: Headers, servers: Collection[str]) -> dict[str, list[tuple[str, str]]]:
+    """Return result and domain, method by method, of the topmost headers of a server up to the next Received header."""
+    said: dict[str, list[tuple[str, str]]] = {}
+    read = 0
+    for name, value in headers:
+        if name == "received" and read:
+            break
+        if name == "authentication-results" and read < COUNT_LIMIT:
+            server, *pieces = _without_comments(value[:VALUE_LIMIT].lower()).split(";")
+            told = _SERVER.match(server)
+            if told and told[1] in servers:
+                read += 1
+                here: dict[str, list[tuple[str, str]]] = {}
+                for method, result, domain in _results(pieces):
+                    here.setdefault(method, []).append((result, domain))
+                said = here | said  # what was said first stays
+    return said
+
+
+def _results(pieces: list[str]) -> Iterator[tuple[str, str, str]]:
+    for piece in pieces:
+        match = _METHOD.match(piece)
+        if match and match[1] in _METHODS and match[2] in _RESULTS:
+            properties = dict(reversed(_PROPERTY.findall(piece, match.end())))
+            domain = {
+                "spf": properties.get("smtp.mailfrom", ""),
+                "dkim": properties.get("header.d") or properties.get("header.i", ""),
+                "dmarc": properties.get("header.from", ""),
+            }[match[1]]
+            yield match[1], match[2], domain.rpartition("@")[2].rstrip(".")
+
+
+def _without_comments(text: str) -> str:
+    """Return a value without what stands in parentheses, which may be nested, in one pass."""
+    if "(" not in text:
+        return text
+    kept, depth = [], 0
+    for piece in re.split(r"([()])", text):
+        if piece == "(":
+            depth += 1
+        elif piece == ")":
+            depth = max(0, depth - 1)
+        elif not depth:
+            kept.append(piece)
+    return " ".join(kept)
+
+
+def _sender(message: Message) -> str:
+    """Return the domain of the sender that is shown, or an empty string where there is none, or more than one."""
+    value = message.header("from").lower()
+    domains = {value[start:end].rpartition("@")[2] for start, end in addresses(value)[:30]}
+    return domains.pop() if len(domains) == 1 else ""
+
+
+def _agree(domain: str, sender: str) -> bool:
+    """Return whether two domains are the same, or one is within the other (relaxed, as of RFC 7489)."""
+    shorter, longer = sorted((domain, sender), key=len)
+    return "." in shorter and (longer == shorter or longer.endswith("." + shorter))
