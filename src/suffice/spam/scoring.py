@@ -224,7 +224,9 @@ def tempered(weights: Sequence[tuple[float, int]], scoring: Scoring) -> list[flo
         a_plus = most_plus / plus if plus > most_plus else 1.0
         a_minus = most_minus / minus if minus > most_minus else 1.0
         energy = plus + minus
-        scale = share * energy / ((a_plus * plus + a_minus * minus) * (energy + scoring.temper)) if energy > 0.0 else 0.0
+        scale = (
+            share * energy / ((a_plus * plus + a_minus * minus) * (energy + scoring.temper)) if energy > 0.0 else 0.0
+        )
         up.append(a_plus * scale)
         down.append(a_minus * scale)
     return [weight * weight * weight * (up if weight > 0.0 else down)[field] for weight, field in weights]
