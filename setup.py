@@ -12,10 +12,13 @@ import sysconfig
 from concurrent.futures import ThreadPoolExecutor
 from glob import glob
 from pathlib import Path
+from typing import ClassVar
 
-from setuptools import Extension, setup
+from setuptools import Command, Extension, setup
+from setuptools._distutils.ccompiler import new_compiler
+from setuptools._distutils.sysconfig import customize_compiler
 from setuptools.command.build_ext import build_ext
-from setuptools.errors import CompileError
+from setuptools.errors import CompileError, LinkError, PlatformError
 
 FOLDER = "src/suffice/compiled"
 SPAM = "src/suffice/spam"
@@ -38,7 +41,16 @@ LEVELS = {
 #: the loops of the widest instruction set in narrower instructions, to test them where the processor does not have it
 EMULATED = {"avx512": ["-march=haswell", "-DEMULATED", "-DLANES=8", "-DMOST=10"]}
 SIGNATURES = f"{FOLDER}/signatures.py"
-FINGERPRINT = runpy.run_path(SIGNATURES)["FINGERPRINT"]
+#: the program that asks the daemon of the spam filter, and what stands in its place where there is no compiler
+CLIENT, CLIENT_SOURCE = "suffice-filter", f"{SPAM}/_filter.c"
+CLIENT_IN_PYTHON = """#!python
+import sys
+
+from suffice.cli import main
+
+sys.argv[1:] = ["spam", "filter", "--daemon", *sys.argv[1:]]
+main()
+"""
 
 
 class BuildKernels(build_ext):
@@ -77,7 +89,7 @@ class BuildKernels(build_ext):
         except (AttributeError, OSError, subprocess.SubprocessError) as error:  # then the kernels are left out
             raise CompileError(f"the kernels need GCC or clang: {error}") from error
         levels = next((found for macro, found in LEVELS.items() if f"#define {macro} " in macros), {"base": []})
-        common = [f"-DFINGERPRINT={FINGERPRINT}"]
+        common = [f"-DFINGERPRINT={runpy.run_path(SIGNATURES)['FINGERPRINT']}"]
         if os.environ.get("SUFFICE_EMULATE"):
             levels, common = levels | EMULATED, [*common, "-DEMULATED"]
         elif "avx512" in levels and "__clang__" not in macros:  # zig cc, which is clang, would take it for -march
@@ -92,6 +104,43 @@ class BuildKernels(build_ext):
         return super().get_ext_filename(name)
 
 
+class BuildClient(Command):
+    """Build the program `suffice-filter`, in the place of the command that copies scripts."""
+
+    description = "build suffice-filter"
+    user_options: ClassVar[list[tuple[str, str, str]]] = []
+
+    def initialize_options(self) -> None:
+        """Set what other commands look for."""
+        self.build_dir = self.build_temp = self.executable = None
+
+    def finalize_options(self) -> None:
+        """Take the folders of the build."""
+        self.set_undefined_options("build", ("build_scripts", "build_dir"), ("build_temp", "build_temp"))
+
+    def get_source_files(self) -> list[str]:
+        """Return what a source archive needs."""
+        return [CLIENT_SOURCE]
+
+    def run(self) -> None:
+        """Compile, or write the program in Python."""
+        target = Path(self.build_dir, CLIENT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.unlink(missing_ok=True)
+        try:
+            compiler = new_compiler()
+            customize_compiler(compiler)
+            objects = compiler.compile(
+                [CLIENT_SOURCE], f"{self.build_temp}/client", extra_postargs=["-O2", "-std=gnu11"]
+            )
+            compiler.link_executable(objects, CLIENT, output_dir=self.build_dir)
+        except (CompileError, LinkError, PlatformError, OSError) as error:
+            self.warn(f"{CLIENT} is not compiled: {error}")
+        if not target.exists():
+            target.write_text(CLIENT_IN_PYTHON)
+        target.chmod(0o755)
+
+
 kernels = Extension(
     KERNELS, glob(f"{FOLDER}/*.c"), depends=[__file__, SIGNATURES, *glob(f"{FOLDER}/*.h")], optional=True
 )
@@ -102,8 +151,12 @@ scan = Extension(
     py_limited_api=True,
     optional=True,
 )
+modules = [kernels] if os.path.exists(FOLDER) else []  # the distribution suffice-spam has none
+arguments = {"cmdclass": {"build_ext": BuildKernels, "build_scripts": BuildClient}}
+if not IS_FOR_WINDOWS:
+    arguments["scripts"] = [CLIENT_SOURCE]  # which `build_scripts` compiles
 if sysconfig.get_config_var("Py_GIL_DISABLED"):  # free-threaded: CPython has no limited API there
-    setup(cmdclass={"build_ext": BuildKernels}, ext_modules=[kernels])
+    setup(ext_modules=modules, **arguments)
 else:
     options = {"bdist_wheel": {"py_limited_api": "cp311"}}
-    setup(cmdclass={"build_ext": BuildKernels}, ext_modules=[kernels, scan], options=options)
+    setup(ext_modules=[*modules, scan], options=options, **arguments)

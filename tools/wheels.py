@@ -1,4 +1,6 @@
-"""Builds the source archive and one wheel per platform, and checks them; see `make wheels`.
+"""Builds the source archives of suffice and suffice-spam and a wheel of each per platform, and checks them.
+
+See `make wheels`.
 
 The compiler is that of PyPI's `ziglang`, which builds for every platform. setup.py learns of the platform as in every
 cross build with CPython's tools: from a module of build variables and from the name of the platform. A wheel serves all
@@ -18,6 +20,7 @@ import zipfile
 from pathlib import Path
 
 import lief
+import spam_package
 from abi3info import DATAS, FUNCTIONS
 
 #: the platforms, as wheels and as the compiler name them; in each the lowest version of the system that will do
@@ -98,7 +101,7 @@ def build(platform: str, source: Path, shared: Path) -> Path:
                 run("patchelf", "--replace-needed", "libc.so", name, library)
         command = [sys.executable, "setup.py", "bdist_wheel", "--skip-build", "--plat-name", platform]
         run(*command, "--dist-dir", DIST, cwd=source, env=environment)
-    (wheel,) = DIST.glob(f"*-{platform}.whl")
+    (wheel,) = DIST.glob(f"{source.name}-*-{platform}.whl")
     return wheel
 
 
@@ -121,7 +124,7 @@ def exported(path: Path, processor: str) -> set[str]:
 
 
 def check(wheel: Path, platform: str) -> set[str]:
-    """End unless a wheel is in order and holds both libraries for its platform; return what the kernels export."""
+    """End unless a wheel is in order and holds its libraries for its platform; return what the kernels export."""
     run("twine", "check", "--strict", wheel)
     run("check-wheel-contents", wheel)
     run("abi3audit", "--strict", wheel)
@@ -130,13 +133,20 @@ def check(wheel: Path, platform: str) -> set[str]:
     suffixes = (".dll", ".pyd") if platform.startswith("win") else (".so", ".abi3.so")
     processor = "ARM64" if TARGETS[platform].startswith("aarch64") else "X86_64"
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(wheel) as archive:
-        kernels, scan = (
-            exported(Path(archive.extract(f"suffice/{name}{suffix}", folder)), processor)
+        found = {
+            name: exported(Path(archive.extract(f"suffice/{name}{suffix}", folder)), processor)
             for name, suffix in zip(("compiled/kernels", "spam/_scan"), suffixes, strict=True)
-        )
+            if name != "compiled/kernels" or not wheel.name.startswith("suffice_spam")
+        }
+        clients = [name for name in archive.namelist() if name.endswith(".data/scripts/suffice-filter")]
+        if platform.startswith("win") == bool(clients):
+            sys.exit(f"{wheel.name} must have the program suffice-filter, but on Windows")
+        for client in clients:
+            exported(Path(archive.extract(client, folder)), processor)
+    scan = found["spam/_scan"]
     if scan != {"PyInit__scan"}:
         sys.exit(f"the loops of the spam filter in {wheel.name} export {sorted(scan)} instead of PyInit__scan")
-    return kernels
+    return found.get("compiled/kernels", set())
 
 
 def main() -> None:
@@ -145,24 +155,32 @@ def main() -> None:
     if unknown := {*platforms} - {*TARGETS}:
         sys.exit(f"there are no wheels for {', '.join(unknown)}; the platforms are {', '.join(TARGETS)}")
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # where the tools are
-    for old in DIST.glob("suffice-*"):
+    for old in DIST.glob("suffice[-_]*"):
         old.unlink()
     exports: dict[str, set[str]] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        run(sys.executable, "setup.py", "sdist", "--dist-dir", DIST, cwd=ROOT)
-        (archive,) = DIST.glob("*.tar.gz")
-        run("twine", "check", "--strict", archive)
-        with tarfile.open(archive) as file:
-            file.extractall(folder, filter="data")
+        spam_package.stage(folder / "spam")
+        sources = [unpacked("suffice", ROOT, folder), unpacked("suffice_spam", folder / "spam", folder)]
         prepare(folder)
         for platform in platforms:
-            wheel = build(platform, folder / archive.name.removesuffix(".tar.gz"), folder)
-            names = check(wheel, platform)
-            before = exports.setdefault(TARGETS[platform].split("-")[0], names)
-            if names != before:
-                sys.exit(f"the kernels of {wheel.name} lack {before - names} or have too much: {names - before}")
-            print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.2f} MB, {len(names)} kernels", flush=True)
+            for source in sources:
+                wheel = build(platform, source, folder)
+                names = check(wheel, platform)
+                print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.2f} MB, {len(names)} kernels", flush=True)
+                before = exports.setdefault(f"{source.name} {TARGETS[platform].split('-')[0]}", names)
+                if names != before:
+                    sys.exit(f"the kernels of {wheel.name} lack {before - names} or have too much: {names - before}")
+
+
+def unpacked(name: str, root: Path, folder: Path) -> Path:
+    """Build the source archive of a distribution, and return the folder it is unpacked into, which has its name."""
+    run(sys.executable, "setup.py", "sdist", "--dist-dir", DIST, cwd=root)
+    (archive,) = DIST.glob(f"{name}-*.tar.gz")
+    run("twine", "check", "--strict", archive)
+    with tarfile.open(archive) as file:
+        file.extractall(folder, filter="data")
+    return (folder / archive.name.removesuffix(".tar.gz")).rename(folder / name)
 
 
 if __name__ == "__main__":

@@ -87,7 +87,7 @@ def free_port():
 class Dovecot:
     """A server that can be started, ended and started again, with what it holds kept."""
 
-    def __init__(self, *, capability=None, tls=False, special=True):
+    def __init__(self, *, capability=None, tls=False, special=True, extra=""):
         if PROGRAM is None:
             pytest.skip("dovecot is not installed (apt-get install dovecot-imapd)")
         # the folder of a test is closed to others, and Dovecot lets nobody read mail as the superuser
@@ -100,6 +100,7 @@ class Dovecot:
         for name in ("mail", "home", "run", "state"):
             (self.home / name).mkdir()
         more = f"protocol imap {{\n  imap_capability = {capability}\n}}\n" if capability else ""
+        more += extra
         if tls:
             self.certificate = self.home / "certificate.pem"
             make_certificate(self.certificate, self.home / "key.pem")

@@ -19,7 +19,13 @@ def main() -> None:
             raise SystemExit(pipe.main(arguments[2:]))
         extra = "spam" if arguments[:1] == ["spam"] else "cli"
         if any(find_spec(name) is None for name in _NEEDED[extra]):
-            print(f"the command line needs extra packages: pip install 'suffice[{extra}]'", file=sys.stderr)
+            if extra == "cli" and find_spec("suffice.estimators") is None:
+                print(
+                    "this is the spam filter alone: see `suffice spam --help`; for the rest, ", end="", file=sys.stderr
+                )
+            else:
+                print("the command line needs extra packages: ", end="", file=sys.stderr)
+            print(f"pip install 'suffice[{extra}]'", file=sys.stderr)
             raise SystemExit(1)
         from suffice.cli.app import app
 

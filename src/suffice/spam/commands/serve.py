@@ -35,7 +35,7 @@ def serve(
     from importlib.util import find_spec
 
     if missing := [name for name in _NEEDED if find_spec(name) is None]:
-        raise ImportError(f"the page needs {', '.join(missing)}; pip install 'suffice[spam]'")
+        raise ImportError(f"the page needs {', '.join(missing)}; pip install 'suffice[spam]', or 'suffice-spam[page]'")
     from suffice.spam.page import serve
 
     path, places = store_path(store), mailboxes or []
