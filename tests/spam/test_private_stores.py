@@ -123,7 +123,7 @@ def test_what_was_exchanged_while_it_was_opened_is_noticed(homes, suffix, how):
 
 def test_a_store_that_became_a_link_while_it_was_open_is_not_used(homes):
     ann, trusted = homes / "ann/mail/spam/store", stores(homes).trusted
-    request = Request(message(1, "spam"), homes / "no shared one", ann, trusted, 1.0)
+    request = Request(message(1, "spam"), str(homes / "no shared one"), str(ann), str(trusted), 1.0)
     try:
         assert judge(request).verdict.label in ("spam", "ham", "unsure")
         (homes / "ann/mail").rename(homes / "ann/kept")
@@ -131,4 +131,4 @@ def test_a_store_that_became_a_link_while_it_was_open_is_not_used(homes):
         with pytest.raises(FileNotFoundError, match="no shared one"):
             judge(request)
     finally:
-        _drop(ann)
+        _drop(str(ann))

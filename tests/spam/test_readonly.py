@@ -170,7 +170,7 @@ def test_a_store_of_a_group_is_read_by_its_members_and_by_nobody_else(store, fol
 
 
 def test_servers_judge_with_it_and_refuse_to_learn(store):
-    request = Request(SPAM, store, None, Path("/"), lesson="spam")
+    request = Request(SPAM, str(store), None, "/", lesson="spam")
     try:
         with reader():
             assert judge(request).verdict.label == "spam"
@@ -179,7 +179,7 @@ def test_servers_judge_with_it_and_refuse_to_learn(store):
             assert judge(request).verdict.label == "spam"
     finally:
         with reader():
-            _drop(store)
+            _drop(str(store))
 
 
 def test_an_empty_file_that_may_only_be_read_is_no_store_yet(folder):

@@ -77,8 +77,8 @@ class KnownWeights:
             self._weights = _no_weights()
             self._weight_of, self._temper = _WeightOfCounts(spam, ham, scoring), scoring.temper
         self._state = None  # should the look-up fail
-        new, _ = self._weights.add(messages)
-        counts = zip(*self._store.counts(new), strict=True)
+        new, count = self._weights.add(messages)
+        counts = zip(*self._store.counts(new), strict=True) if count else ()
         self._weights.fill(array("d", map(self._weight_of.__getitem__, counts)))
         self._state = state
 

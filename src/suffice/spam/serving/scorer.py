@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -64,9 +63,10 @@ class Scorer:
 
     def __init__(self, stores: Stores, workers: int = 2, *, patience: float = 5.0) -> None:
         self._stores, self._workers, self._patience = stores, workers, patience
+        self._shared, self._trusted = str(stores.shared), str(stores.trusted)
         self._waiting: deque[_Job] = deque()
-        self._busy: set[Path] = set()
-        self._resting: dict[Path, float] = {}
+        self._busy: set[str] = set()
+        self._resting: dict[str, float] = {}
         self._processes: set[Process] = set()
         self._idle: list[Process] = []
         self._tasks: set[asyncio.Task[None]] = set()
@@ -94,14 +94,12 @@ class Scorer:
 
     def judge(self, raw: bytes, recipient: bytes, *, timeout: float, reasons: int, done: Done) -> None:
         """Pass the verdict and the points of a message on to a function; parameters as of `score`."""
-        request = Request(raw, self._stores.shared, self._stores.own(recipient), self._stores.trusted, reasons=reasons)
-        self._submit(_Job(judge, request, timeout, done))
+        self._submit(_Job(judge, self._request(raw, recipient, reasons=reasons), timeout, done))
 
     async def learn(self, raw: bytes, lesson: Lesson, recipient: bytes = b"", *, timeout: float) -> bool:
         """Learn or forget a message, and return whether anything changed; parameters as of `score`."""
         answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        request = Request(raw, self._stores.shared, self._stores.own(recipient), self._stores.trusted, lesson=lesson)
-        self._submit(_Job(learn, request, timeout, settling(answer)))
+        self._submit(_Job(learn, self._request(raw, recipient, lesson=lesson), timeout, settling(answer)))
         return await answer
 
     async def reload(self) -> None:
@@ -134,6 +132,12 @@ class Scorer:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.close()
+
+    def _request(self, raw: bytes, recipient: bytes, *, reasons: int = 0, lesson: Lesson | None = None) -> Request:
+        own = self._stores.own(recipient)
+        return Request(
+            raw, self._shared, None if own is None else str(own), self._trusted, reasons=reasons, lesson=lesson
+        )
 
     def _submit(self, job: _Job) -> None:
         self._waiting.append(job)
@@ -168,7 +172,7 @@ class Scorer:
         done = partial(self._finished, process, job, begun)
         left = min(job.deadline - begun, SHARE * job.timeout)
         if own is not None and begun < self._resting.get(own, -math.inf):
-            done(None, StoreError(f"the store {str(own)!r} took too long, and is left alone for {REST:g} seconds"))
+            done(None, StoreError(f"the store {own!r} took too long, and is left alone for {REST:g} seconds"))
             return
         # a store that is locked is told by an error before the process has to be ended
         request = job.request._replace(patience=max(0.0, min(self._patience, 0.8 * left)))

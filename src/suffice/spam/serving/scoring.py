@@ -31,11 +31,11 @@ class Request(NamedTuple):
     ----------
     raw : bytes
         The message.
-    shared : path
-        The store for all.
-    own : path, optional
+    shared : str
+        The path of the store for all; text, since objects for paths take long to send.
+    own : str, optional
         Where the recipient's own store would be, which is used if it is there and may be.
-    trusted : path, optional
+    trusted : str
         The folder of the site that users' own stores are in.
     patience : float
         How many seconds to wait for a store that is locked.
@@ -46,9 +46,9 @@ class Request(NamedTuple):
     """
 
     raw: bytes
-    shared: Path
-    own: Path | None
-    trusted: Path
+    shared: str
+    own: str | None
+    trusted: str
     patience: float = 5.0
     reasons: int = 20
     lesson: Lesson | None = None
@@ -59,7 +59,7 @@ def ready(_: None) -> None:
 
 
 #: the open filters of this process by path, each with the file that it is, the one used last at the end
-_OPEN: OrderedDict[Path, tuple[tuple[int, int], SpamFilter]] = OrderedDict()
+_OPEN: OrderedDict[str, tuple[tuple[int, int], SpamFilter]] = OrderedDict()
 
 
 class Judged(NamedTuple):
@@ -127,7 +127,7 @@ def _filter(request: Request) -> Iterator[SpamFilter]:
     path = request.shared
     try:
         if request.own is not None:
-            with held(request.own, request.trusted) as store:
+            with held(Path(request.own), Path(request.trusted)) as store:
                 if store is not None:
                     path = request.own
                     yield _own(request, path, store)
@@ -143,12 +143,12 @@ def _shared(request: Request) -> SpamFilter:
     try:
         status = os.stat(path)
     except FileNotFoundError:
-        raise FileNotFoundError(f"there is no store {str(path)!r} yet; `suffice spam train` makes it") from None
+        raise FileNotFoundError(f"there is no store {path!r} yet; `suffice spam train` makes it") from None
     file = status.st_dev, status.st_ino
     return _known(path, file) or _opened(path, file, request.patience)
 
 
-def _own(request: Request, path: Path, store: Held) -> SpamFilter:
+def _own(request: Request, path: str, store: Held) -> SpamFilter:
     if known := _known(path, store.file):
         return known
     before = open_files()
@@ -158,7 +158,7 @@ def _own(request: Request, path: Path, store: Held) -> SpamFilter:
     return spam_filter
 
 
-def _known(path: Path, file: tuple[int, int]) -> SpamFilter | None:
+def _known(path: str, file: tuple[int, int]) -> SpamFilter | None:
     """Return the filter that is open for a path, unless another file was put in its place."""
     if path not in _OPEN:
         return None
@@ -170,7 +170,7 @@ def _known(path: Path, file: tuple[int, int]) -> SpamFilter | None:
     return spam_filter
 
 
-def _opened(path: Path, file: tuple[int, int], patience: float) -> SpamFilter:
+def _opened(path: str, file: tuple[int, int], patience: float) -> SpamFilter:
     spam_filter = SpamFilter.open(path, patience=patience)
     _OPEN[path] = file, spam_filter
     if len(_OPEN) > OPEN_STORES:
@@ -178,6 +178,6 @@ def _opened(path: Path, file: tuple[int, int], patience: float) -> SpamFilter:
     return spam_filter
 
 
-def _drop(path: Path) -> None:
+def _drop(path: str) -> None:
     if path in _OPEN:
         _OPEN.pop(path)[1].close()
