@@ -100,7 +100,7 @@ class Connection:
 
     def _refuse(self, error: BadRequestError) -> None:
         code = answers.DATA_ERROR if error.too_long else answers.PROTOCOL
-        self._server.journal.say("refused", reason=str(error))
+        self._server.journal.trouble(error)  # once an hour, or a client could fill the log
         self.answer(answers.refusal(error.protocol, code, str(error)))
 
     def _keep(self, size: int) -> None:

@@ -171,11 +171,14 @@ class Scorer:
         begun, own = time.monotonic(), job.request.own
         done = partial(self._finished, process, job, begun)
         left = min(job.deadline - begun, SHARE * job.timeout)
+        if left <= 0.0:
+            done(None, TimeoutError("a message waited too long for its turn"))
+            return
         if own is not None and begun < self._resting.get(own, -math.inf):
             done(None, StoreError(f"the store {own!r} took too long, and is left alone for {REST:g} seconds"))
             return
         # a store that is locked is told by an error before the process has to be ended
-        request = job.request._replace(patience=max(0.0, min(self._patience, 0.8 * left)))
+        request = job.request._replace(patience=min(self._patience, 0.8 * left))
         process.ask(job.work, request, left, done)
 
     def _finished(self, process: Process, job: _Job, begun: float, result: Any, error: Exception | None) -> None:
