@@ -120,6 +120,19 @@ def test_score_and_reasons_are_stamped_only_where_they_are_wanted():
         assert [data[4:].partition(b"\0")[0].removeprefix(b"X-Suffice-") for data in added] == names
 
 
+def test_a_list_that_decided_is_stamped_and_spam_of_a_list_is_refused_where_all_spam_is():
+    listed = Verdict(0.01, "spam", -4.4, [("lunch", -4.4)], listed="block bad.example")
+    session = ready()
+    sent = arrived(session, *conversation(message(1)))
+    reply = session.conclude(sent, listed)[1]
+    assert b"X-Suffice-List\0 block\0" in reply
+    assert b"bad.example" not in reply
+    assert session.conclude(sent, SPAM)[1].count(b"X-Suffice-List") == 0
+    for policy, action in ((Policy(reject_from=0.0), "rejected"), (Policy(reject_from=0.9), "stamped")):
+        session = ready(policy)
+        assert session.conclude(arrived(session, *conversation(message(1))), listed)[0] == action
+
+
 @pytest.mark.parametrize("verdict", [SPAM, ERROR])
 def test_no_stamp_of_our_names_is_left_however_many_headers_come_before_it(verdict):
     session = ready()

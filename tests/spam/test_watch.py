@@ -167,6 +167,24 @@ def test_new_spam_is_moved_as_it_is_and_unread_and_ham_is_left(server, watcher):
     assert watcher.label(SPAM(201)) is None
 
 
+def test_lists_of_senders_decide_and_the_line_says_so(server, watcher):
+    watcher.look()
+    with SpamFilter(watcher.store) as spam_filter:
+        spam_filter.allow("good.example")
+        spam_filter.block("bad.example")
+    allowed = SPAM(203).replace(b"example.org", b"good.example")
+    blocked = HAM(203).replace(b"example.org", b"bad.example")
+    for raw in (allowed, blocked):
+        server.deliver(raw)
+    assert watcher.look() == [("left", "INBOX", "ham"), ("moved", "INBOX", "spam")]
+    assert server.messages("Junk") == [(blocked, True)]
+    left, moved = watcher.events
+    assert (left.text, moved.text) == ("by the list, allow good.example", "by the list, block bad.example")
+    assert left.probability > 0.9 > 0.1 > moved.probability  # what the statistics say
+    watcher.look()
+    assert watcher.label(blocked) is None  # a list teaches nothing
+
+
 def test_what_the_user_moves_to_junk_is_learned_as_spam_once(server, watcher):
     watcher.look()
     raw = HAM(205)
