@@ -116,6 +116,8 @@ def test_a_forged_request_changes_nothing(reader, forged):
             ("/tuning/save", {"ham": "0.1", "spam": "0.2"}),
             ("/tuning/tune", {"cost": "5"}),
             ("/read", {}),
+            ("/bulk", {"number": "0", "label": "spam"}),
+            ("/undo/1", {}),
         ):
             assert reader.post(path, values, **forged).status == 403, path
         assert contents(spam_filter) == before
@@ -135,7 +137,7 @@ def test_large_forms_and_other_methods_are_refused(reader):
 
 
 def test_every_answer_has_the_strict_policy_and_is_not_kept(reader):
-    answers = [reader.get(path) for path in ("/", "/message/0", "/tuning", "/static/page.js", "/nothing")]
+    answers = [reader.get(path) for path in ("/", "/message/0", "/tuning", "/overview", "/static/page.js", "/nothing")]
     answers += [reader.ask("GET", "/", {}), reader.post("/message/0/train", {"label": "spam"}, token="no")]
     for answer in answers:
         policy = dict(part.split(" ", 1) for part in answer.headers["content-security-policy"].split("; "))
@@ -161,7 +163,7 @@ class Tags(HTMLParser):
 
 
 def test_no_page_holds_inline_styles_or_scripts_or_addresses_outside(reader):
-    for path in ("/", "/message/0", "/message/2", "/tuning"):
+    for path in ("/", "/message/0", "/message/2", "/tuning", "/overview"):
         tags = Tags(reader.get(path).text).found
         assert not [tag for tag in tags if any(name == "style" or name.startswith("on") for name in tag[1])]
         assert {name for name, _ in tags} & {"style", "img", "iframe", "object", "embed", "base"} == set()
@@ -456,7 +458,7 @@ def test_a_store_that_is_gone_is_told_and_none_is_made(site, store):
     with SpamFilter.open(store) as spam_filter:
         before = contents(spam_filter)
     store.rename(moved)
-    answers = [site.get(path) for path in ("/", "/message/1", "/tuning")]
+    answers = [site.get(path) for path in ("/", "/message/1", "/tuning", "/overview")]
     answers.append(site.post("/message/1/train", {"label": "ham"}))
     answers.append(site.post("/message/1/train", {"label": "ham"}, part=True))
     answers.append(site.post("/tuning/save", {"ham": "0.1", "spam": "0.2"}))

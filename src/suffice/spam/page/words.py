@@ -111,9 +111,9 @@ def folder_name(root: Path, place: str) -> str:
         return name
     numbered = _NUMBERED.fullmatch(place)
     file = Path(numbered[1] if numbered else place)
-    inner = file if numbered and file.parent.name not in ("cur", "new") else file.parent
-    if not numbered and inner.name in ("cur", "new"):
-        inner = inner.parent
+    inner = file if numbered else file.parent
+    if file.parent.name in ("cur", "new"):  # of a Maildir, whose files may end in numbers
+        inner = file.parent.parent
     relative = os.path.relpath(inner, root) if inner.is_relative_to(root) else "."
     parts = [part.lstrip(".") for part in Path(relative).parts if part.lstrip(".")]
     return one_line("/".join([name, *parts]))
