@@ -6,6 +6,7 @@ import shutil
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from importlib.resources import files
 
 import pytest
 from mailbag import contents, message
@@ -371,6 +372,7 @@ def test_every_page_fits_and_follows_the_colour_scheme(chromium, site, scheme, w
     size = {"width": width, "height": 760}
     with opened(chromium, site, color_scheme=scheme, viewport=size) as page:
         pages = {"list": "/", "message": "/message/0", "large": f"/message/{6 + len(ATTACKS)}", "tuning": "/tuning"}
+        pages["overview"] = "/overview"
         for name, path in pages.items():
             page.goto(f"{site.origin}{site.path}{path}")
             page.wait_for_load_state("networkidle")
@@ -479,3 +481,146 @@ def test_a_large_mailbox_shows_its_first_page_while_it_is_read(chromium, tmp_pat
             expect(page.locator(".tab.all .count")).to_have_text("3,000")
     finally:
         site.end()
+
+
+def axe_violations(page):
+    """What axe, which most checks of accessibility rest on, finds wrong in a page as it stands."""
+    package = pytest.importorskip("axe_playwright_python", reason="needs axe: pip install 'suffice[browser]'")
+    page.evaluate((files(package) / "axe.min.js").read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run()")["violations"]
+    return [(rule["id"], [node["target"] for node in rule["nodes"]]) for rule in found]
+
+
+def focused(page):
+    return page.evaluate("document.activeElement.id")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [375, 1280])
+def test_axe_finds_nothing_wrong(chromium, site, scheme, width):
+    size = {"width": width, "height": 760}
+    with opened(chromium, site, color_scheme=scheme, viewport=size, has_touch=width < 500) as page:
+        for path in ("/", "/?text=nowhere", "/?show=odd", "/message/0", "/tuning", "/overview"):
+            page.goto(f"{site.origin}{site.path}{path}")
+            page.wait_for_load_state("networkidle")
+            assert axe_violations(page) == [], path
+        page.goto(f"{site.origin}{site.path}/")
+        page.locator(".pick input").first.check()
+        assert axe_violations(page) == []  # the buttons for what is ticked are there
+        page.locator("#bulk-spam").click()
+        page.wait_for_selector(".toast")
+        assert axe_violations(page) == []  # and the way back
+        page.keyboard.press("?")
+        assert axe_violations(page) == []
+
+
+def test_several_are_ticked_trained_and_undone(chromium, site):
+    with opened(chromium, site) as page:
+        boxes = page.locator(".pick input")
+        expect(page.locator("#bulk-spam")).not_to_be_visible()
+        boxes.nth(2).click()
+        boxes.nth(5).click(modifiers=["Shift"])
+        expect(page.locator("#picked")).to_have_text("4 selected")
+        page.locator("#pick-all").check()
+        expect(page.locator("#picked")).to_have_text(f"{boxes.count()} selected")
+        page.locator("#pick-all").uncheck()
+        expect(page.locator("#picked")).to_have_text("Select all on this page")
+        page.locator("#open-0").focus()
+        page.keyboard.press("x")
+        page.keyboard.press("k")
+        page.keyboard.press("x")
+        expect(page.locator("#picked")).to_have_text("2 selected")
+        page.keyboard.press("r")  # what is ticked stays so while the list is made anew
+        page.wait_for_selector("#read-again:enabled")
+        expect(page.locator("#picked")).to_have_text("2 selected")
+        page.locator("#bulk-spam").click()
+        expect(page.locator(".toast")).to_contain_text("2 messages trained as spam.")
+        expect(page.locator("#row-0 .score")).to_contain_text("✓ trained as spam")
+        expect(page.locator("#picked")).to_have_text("Select all on this page")
+        assert label_of(site, DOUBTFUL) == "spam"
+        page.locator("#undo-action").click()
+        expect(page.locator(".toast")).to_contain_text("Undone for 2 messages.")
+        expect(page.locator("#row-0 .mark")).to_have_count(0)
+        assert label_of(site, DOUBTFUL) is None
+        page.locator("#open-0").focus()
+        page.keyboard.press("g")
+        expect(page.locator(".toast")).to_contain_text("1 message trained as good.")
+        page.keyboard.press("z")
+        expect(page.locator(".toast")).to_contain_text("Undone")
+        assert label_of(site, DOUBTFUL) is None
+
+
+def test_actions_are_seen_on_hover_and_on_focus(chromium, site):
+    with opened(chromium, site) as page:
+
+        def opacity():
+            return page.locator("#row-0 .buttons").evaluate("(form) => getComputedStyle(form).opacity")
+
+        page.mouse.move(5, 5)
+        assert opacity() == "0"
+        page.locator("#open-0").hover()
+        assert opacity() == "1"
+        page.mouse.move(5, 5)
+        assert opacity() == "0"
+        page.locator("#open-0").focus()
+        assert opacity() == "1"
+        page.keyboard.press("Tab")
+        assert focused(page) == "spam-0"
+
+
+def test_a_swipe_trains_and_a_short_one_does_not(chromium, site):
+    phone = {"viewport": {"width": 375, "height": 760}, "has_touch": True, "is_mobile": True}
+    with opened(chromium, site, **phone) as page:
+        touch = page.context.new_cdp_session(page)
+
+        def swipe(distance, down=0):
+            box = page.locator("#row-0").bounding_box()
+            x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+            touch.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
+            for step in range(1, 11):
+                point = {"x": x + distance * step / 10, "y": y + down * step / 10}
+                touch.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [point]})
+            touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+
+        page.locator("#row-0").scroll_into_view_if_needed()
+        swipe(-60)
+        expect(page.locator("#row-0")).not_to_have_class(re.compile("swiped"))
+        assert page.locator("#row-0 .open").evaluate("(link) => link.style.transform") == ""
+        swipe(-150)
+        expect(page.locator("#row-0 .score")).to_contain_text("✓ trained as spam")
+        assert label_of(site, DOUBTFUL) == "spam"
+        page.wait_for_timeout(150)
+        swipe(150)
+        expect(page.locator("#row-0 .score")).to_contain_text("✓ trained as good")
+        page.locator("#undo-action").click()
+        expect(page.locator("#row-0 .score")).to_contain_text("✓ trained as spam")
+        assert label_of(site, DOUBTFUL) == "spam"
+        swipe(-30, down=-200)  # that is how one scrolls
+        page.wait_for_timeout(200)
+        assert label_of(site, DOUBTFUL) == "spam"
+        assert page.url == f"{site.origin}{site.path}/"  # no swipe has opened a message
+        page.locator("#open-0").tap()
+        page.wait_for_selector("#verdict")
+
+
+def test_esc_leads_back_to_the_row(chromium, site):
+    with opened(chromium, site) as page:
+        ids = page.locator("a.open").evaluate_all("rows => rows.map((row) => row.id)")
+        page.keyboard.press("j")
+        page.keyboard.press("j")
+        page.keyboard.press("j")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("html.js #verdict")
+        page.keyboard.press("Escape")
+        page.wait_for_selector("#list")
+        expect(page.locator(f"#{ids[2]}")).to_be_focused()
+        page.keyboard.press("Enter")
+        page.wait_for_selector("html.js #verdict")
+        page.keyboard.press("j")
+        page.wait_for_url(f"**/message/{ids[3].removeprefix('open-')}?")
+        page.wait_for_selector("html.js #verdict")
+        page.keyboard.press("Escape")
+        page.wait_for_selector("#list")
+        expect(page.locator(f"#{ids[3]}")).to_be_focused()  # the last one that was looked at
+        page.keyboard.press("j")
+        assert focused(page) == ids[4]

@@ -50,7 +50,10 @@ let quietUntil = 0;
 
 function slide(distance) {
   const row = swipe.row;
-  for (const part of row.querySelectorAll(".open, .pick")) part.style.transform = distance ? `translateX(${distance}px)` : "";
+  for (const part of row.querySelectorAll(".open, .pick")) {
+    if (distance) part.style.transform = `translateX(${distance}px)`;
+    else part.removeAttribute("style");  // htmx copies attributes, and the policy forbids this one
+  }
   row.classList.toggle("swiped", distance !== 0);
   row.classList.toggle("left", distance < 0);
   row.classList.toggle("enough", Math.abs(distance) >= ENOUGH);
