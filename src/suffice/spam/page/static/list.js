@@ -52,7 +52,7 @@ function slide(distance) {
   const row = swipe.row;
   for (const part of row.querySelectorAll(".open, .pick")) {
     if (distance) part.style.transform = `translateX(${distance}px)`;
-    else part.removeAttribute("style");  // htmx copies attributes, and the policy forbids this one
+    else part.removeAttribute("style");
   }
   row.classList.toggle("swiped", distance !== 0);
   row.classList.toggle("left", distance < 0);
