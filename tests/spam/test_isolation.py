@@ -35,7 +35,7 @@ from suffice.spam.serving.stores import Stores
 BAD = b"From: mallory@example.org\nSubject: spam 7\n\n" + MARK + b" spamword1 spamword2\n"
 SPAMS, HAMS = [message(i, "spam") for i in range(30)], [message(i) for i in range(30)]
 #: commands that read no message
-OTHERS = {"daemon", "stats", "backup", "restore", "expire", "demo", "allow", "block", "export", "import"}
+OTHERS = {"daemon", "stats", "backup", "restore", "expire", "demo", "allow", "block", "export", "import", "settings"}
 
 
 def run(*args, code=3, **options):
@@ -86,6 +86,14 @@ def classify(box, store, fault):
     plain = run("classify", box, "-s", store).stdout.splitlines()
     assert plain[3].split("\t")[:3] == ["error", "-", f"{box}:4"]
     return [{"place": lines[3]["place"], "reason": lines[3]["problem"]}]
+
+
+def setup(box, store, fault):
+    more = box.with_name("ham")
+    more.write_bytes(b"".join(as_mbox(message(i)) for i in range(500, 510)))
+    said = json.loads(run("setup", "--spam", box, "--ham", more, "-s", store, "--yes", "--json").stdout)
+    assert said["learned"]["new"] == 19
+    return said["skipped"]
 
 
 def evaluate(box, store, fault):
@@ -240,7 +248,7 @@ def serve(box, store, fault):
 COMMANDS = {
     "train": train, "train --unlabeled": train_unlabeled, "classify": classify, "evaluate": evaluate, "tune": tune,
     "explain": explain, "untrain": untrain, "retrain": retrain, "filter": filter_, "watch": watch, "milter": milter,
-    "serve": serve,
+    "serve": serve, "setup": setup,
 }  # fmt: skip
 
 
