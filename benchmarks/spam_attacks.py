@@ -178,6 +178,21 @@ def ten_texts(raw: bytes, known: Known, rng: np.random.Generator) -> bytes:
     return _with_parts(raw, [kind + _text_of(ham) for ham in known.letters(rng, 10)])
 
 
+def ham_above(raw: bytes, known: Known, rng: np.random.Generator) -> bytes:
+    """The text of a ham as a part above the text."""
+    [ham] = known.letters(rng, 1)
+    return _with_parts(raw, [], before=b"Content-Type: text/plain; charset=utf-8\n\n" + _text_of(ham))
+
+
+def spam_inside(raw: bytes, known: Known, rng: np.random.Generator) -> bytes:
+    """The spam as a message attached to 300 characters of a ham, with its own headers around both."""
+    [ham] = known.letters(rng, 1)
+    head = _without_from_line(raw.replace(b"\r\n", b"\n")).partition(b"\n\n")[0]
+    shell = re.sub(rb"(?im)^(?:content-[a-z-]+|mime-version):[^\n]*\n(?:[ \t][^\n]*\n)*", b"", head + b"\n")
+    text = b"Content-Type: text/plain; charset=utf-8\n\n" + _text_of(ham)[:300]
+    return _with_parts(shell + text, [_AS_MESSAGE + _without_from_line(raw.replace(b"\r\n", b"\n"))])
+
+
 def alternative(raw: bytes, known: Known, rng: np.random.Generator) -> bytes:
     """The text of a ham as the plain alternative."""
     [ham] = known.letters(rng, 1)
@@ -236,7 +251,9 @@ ATTACKS: dict[str, Attack] = {
     "headers of ten hams attached": ten_headers,
     "ten hams as files": ten_files,
     "ten hams below the text": ten_texts,
+    "a ham above the text": ham_above,
     "a ham as the alternative": alternative,
+    "spam attached to a ham's text": spam_inside,
     "forged headers of a ham": forged_headers,
     "blank padding": blank_padding,
     "padding in a comment": hidden_padding,

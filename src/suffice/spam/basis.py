@@ -9,6 +9,7 @@ from typing import Self
 
 from suffice.spam.scoring import Scoring, evidence, logistic
 from suffice.spam.store import Row, Store
+from suffice.spam.tokens import ATTACHED
 from suffice.spam.verdict import Thresholds, Verdict
 
 _SCORING = Scoring()
@@ -69,6 +70,8 @@ class Basis:
     def learned(self, rows: dict[str, Row], spam: int, ham: int, names: Iterable[str]) -> Self:
         """Return what it is after a message was learned with these weights, whose tokens are added to the rows."""
         for name in names:
-            _, in_spam, in_ham = rows.get(name, (name, 0, 0))
-            rows[name] = name, in_spam + spam, in_ham + ham
+            for each in (name, ATTACHED + name):  # as of `Store.rows`
+                if each == name or each in rows:
+                    _, in_spam, in_ham = rows.get(each, (each, 0, 0))
+                    rows[each] = each, in_spam + spam, in_ham + ham
         return replace(self, spam=self.spam + spam, ham=self.ham + ham)

@@ -22,6 +22,7 @@ from suffice.spam.reading import Reading, unpack
 from suffice.spam.scoring import evidence, logistic
 from suffice.spam.shares import KnownMessage, Label
 from suffice.spam.store import Row, Store
+from suffice.spam.tokens import ATTACHED
 from suffice.spam.verdict import Thresholds
 
 #: so many messages are scored together: the rows of their tokens are in memory at a time
@@ -90,12 +91,16 @@ def log_odds_without(
     """
     spam, ham = weights
     weight, get = spam + ham, rows.get
-    left = [
-        (name, row[1] - spam, row[2] - ham)
-        for name in own
-        if (row := get(name)) is not None and row[1] + row[2] > weight  # others hold it too
-    ]
-    left += [rows[name] for name in others if name in rows]
+    own = list(own)
+    held = frozenset(own)
+    left = []
+    for name in chain(own, others):
+        row = get(name)
+        if row is not None:
+            # once for itself, and once for the same one in the message itself where this one is attached
+            times = (name in held) + (name.startswith(ATTACHED) and name.removeprefix(ATTACHED) in held)
+            if row[1] + row[2] > times * weight:  # others hold it too
+                left.append((name, row[1] - times * spam, row[2] - times * ham))
     seen, in_spam, in_ham = zip(*left, strict=True) if left else ((), (), ())
     return math.fsum(evidence(seen, in_spam, in_ham, basis.spam - spam, basis.ham - ham, basis.scoring))
 
@@ -152,6 +157,7 @@ def _before(store: Store, basis: Basis, newest: set[int]) -> Iterator[tuple[int,
     """Yield the places of the newest messages and their log-odds by what is left without all of them."""
     forgetting, spam, ham = store.forgetting, 0, 0
     taken: dict[str, list[int]] = {}
+    none = [0, 0]
     for _, message in _at(store, newest):
         weights = message.weights(forgetting)
         spam, ham = spam + weights[0], ham + weights[1]
@@ -162,11 +168,12 @@ def _before(store: Store, basis: Basis, newest: set[int]) -> Iterator[tuple[int,
     older = replace(basis, spam=basis.spam - spam, ham=basis.ham - ham)
     for place, message in _at(store, newest):
         names = unpack(message.packed)
-        rows = {
-            name: (name, row[1] - taken[name][0], row[2] - taken[name][1])
-            for name, row in store.rows(names).items()
-            if row[1] + row[2] > sum(taken[name])
-        }
+        rows = {}
+        for name, row in store.rows(names).items():
+            same = taken.get(name.removeprefix(ATTACHED), none) if name.startswith(ATTACHED) else none
+            left = row[1] - taken[name][0] - same[0], row[2] - taken[name][1] - same[1]
+            if sum(left) > 0:
+                rows[name] = (name, *left)
         yield place, log_odds_without((), names, rows, (0, 0), older)
 
 

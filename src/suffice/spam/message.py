@@ -20,7 +20,7 @@ HEADER_COUNT_LIMIT = 500
 TEXT_LIMIT = 1_048_576
 ATTACHED_LIMIT = 65_536
 #: texts that begin behind so many characters of others are attached to them
-FIRST_SEEN = 200
+FIRST_SEEN = 2_000
 PART_LIMIT = 200
 DEPTH_LIMIT = 20
 #: lines that begin with "--" inside of a multipart, most of which are no boundaries in a message made to cost time
