@@ -64,7 +64,8 @@ def test_spam_is_known_wherever_it_stands():
         spam_filter.train_many([PLAIN.replace(b"won", b"won %d" % i) for i in range(40)], "spam")
         spam_filter.train_many([HAM.replace(b"noon", b"noon on day %d" % i) for i in range(40)], "ham")
         spam_filter.train(WASHED["one message"], "spam")
-        around = b"From: bob@example.net\n" + MULTIPART % b"mixed" + b"--b\n\nlook at this\n--b\n" + INNER
+        kind = b"Content-Type: multipart/mixed; boundary=outer\n\n"
+        around = b"From: bob@example.net\n" + kind + b"--outer\n\nlook at this\n--outer\n" + INNER
         evidence = dict(spam_filter.score(around + PLAIN).evidence)
         assert evidence["attached:prize"] > 0.0
         assert dict(spam_filter.score(around + HAM).evidence)["attached:noon"] < 0.0
