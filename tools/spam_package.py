@@ -21,6 +21,8 @@ PARTS = [
     "py.typed",
     *(f"cli/{name}.py" for name in ("__init__", "__main__", "app", "ask", "descriptions", "mistakes", "pipe")),
 ]
+#: requirements that are narrower here: from 0.29 on typer brings Pydantic, 10 MB, which is a third of all
+LIGHT = {"typer>=0.15": "typer>=0.15,<0.29"}
 PROJECT = """
 [build-system]
 requires = ["setuptools>=77"]
@@ -71,9 +73,10 @@ def stage(folder: Path) -> None:
     (folder / "MANIFEST.in").write_text("graft src\nglobal-exclude *.py[cod] *.so *.dll\n")
     whole = tomllib.loads((ROOT / "pyproject.toml").read_text())
     extras = whole["project"]["optional-dependencies"]
+    assert {*LIGHT} <= {*extras["spam"]}
     facts = {
         "python": whole["project"]["requires-python"],
-        "dependencies": [name for name in extras["spam"] if name != "suffice[page]"],
+        "dependencies": [LIGHT.get(name, name) for name in extras["spam"] if name != "suffice[page]"],
         "page": extras["page"],
         "data": [
             name for name in whole["tool"]["setuptools"]["package-data"]["suffice"] if not name.startswith("data/")
