@@ -253,7 +253,7 @@ def test_classify_says_what_the_filter_says(mail, store):
     with SpamFilter.open(store) as spam_filter:
         for raw, row, one in zip([*SPAMS, *HAMS], rows, found, strict=True):
             verdict = spam_filter.score(raw)
-            assert set(one) == {"label", "probability", "log_odds", "place", "subject"}
+            assert set(one) == {"label", "probability", "log_odds", "listed", "place", "subject"}
             assert (one["label"], one["probability"]) == (verdict.label, verdict.probability)
             label, probability, place, subject = row.split("\t")
             assert (label, probability) == (verdict.label, f"{verdict.probability:.6f}")
