@@ -50,10 +50,10 @@ def excerpt_of(raw: bytes) -> Excerpt:
 
 
 def _seen(message: Message) -> list[str]:
-    """Return the texts of a message as a person sees them, attachments left out."""
+    """Return the texts of a message as a person sees them, its own before those attached; files are left out."""
     texts: list[str] = []
     left = SEARCHED
-    for part in message.parts:
+    for part in sorted(message.parts, key=lambda part: part.is_attached):
         if left > 0 and part.text and not part.file_name and part.disposition != "attachment":
             text = read_html(part.text).visible if part.content_type == "text/html" else part.text
             texts.append(text[:left])

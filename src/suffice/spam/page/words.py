@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from suffice.spam.mailboxes import IMAP_ADDRESS
 from suffice.spam.plain import one_line
+from suffice.spam.tokens import ATTACHED
 from suffice.spam.verdict import Verdict
 
 #: verdicts and classes
@@ -24,7 +25,7 @@ _PLACES = {
     "header": "header {}", "mailer": "mail program {}", "list": "mailing list {}", "type": "part of type {}",
     "charset": "character set {}", "encoding": "encoding {}", "disposition": "part shown as {}",
     "file": "attachment {}", "html": "HTML {}", "hidden": "{}, hidden", "url": "link to {}", "path": "link with {}",
-    "long": "long word {}",
+    "auth": "authentication {}", "long": "long word {}",
 }  # fmt: skip
 #: marks of the form of a message, by the first word of the token
 _MARKS = {
@@ -84,9 +85,12 @@ def in_words(token: str) -> str:
     Examples
     --------
     >>> from suffice.spam.page.words import in_words
-    >>> in_words("free money"), in_words("url:example.org"), in_words("new:kind")
-    ('“free money”', 'link to “example.org”', '“new:kind”')
+    >>> in_words("free money"), in_words("url:example.org"), in_words("attached:file:a.pdf"), in_words("new:kind")
+    ('“free money”', 'link to “example.org”', 'attachment “a.pdf”', '“new:kind”')
     """
+    if token.startswith(ATTACHED):
+        inner = in_words(token.replace(ATTACHED, ""))
+        return inner if inner.startswith("attachment") else f"{inner}, attached"
     if mark := _MARKS.get(token.partition(" ")[0]):
         return mark
     prefix, colon, rest = token.partition(":")
