@@ -391,6 +391,11 @@ def test_it_works_without_script(chromium, site):
         page.locator("#row-0 .to-spam").click()
         assert page.locator("#row-0 .to-spam[aria-pressed]").count() == 1
         assert label_of(site, DOUBTFUL) == "spam"
+        page.locator("#row-0 .pick input").check()
+        page.locator("#bulk-ham").click()
+        assert label_of(site, DOUBTFUL) == "ham"
+        page.locator("#undo-last").click()
+        assert label_of(site, DOUBTFUL) == "spam"
         page.get_by_role("button", name="Read again").click()
         assert page.locator("#search").input_value() == "ham spam 7"
         site.wait()
@@ -477,6 +482,11 @@ def test_a_large_mailbox_shows_its_first_page_while_it_is_read(chromium, tmp_pat
         with opened(chromium, site) as page:
             page.wait_for_selector(".row")
             page.wait_for_selector("#progress")  # rows are there while it is still being read
+            page.goto(f"{site.origin}{site.path}/overview")
+            page.wait_for_selector(".progress")
+            page.wait_for_selector(".progress", state="detached", timeout=60_000)
+            expect(page.locator(".sizes dd").first).to_have_text("3,000")  # which has followed
+            page.goto(f"{site.origin}{site.path}/")
             page.wait_for_selector("#progress", state="detached", timeout=60_000)
             expect(page.locator(".tab.all .count")).to_have_text("3,000")
     finally:

@@ -60,6 +60,11 @@ class Corrections:
                 return action
         return None
 
+    @property
+    def last(self) -> Action | None:
+        """The newest action that can be undone."""
+        return self._actions[-1] if self._actions else None
+
     def newest(self) -> Iterator[tuple[Action, Change]]:
         """Yield the corrections, the newest first."""
         for action in reversed(self._actions):

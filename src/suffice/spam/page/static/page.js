@@ -38,7 +38,7 @@ const keys = {
   r: () => find("#read-again:enabled")?.click(),
   "/": () => find("#search") ? find("#search").select() : find("#back")?.click(),
   "?": () => find("#help").showModal(),
-  Escape: () => find("#back")?.click(),
+  Escape: () => find("#back") ? find("#back").click() : find("#notice").replaceChildren(),
 };
 
 document.addEventListener("keydown", (event) => {
@@ -117,6 +117,15 @@ if (find(".slider")) moveSliders();
 document.addEventListener("htmx:beforeRequest", (event) => {
   if (!event.target.matches(".progress")) find("#notice").replaceChildren();
 });
+// what covers the list goes by itself, unless it is being used
+setInterval(() => {
+  const toast = find(".toast");
+  if (toast && !find("#notice").matches(":hover, :focus-within") && Date.now() - toast.shown > 20_000) {
+    find("#notice").replaceChildren();
+  } else if (toast) {
+    toast.shown ??= Date.now();
+  }
+}, 1000);
 document.addEventListener("htmx:sendError", () => {
   const words = document.createElement("p");
   words.className = "problem";
