@@ -178,7 +178,14 @@ def _judged(message: bytes, settings: Settings) -> tuple[bytes, int, str]:
     if "error" in answer:
         raise ValueError(answer["error"])
     reasons = [(reason["token"], reason["log_odds"]) for reason in answer["reasons"]]
-    verdict = Verdict(answer["probability"], answer["label"], answer["log_odds"], reasons, listed=answer["listed"])
+    verdict = Verdict(
+        answer["probability"],
+        answer["label"],
+        answer["log_odds"],
+        reasons,
+        listed=answer["listed"],
+        buckets=answer.get("buckets", {}),
+    )
     return stamped(message, verdict, details=not settings.no_details), CODES[verdict.label], written.decode()
 
 
@@ -199,13 +206,15 @@ def _answer(message: bytes, settings: Settings) -> bytes:
         from suffice.cli.descriptions import describe
 
         return json.dumps({"error": describe(error, "message")}).encode()
-    answer = {
+    answer: dict[str, object] = {
         "label": verdict.label,
         "probability": verdict.probability,
         "log_odds": verdict.log_odds,
         "listed": verdict.listed,
         "reasons": [{"token": token, "log_odds": part} for token, part in verdict.evidence[:REASONS]],
     }
+    if verdict.buckets:
+        answer |= {"bucket": verdict.bucket, "buckets": verdict.buckets}
     return json.dumps(answer).encode()
 
 

@@ -23,7 +23,7 @@ from suffice.spam.workers import Chunk, checked
 KNOWN_LIMIT = 150_000 if compiled is None else 500_000
 _FIELD_OF_PREFIX = {prefix: number for number, (_, prefixes, _) in enumerate(FIELDS) for prefix in prefixes}
 _WORDS, _PAIRS = FIELD_NAMES.index("words"), FIELD_NAMES.index("pairs")
-_FIELD_WEIGHTS = [weight for _, _, weight in FIELDS]
+FIELD_WEIGHTS = [weight for _, _, weight in FIELDS]
 
 
 class Lesson(NamedTuple):
@@ -68,14 +68,14 @@ class KnownWeights:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._state: object = None
-        self._weights = _no_weights()
+        self._weights = no_weights()
 
     def prepare(self, messages: list[str], spam: int, ham: int, scoring: Scoring) -> None:
         """Look up the tokens of messages that are not known yet; within a snapshot that has these totals."""
         state = self._store.version(), spam, ham, scoring
         if state != self._state or len(self._weights) > KNOWN_LIMIT:
-            self._weights = _no_weights()
-            self._weight_of, self._temper = _WeightOfCounts(spam, ham, scoring), scoring.temper
+            self._weights = no_weights()
+            self._weight_of, self._temper = WeightOfCounts(spam, ham, scoring), scoring.temper
         self._state = None  # should the look-up fail
         new, count = self._weights.add(messages)
         counts = zip(*self._store.counts(new), strict=True) if count else ()
@@ -84,7 +84,7 @@ class KnownWeights:
 
     def evidence(self, lines: str) -> tuple[str, array[float]]:
         """Return which tokens of a message, which was prepared, any message learned holds, and what they add."""
-        seen, parts = self._weights.evidence(lines, self._temper, MAJORITY, ALLOWED, _FIELD_WEIGHTS)
+        seen, parts = self._weights.evidence(lines, self._temper, MAJORITY, ALLOWED, FIELD_WEIGHTS)
         return seen, array("d", parts)
 
 
@@ -117,17 +117,18 @@ class _Weights:
         return "\n".join([name for name, _ in found]), array("d", parts).tobytes()
 
 
-def _no_weights() -> _Weights:
+def no_weights() -> _Weights:
+    """Return what keeps the weights of tokens, with none yet."""
     return _Weights() if compiled is None else compiled.Weights(_FIELD_OF_PREFIX, _WORDS, _PAIRS)
 
 
-class _WeightOfCounts(dict[tuple[str, str], float]):
-    """By counts, in digits: most tokens are in one message or two, so that few weights differ."""
+class WeightOfCounts(dict[tuple[int | str, int | str], float]):
+    """By counts, whole or in digits: most tokens are in one message or two, so that few weights differ."""
 
     def __init__(self, spam: int, ham: int, scoring: Scoring) -> None:
         self._totals = spam, ham, scoring
 
-    def __missing__(self, key: tuple[str, str]) -> float:
+    def __missing__(self, key: tuple[int | str, int | str]) -> float:
         in_spam, in_ham = key
         weight = math.nan
         if in_spam != "-":

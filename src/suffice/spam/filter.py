@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, BinaryIO, Literal, Self, TypeVar
 
 from suffice.spam.basis import Basis
 from suffice.spam.bounded import Bounded
+from suffice.spam.buckets.access import Buckets, checked_bucket
+from suffice.spam.buckets.kinds import Sorting
 from suffice.spam.bulk import KnownWeights, Lesson, lesson, lines_of_chunk
 from suffice.spam.connected import StoreError
 from suffice.spam.evaluation import Evaluation
@@ -94,13 +96,22 @@ class SpamFilter:
         self._bounded = None if budget is None else Bounded(budget)
         self._known_basis: tuple[object, Basis] | None = None
         self._known_weights: KnownWeights | None = None
+        self._sorting: Sorting | None = None
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], patience: float = PATIENCE, budget: float | None = None) -> Self:
         """Open the store at `path`, or make it."""
         return cls(path, patience=patience, budget=budget)
 
-    def train(self, raw: bytes, label: Label, *, only_errors: bool = False, at: float | None = None) -> bool:
+    def train(
+        self,
+        raw: bytes,
+        label: Label,
+        *,
+        bucket: str | None = None,
+        only_errors: bool = False,
+        at: float | None = None,
+    ) -> bool:
         """Learn a message, and return whether anything changed.
 
         A message that is known as of this class is left as it is, one that is known as of the other class is moved.
@@ -111,6 +122,9 @@ class SpamFilter:
             The message, as it was received.
         label : "spam" or "ham"
             Its class.
+        bucket : str, optional
+            For ham, the bucket that it belongs to, which is made if there is none; "" to take it out of any. Without it
+            a message stays in its bucket. What becomes spam leaves it.
         only_errors : bool
             Learn it only if it is known as of the other class, or its verdict is not `label` yet (unsure is an error).
         at : float, optional
@@ -121,15 +135,17 @@ class SpamFilter:
         UnreadableError
             If the message cannot be read.
         """
+        bucket = checked_bucket(bucket, label, only_errors)
         message = self._lesson(raw, label)
         with self._store.transaction():
-            return self._learn(message, only_errors, self._day(at)).changed
+            return self._learn(message, only_errors, self._day(at), bucket).changed
 
     def train_many(
         self,
         raws: Iterable[bytes],
         labels: Label | Iterable[Label],
         *,
+        bucket: str | None = None,
         only_errors: bool = False,
         at: float | None = None,
         processes: int | None = None,
@@ -144,8 +160,8 @@ class SpamFilter:
             The messages; some thousand of them are in memory at a time.
         labels : "spam", "ham" or an iterable of them
             One class for all, or one for each.
-        only_errors, at
-            As of `train`; with `only_errors` the order matters.
+        bucket, only_errors, at
+            As of `train`; with `only_errors` the order matters, and with a bucket all must be ham.
         processes : int, optional
             How many processes read messages; all cores by default.
         progress : callable, optional
@@ -158,11 +174,12 @@ class SpamFilter:
         Training
             How many were learned, moved, known and right, and how many could not be read.
         """
+        bucket = checked_bucket(bucket, labels, only_errors)
         day = self._day(at)
         total, done, skips = Training(), 0, Skips(skipped)
         for batch in spread(partial(lesson, self.servers), labelled(raws, labels), processes, most=BATCH):
             with self._store.transaction():
-                total += self._learn(batch, only_errors, day)
+                total += self._learn(batch, only_errors, day, bucket)
             for number, reason in batch.skipped:
                 skips.skip(done + number, reason)
             done += len(batch.messages) + len(batch.skipped)
@@ -422,6 +439,11 @@ class SpamFilter:
             self._store.put("thresholds", [thresholds.ham, thresholds.spam])
 
     @property
+    def buckets(self) -> Buckets:
+        """The buckets of ham, kept in the store: a mapping of names to numbers of messages, with methods."""
+        return Buckets(self._store, lambda: self._day(None))
+
+    @property
     def lists(self) -> Lists:
         """The senders that are always or never wanted, kept in the store."""
         found = self._store.get("lists")
@@ -545,12 +567,33 @@ class SpamFilter:
             basis = self._basis()
             read = [lines for lines in messages if not isinstance(lines, Unread)]
             known.prepare(read, basis.spam, basis.ham, basis.scoring)
-        return [
+            kinds = iter(self._kinds_of(read)) if self._store.has_buckets else None
+        verdicts = [
             Verdict.error(lines.reason) if isinstance(lines, Unread) else basis.concluded(*known.evidence(lines))
             for lines in messages
         ]
+        if kinds is None:
+            return verdicts
+        return [verdict if verdict.problem else verdict.in_buckets(next(kinds)) for verdict in verdicts]
 
-    def _learn(self, batch: Lesson, only_errors: bool, day: int) -> Training:
+    def _kinds_of(self, messages: Sequence[str]) -> list[dict[str, float]]:
+        """Return the probabilities of the buckets for messages; within a snapshot."""
+        if self._sorting is None:
+            self._sorting = Sorting(self._store)
+        return self._sorting.probabilities(messages, self._day(None))
+
+    def _learn(self, batch: Lesson, only_errors: bool, day: int, bucket: str | None = None) -> Training:
+        """Learn messages, and put them into a bucket unless that is None; within a transaction."""
+        if bucket is None:
+            return self._learn_labels(batch, only_errors, day)
+        identities = [item.digest for item, _ in batch.messages]
+        before = self._store.labels(identities)
+        training = self._learn_labels(batch, only_errors, day)
+        changed = self._store.buckets.file(identities, bucket)
+        moved = sum(before.get(identity) == "ham" for identity in changed)
+        return replace(training, moved=training.moved + moved, known=training.known - moved)
+
+    def _learn_labels(self, batch: Lesson, only_errors: bool, day: int) -> Training:
         labels = self._store.labels([item.digest for item, _ in batch.messages])
         if only_errors:
             return self._learn_errors(batch.messages, labels, day)

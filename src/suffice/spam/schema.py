@@ -14,6 +14,17 @@ TABLES = {
         "tokens BLOB NOT NULL, soft_spam INTEGER NOT NULL DEFAULT 0, soft_ham INTEGER NOT NULL DEFAULT 0)"
     ),
 }
+#: made with the first bucket, so that a store without buckets has none of them
+BUCKET_TABLES = {
+    "buckets": "CREATE TABLE buckets (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, weight INTEGER NOT NULL)",
+    "bucket_tokens": (
+        "CREATE TABLE bucket_tokens (token TEXT NOT NULL, bucket INTEGER NOT NULL, weight INTEGER NOT NULL, "
+        "PRIMARY KEY (token, bucket)) WITHOUT ROWID"
+    ),
+    "bucket_messages": (
+        "CREATE TABLE bucket_messages (digest BLOB PRIMARY KEY, bucket INTEGER NOT NULL) WITHOUT ROWID"
+    ),
+}
 
 
 def make_tables(connection: sqlite3.Connection) -> None:
@@ -31,7 +42,13 @@ def foreign_parts(connection: sqlite3.Connection) -> str:
     """
     # what SQLite makes by itself, the index of a key, has no text
     found = connection.execute("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
-    ours = {("table", name, text) for name, text in TABLES.items()}
+    expected = TABLES | BUCKET_TABLES if any(name in BUCKET_TABLES for _, name, _ in found) else TABLES
+    ours = {("table", name, text) for name, text in expected.items()}
     strange = [f"{kind} {name!r}" for kind, name, text in found if (kind, name, text) not in ours]
     missing = [f"no table {name!r}" for kind, name, text in sorted(ours - set(found))]
     return ", ".join([*strange, *missing][:5])
+
+
+def has_bucket_tables(connection: sqlite3.Connection) -> bool:
+    """Return whether a store has the tables of buckets, given that it has no foreign parts."""
+    return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'buckets'").fetchone() is not None

@@ -4,6 +4,8 @@
 |---|---|
 | `X-Suffice-Status` | spam, ham, unsure, or error for a message that was not judged, which then has no other of these |
 | `X-Suffice-List` | allow or block, where the status comes from a list of senders and not from statistics |
+| `X-Suffice-Bucket` | the bucket of a message that is clearly of one, and not spam; `%` and what is not ASCII are |
+| | written as `%` and two digits for each byte |
 | `X-Suffice-Score` | the probability of spam, to 6 digits |
 | `X-Suffice-Reasons` | the strongest tokens, and what each adds to the log-odds (above 0 speaks for spam) |
 
@@ -21,10 +23,12 @@ if TYPE_CHECKING:  # a filter that is started for one message loads what it need
     from suffice.spam.verdict import Verdict
 
 #: the headers that are ours
-OURS = ("X-Suffice-Status", "X-Suffice-List", "X-Suffice-Score", "X-Suffice-Reasons")
+OURS = ("X-Suffice-Status", "X-Suffice-List", "X-Suffice-Bucket", "X-Suffice-Score", "X-Suffice-Reasons")
 #: how many reasons are named, and how many characters of each
 REASONS, REASON_WIDTH = 6, 48
 _WIDTH = 78
+#: what stands for itself in the name of a bucket, beside letters and digits; "=?" would begin an encoded word
+_BUCKET_SAFE = " !#$&'()*+,-./:;<>?@[]^_`{|}~"
 # Headers end at the first empty line. A bare CR ends a line for some readers and not for others: it is a line end where
 # stamps are looked for, none where the headers end or ours are put, and no part of a "From " line, so that no reader
 # finds a stamp that is not ours.
@@ -60,7 +64,8 @@ _without_spamassassins = _Removal(b"x-suffice-", b"x-spam-")
 def stamps(verdict: Verdict, *, details: bool = True) -> dict[str, str]:
     """Return the headers for a verdict: values of ASCII on one line, whatever the tokens hold.
 
-    Without `details` it is the status, and the list that it comes from if it comes from one; with them the entry too.
+    Without `details` it is the status, the list that it comes from if it comes from one, and the bucket, if any; with
+    them the entry of the list too.
 
     A space in a token is written as `_`, and what is not plain as `%` and two digits for each byte of its UTF-8.
 
@@ -76,6 +81,8 @@ def stamps(verdict: Verdict, *, details: bool = True) -> dict[str, str]:
     if verdict.listed:
         name, _, entry = verdict.listed.partition(" ")
         status["X-Suffice-List"] = f"{name} {_plain(entry)}" if details else name
+    if verdict.bucket:
+        status["X-Suffice-Bucket"] = quote(verdict.bucket, _BUCKET_SAFE)
     if verdict.label == "error" or not details:
         return status
     reasons = ", ".join(reason_texts(verdict))

@@ -7,6 +7,7 @@
 | | also counts that another filter has learned, as the class "imported" |
 | `meta` | the total weights of spam and ham, thresholds, the logistic link, the half-life, lists of senders, imports |
 
+A store with buckets has three tables more, see `suffice.spam.buckets.tables`.
 The messages make untraining exact, whatever has become of the tokeniser, and let the sum be made anew.
 """
 
@@ -22,13 +23,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
+from suffice.spam.buckets.tables import BucketTables
 from suffice.spam.connected import Connected, StoreError
 from suffice.spam.counting import Counts, counted
 from suffice.spam.forgetting import Forgetting
 from suffice.spam.imported import Imported
 from suffice.spam.reading import Reading, unpack
 from suffice.spam.readonly import State, address, may_write, state_of
-from suffice.spam.schema import APPLICATION, SCHEMA_VERSION, foreign_parts, make_tables
+from suffice.spam.schema import APPLICATION, SCHEMA_VERSION, foreign_parts, has_bucket_tables, make_tables
 from suffice.spam.shares import Kind, Known, KnownMessage, Label, parts
 from suffice.spam.tokens import ATTACHED
 
@@ -98,6 +100,8 @@ class Store(Connected):
         self.patience = patience
         self._rollbacks = 0
         self._schema_version = -1
+        #: whether it has the tables of buckets
+        self.has_buckets = False
         self._interruption = threading.Event()
         #: what was found when a store that is only read was opened, None for one that may be written
         self._state: State | None = None
@@ -107,6 +111,11 @@ class Store(Connected):
             _prepare_file(self.name)
         with self._explained():
             self._open()
+
+    @property
+    def buckets(self) -> BucketTables:
+        """The tables of buckets."""
+        return BucketTables(self)  # not kept, since a store that is dropped must be closed at once
 
     @property
     def is_read_only(self) -> bool:
@@ -140,7 +149,7 @@ class Store(Connected):
                     make_tables(self._connection)
                     for key, value in (("spam", 0), ("ham", 0)):
                         self.put(key, value)
-            self._check_tables()
+            self.check_tables()
         if execute("PRAGMA journal_mode").fetchone()[0] != "wal":
             self._switch_to_wal()
         execute("PRAGMA synchronous = NORMAL")
@@ -151,7 +160,7 @@ class Store(Connected):
         execute = self._connection.execute
         application, version = (execute(f"PRAGMA {key}").fetchone()[0] for key in ("application_id", "user_version"))
         if application == APPLICATION and version == SCHEMA_VERSION:
-            self._check_tables()
+            self.check_tables()
             return True
         if application == APPLICATION:
             raise StoreError(
@@ -164,7 +173,7 @@ class Store(Connected):
             )
         return False
 
-    def _check_tables(self) -> None:
+    def check_tables(self) -> None:
         """Refuse a file with other tables than a store's, views or triggers; once for each change of its tables."""
         version = self._connection.execute("PRAGMA schema_version").fetchone()[0]
         if version == self._schema_version:  # else SQLite reads the tables anew too
@@ -174,6 +183,7 @@ class Store(Connected):
                 f"the store {self.name!r} must have its own tables and nothing else, but there is {found}; "
                 "restore a backup"
             )
+        self.has_buckets = has_bucket_tables(self._connection)
         self._schema_version = version
 
     def _switch_to_wal(self) -> None:
@@ -244,7 +254,7 @@ class Store(Connected):
             self._connection.execute(begin)
             try:
                 if self._schema_version >= 0:  # the store is open
-                    self._check_tables()
+                    self.check_tables()
                 yield
                 self._connection.execute("COMMIT")
             except BaseException:
@@ -385,6 +395,8 @@ class Store(Connected):
         else:
             self._sum(counted([(message.label, tokens)]), -forgetting.weight(message.day))
         self._drop_empty(tokens)
+        if message.label == "ham" and self.has_buckets:
+            self.buckets.forget(digest, tokens, ham)
         return spam, ham, tokens
 
     def _take_imported(self, message: KnownMessage) -> tuple[int, int, list[str]]:
@@ -461,6 +473,7 @@ class Store(Connected):
                 select = "SELECT tokens FROM messages WHERE day = ? AND label = 'imported'"
                 for (packed,) in self._connection.execute(select, (day,)).fetchall():
                     self._sum_imported(Imported.unpacked(packed), weight)
+        self.buckets.recount(forgetting)
 
     def _sum(self, counts: Counts, weight: int) -> None:
         """Add counts, times a weight, to those of the tokens and to the totals."""

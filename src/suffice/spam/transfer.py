@@ -4,8 +4,10 @@ The text is of JSON, a line each:
 
 | line | holds |
 |---|---|
-| the first | `format`, `version` and `settings`: thresholds, link, half-life, lists of senders, imports |
-| a message | `digest`, `label` (spam, ham or unlabeled), `day` since 1970, `tokens`; `shares` of one without a label |
+| the first | `format`, `version` and `settings`: thresholds, link, half-life, lists of senders, imports; `buckets`, |
+| | if there are any |
+| a message | `digest`, `label` (spam, ham or unlabeled), `day` since 1970, `tokens`; `shares` of one without a label, |
+| | `bucket` of one that is in a bucket |
 | an import | `digest`, `label` (imported), `day`, `messages`, `scales` and `tokens` with their counts |
 | the last | `end`: how many lines there are between the first and this one |
 
@@ -22,6 +24,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from typing import Any, BinaryIO, NamedTuple
 
+from suffice.spam.buckets.names import BUCKET_LIMIT, checked_name
 from suffice.spam.compressed import CompressedError, expanded, is_compressed
 from suffice.spam.foreign import DumpError, Learned, from_bogofilter, from_spamassassin, program_of
 from suffice.spam.forgetting import UNIT, Forgetting
@@ -67,11 +70,14 @@ class Transfer(NamedTuple):
 
 def export_store(store: Store, file: BinaryIO, progress: Callable[[int], object] | None = None) -> int:
     """Write a store as text, and return how many messages and imports it has; within a snapshot."""
-    head = {"format": FORMAT, "version": VERSION, "settings": store.settings()}
+    head: dict[str, Any] = {"format": FORMAT, "version": VERSION, "settings": store.settings()}
+    if buckets := [bucket.name for bucket in store.buckets.all()]:
+        head["buckets"] = buckets
     file.write(_line(head))
     count = 0
     for chunk in store.known(_KINDS, _BATCH):
-        file.writelines(_line(_as_json(message)) for message in chunk)
+        own = store.buckets.of(message.digest for message in chunk)
+        file.writelines(_line(_as_json(message, own.get(message.digest))) for message in chunk)
         count += len(chunk)
         if progress is not None:
             progress(count)
@@ -189,10 +195,13 @@ def _import_store(
 ) -> Transfer:
     number, head = next(lines)
     allowed = _take_settings(store, _checked(number, head, _settings), today)
+    for name in _checked(number, head, _buckets):
+        store.buckets.make(name)
     learned = already = kept = 0
     count, ended = 0, False
     while batch := list(islice(lines, _BATCH)):
         messages: dict[bytes, KnownMessage] = {}
+        filed: dict[bytes, str | None] = {}
         for number, line in batch:
             if ended and line.strip():
                 raise DumpError(f"line {number} is damaged: there is something behind the last line")
@@ -204,6 +213,7 @@ def _import_store(
             count += 1
             # what a clock that was wrong has dated is of today, for what is older would count nothing beside it
             messages[message.digest] = message._replace(day=min(message.day, today))
+            filed[message.digest] = _checked(number, line, _bucket)
         labels = store.labels(list(messages))
         guesses = [d for d in labels if labels[d] == "unlabeled" and messages[d].label in ("spam", "ham")]
         store.remove(guesses)  # a guess gives way to a label
@@ -215,6 +225,8 @@ def _import_store(
         already += sum(same)
         kept += len(same) - sum(same)
         store.put_messages(new)
+        for name in sorted({own for own in filed.values() if own is not None}):
+            store.buckets.file([message.digest for message in new if filed[message.digest] == name], name)
         if progress is not None:
             progress(count)
     if not ended:
@@ -238,8 +250,8 @@ def _take_settings(store: Store, settings: dict[str, Any], today: int) -> Callab
     return taken.__contains__
 
 
-def _as_json(message: KnownMessage) -> dict[str, Any]:
-    about = {"digest": message.digest.hex(), "label": message.label, "day": message.day}
+def _as_json(message: KnownMessage, bucket: str | None) -> dict[str, Any]:
+    about: dict[str, Any] = {"digest": message.digest.hex(), "label": message.label, "day": message.day}
     if message.label == "imported":
         imported = Imported.unpacked(message.packed)
         return about | {
@@ -249,6 +261,8 @@ def _as_json(message: KnownMessage) -> dict[str, Any]:
         }
     if message.soft_spam or message.soft_ham:
         about["shares"] = [message.soft_spam, message.soft_ham]
+    if bucket is not None:
+        about["bucket"] = bucket
     return about | {"tokens": unpack(message.packed)}
 
 
@@ -291,6 +305,19 @@ def _settings(head: Any) -> dict[str, Any]:
         for key in ("spam", "ham", "tokens"):
             _whole(about[key], 0, 2**32)
     return settings
+
+
+def _buckets(head: Any) -> list[str]:
+    names = head.get("buckets", [])
+    _require(isinstance(names, list) and all(checked_name(name) == name for name in names), "buckets must be names")
+    _require(len(names) <= BUCKET_LIMIT, f"there must be at most {BUCKET_LIMIT} buckets")
+    return names
+
+
+def _bucket(found: Any) -> str | None:
+    name = found.get("bucket")
+    _require(name is None or (found["label"] == "ham" and checked_name(name) == name), "a bucket has a name, and hams")
+    return name
 
 
 def _message(found: Any) -> KnownMessage | None:

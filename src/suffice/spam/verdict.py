@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
+
+#: the probability from which on a message is said to be of a bucket
+CLEAR_BUCKET = 0.9
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,9 @@ class Verdict:
     listed : str
         The entry of a list that the label comes from, such as "block example.org"; all else is what the statistics say.
         Empty where they decided.
+    buckets : dict
+        The probability of each bucket, and of the mail in none of them as "", given that it is not spam; empty where
+        there are no buckets, or nothing to compare them with.
     """
 
     probability: float
@@ -36,6 +42,30 @@ class Verdict:
     evidence: list[tuple[str, float]]
     problem: str = ""
     listed: str = ""
+    buckets: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def bucket(self) -> str:
+        """The bucket that the message is of, with a probability of 0.9 or more; empty if there is none, and for spam.
+
+        Examples
+        --------
+        >>> from suffice.spam import Verdict
+        >>> Verdict(0.01, "ham", -9.0, [], buckets={"": 0.02, "receipts": 0.95, "work": 0.03}).bucket
+        'receipts'
+        >>> Verdict(0.01, "ham", -9.0, [], buckets={"": 0.1, "receipts": 0.7, "work": 0.2}).bucket
+        ''
+        """
+        if not self.buckets or self.label in ("spam", "error"):
+            return ""
+        name = max(self.buckets, key=self.buckets.__getitem__)
+        return name if self.buckets[name] >= CLEAR_BUCKET else ""
+
+    def in_buckets(self, buckets: dict[str, float]) -> Verdict:
+        """Return a verdict with probabilities of buckets, and all else as it is."""
+        verdict = object.__new__(type(self))
+        verdict.__dict__.update(self.__dict__, buckets=buckets)
+        return verdict
 
     def by_list(self, label: Literal["spam", "ham"], entry: str) -> Verdict:
         """Return a verdict with the label that an entry of a list says, and all else as it is."""
@@ -60,7 +90,7 @@ class Verdict:
         """Make a verdict of tokens, one a line; its evidence is put in order when it is first looked at."""
         verdict = object.__new__(cls)
         parts = lines, array("d", contributions)  # small, and quick to send to another process
-        verdict.__dict__.update(probability=probability, label=label, log_odds=log_odds, _parts=parts)
+        verdict.__dict__.update(probability=probability, label=label, log_odds=log_odds, buckets={}, _parts=parts)
         return verdict
 
     def __getattr__(self, name: str) -> Any:

@@ -1,6 +1,7 @@
 """`suffice spam`: the filter on the command line. Each module registers its commands, which load what they need."""
 
 from suffice.spam.commands import (
+    buckets,
     classify,
     daemon,
     demo,
@@ -24,6 +25,7 @@ from suffice.spam.commands.app import app
 
 __all__ = [
     "app",
+    "buckets",
     "classify",
     "daemon",
     "demo",

@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 _ORDER = (
     *("setup", "train", "untrain", "retrain", "classify", "explain", "filter", "allow", "block"),
     *("watch", "milter", "daemon", "serve", "demo"),
-    *("evaluate", "tune", "settings", "stats", "backup", "restore", "expire", "export", "import"),
+    *("buckets", "evaluate", "tune", "settings", "stats", "backup", "restore", "expire", "export", "import"),
 )
 _EXAMPLE = """[bold]Example[/bold]
 

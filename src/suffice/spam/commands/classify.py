@@ -23,13 +23,18 @@ def classify(
     lines: LinesOption = False,
     store: StoreOption = None,
     as_json: Annotated[
-        bool, json_option("label, probability, log_odds, listed, place, subject, problem; one per line")
+        bool,
+        json_option(
+            "label, probability, log_odds, listed, place, subject, problem; bucket and buckets (probabilities) where "
+            "there are any; one per line"
+        ),
     ] = False,
 ) -> None:
     """Say of every message whether it is spam, ham or unsure.
 
     One line each: the verdict, the probability of spam, where the message is, and its subject; with tabs into a pipe.
     Where a list of senders decided (`allow`, `block`), the entry comes before the subject.
+    Where there are buckets, the one that the message is of comes last.
 
     A message that cannot be read gets the verdict "error", and the exit code is then 3.
     """
@@ -67,6 +72,7 @@ def _as_dict(verdict: Any) -> dict[str, Any]:
         "probability": verdict.probability,
         "log_odds": verdict.log_odds,
         "listed": verdict.listed,
+        **({"bucket": verdict.bucket, "buckets": verdict.buckets} if verdict.buckets else {}),
     }
 
 
@@ -96,6 +102,7 @@ def _plain(verdict: Any, place: str, subject: str) -> None:
 
     typer.echo(
         f"{verdict.label}\t{_probability(verdict)}\t{one_line(place, 1000)}\t{_listed(verdict)}{one_line(subject)}"
+        + (f"\t{one_line(verdict.bucket)}" if verdict.buckets else "")
     )
 
 
@@ -111,6 +118,7 @@ def _on_terminal() -> Any:
         line = Text.assemble(
             (f"{verdict.label:<6}", f"bold {COLOURS[verdict.label]}"),
             f"  {_probability(verdict):<8}  ",
+            (f"{one_line(verdict.bucket)}  " if verdict.bucket else "", "blue"),
             (_end(one_line(place, 1000), answer.width * 2 // 5), "cyan"),
             f"  {_listed(verdict)}{one_line(subject)}",
         )

@@ -35,23 +35,31 @@ def evaluate(
         json_option(
             "spam, ham, false_positives, missed, unsure_spam, unsure_ham, thresholds, one_minus_auc (per cent), "
             "log_loss (nats a message), calibration_error, left_out (learned, and judged without themselves), "
-            "reliability (low, high, probability, spam, count), skipped (place, reason)"
+            "reliability (low, high, probability, spam, count), skipped (place, reason); where there are buckets and "
+            "no mail is given, buckets (total, wrong, accuracy, confusion: by bucket, what was said; '' for none)"
         ),
     ] = False,
 ) -> None:
     """Show how often the filter is wrong, and how far its probabilities can be believed.
 
     Without mailboxes, on what it has learned: each message is judged by a filter that has learned all but this one.
+    Then the buckets are judged too, where there are any: which mail was said to be of which.
     """
     from suffice.spam.commands.skipping import Skipped
 
     path, skipped = existing_store(store), Skipped()
     with open_judged(path, spam, ham, lines, "judging", skipped) as (spam_filter, mail):
         evaluation = spam_filter.evaluate(**mail)
+        # mail that is given has no buckets
+        table = spam_filter.buckets.evaluate() if spam_filter.buckets and not (spam or ham) else None
     if as_json:
-        say_json(as_dict(evaluation) | skipped.as_json())
+        say_json(as_dict(evaluation) | ({} if table is None else {"buckets": table.as_dict()}) | skipped.as_json())
     else:
         _show(evaluation, bool(spam or ham))
+        if table is not None and table.names:
+            from suffice.spam.commands.buckets import show_confusion
+
+            show_confusion(table)
     skipped.finish()
 
 

@@ -31,7 +31,8 @@ def explain(
         bool,
         json_option(
             "label, probability, log_odds, place, subject, from, learned_as, fields (their sums), "
-            "evidence (token, field, log_odds)"
+            "evidence (token, field, log_odds); where there are buckets, bucket, buckets (probabilities), "
+            "bucket_evidence (of the most likely one)"
         ),
     ] = False,
 ) -> None:
@@ -51,6 +52,8 @@ def explain(
     with SpamFilter.open(path) as spam_filter:
         verdict, learned_as = spam_filter.score(raw), spam_filter.label_of(raw)
         thresholds = spam_filter.thresholds
+        likely = max(verdict.buckets, key=verdict.buckets.__getitem__, default="")
+        reasons = spam_filter.buckets.reasons(raw, likely) if verdict.buckets else []
     if verdict.problem:
         skipped = Skipped()
         skipped.add(place, verdict.problem)
@@ -73,6 +76,15 @@ def explain(
             for token, part in verdict.evidence[: top or None]
         ],
     }
+    if verdict.buckets:
+        answer |= {
+            "bucket": verdict.bucket,
+            "buckets": verdict.buckets,
+            "bucket_evidence": [
+                {"token": token, "field": FIELD_NAMES[field_of(token)], "log_odds": part}
+                for token, part in reasons[: top or None]
+            ],
+        }
     if as_json:
         say_json(answer)
     else:
@@ -113,6 +125,11 @@ def _show(answer: dict[str, Any], thresholds: Any, known: int) -> None:
         facts["list"] = f"{answer['listed']}, which decides; what follows are the statistics"
     if answer["learned_as"]:
         facts["learned"] = f"as {answer['learned_as']}, so that it speaks for itself"
+    if "buckets" in answer:
+        from suffice.spam.commands.buckets import probabilities_in_words, reasons_in_words
+
+        facts["bucket"] = probabilities_in_words(answer["bucket"], answer["buckets"])
+        facts["because"] = reasons_in_words(answer["bucket_evidence"])
     show_facts(facts)
     screen = console()
     width = max(4, min(16, (screen.width - 40) // 3))

@@ -14,11 +14,16 @@ _EXAMPLE = """[bold]Example[/bold]
 
 [cyan]suffice spam train --spam ~/Mail/Junk --ham ~/Mail/INBOX --ham ~/Mail/Archive[/cyan]
 
-[cyan]suffice spam train --unlabeled ~/Mail/Unsorted --half-life 365[/cyan]"""
+[cyan]suffice spam train --unlabeled ~/Mail/Unsorted --half-life 365[/cyan]
+
+[cyan]suffice spam train --bucket receipts ~/Mail/Receipts ~/Mail/Orders[/cyan]"""
 
 
 @app.command(epilog=_EXAMPLE)
 def train(
+    boxes: Annotated[
+        list[str] | None, typer.Argument(metavar="[BOX]...", help="Mail of the bucket that --bucket names.")
+    ] = None,
     spam: Annotated[list[str] | None, typer.Option("--spam", metavar="BOX", help=f"Spam to learn. {_BOX}")] = None,
     ham: Annotated[
         list[str] | None, typer.Option("--ham", metavar="BOX", help="Mail that is wanted. Repeatable.")
@@ -26,6 +31,12 @@ def train(
     unlabeled: Annotated[
         list[str] | None,
         typer.Option("--unlabeled", metavar="BOX", help="Mail of either kind, learned from by EM, last. Repeatable."),
+    ] = None,
+    bucket: Annotated[
+        str | None,
+        typer.Option(
+            "--bucket", metavar="NAME", help="Learn the boxes as ham of this bucket, which is made if need be."
+        ),
     ] = None,
     only_errors: Annotated[
         bool, typer.Option("--only-errors", help="Learn only messages whose verdict is not right yet.")
@@ -45,7 +56,7 @@ def train(
         bool,
         json_option(
             "store, learned, moved, known, right, unlabeled (messages, known, spam, rounds), "
-            "total (spam, ham, unlabeled, tokens), half_life, skipped (place, reason)"
+            "total (spam, ham, unlabeled, tokens; buckets, if any), half_life, skipped (place, reason)"
         ),
     ] = False,
 ) -> None:
@@ -53,18 +64,28 @@ def train(
 
     Training twice on the same message does nothing. One that is known as of the other class is moved.
 
+    With --bucket, mail is learned as ham, and as mail of a kind of its own, such as newsletters or receipts; see
+    `suffice spam buckets`.
+
     Spam and ham are taken in turn, since with --only-errors each verdict depends on what was learned before.
 
     A message that cannot be read is named and left out, and the exit code is then 3.
     """
     from suffice.spam import SpamFilter
+    from suffice.spam.buckets.names import checked_name
     from suffice.spam.commands.boxes import check, entries, in_classes
     from suffice.spam.commands.skipping import Skipped
 
     labelled = [*(spam or []), *(ham or [])]
-    if not labelled and not unlabeled and half_life is None:
-        raise wrong_usage("give mail to learn from: --spam BOX, --ham BOX or --unlabeled BOX")
-    check([*labelled, *(unlabeled or [])], lines=lines)
+    if (bucket is None) != (not boxes):
+        raise wrong_usage("a bucket and its mail belong together: --bucket NAME BOX...; else --spam BOX or --ham BOX")
+    if bucket is not None and only_errors:
+        raise wrong_usage("--only-errors looks at spam and ham, not at buckets; leave it out, or --bucket")
+    if not labelled and not unlabeled and half_life is None and not boxes:
+        raise wrong_usage("give mail to learn from: --spam BOX, --ham BOX, --unlabeled BOX or --bucket NAME BOX")
+    if bucket is not None:
+        bucket = checked_name(bucket)
+    check([*labelled, *(unlabeled or []), *(boxes or [])], lines=lines)
     path = store_to_make(store)
     skipped = Skipped()
     with SpamFilter.open(path) as spam_filter:
@@ -72,12 +93,18 @@ def train(
         if half_life is not None:
             spam_filter.half_life = half_life or None
         if labelled:
-            boxes = in_classes(spam, ham, unlabeled, lines=lines)
-            answer |= _learn(spam_filter, *boxes, only_errors, skipped)
+            classes = in_classes(spam, ham, [*(unlabeled or []), *(boxes or [])], lines=lines)
+            answer |= _learn(spam_filter, *classes, skipped, only_errors=only_errors)
+        if boxes:
+            _, mail = in_classes(labelled, boxes, unlabeled, lines=lines)
+            learned = _learn(spam_filter, (), mail, skipped, bucket=bucket)
+            answer |= {name: count + answer.get(name, 0) for name, count in learned.items()}
         if unlabeled:
             answer["unlabeled"] = _learn_unlabeled(spam_filter, entries(unlabeled, lines=lines), skipped)
         size = spam_filter.stats()
         answer["total"] = {"spam": size.spam, "ham": size.ham, "unlabeled": size.unlabeled, "tokens": size.tokens}
+        if buckets := dict(spam_filter.buckets):
+            answer["total"]["buckets"] = buckets
         answer["half_life"] = spam_filter.half_life
     if as_json:
         say_json(answer | skipped.as_json())
@@ -86,7 +113,9 @@ def train(
     skipped.finish()
 
 
-def _learn(spam_filter: Any, spam: Any, ham: Any, only_errors: bool, skipped: Any) -> dict[str, int]:
+def _learn(
+    spam_filter: Any, spam: Any, ham: Any, skipped: Any, *, only_errors: bool = False, bucket: str | None = None
+) -> dict[str, int]:
     from suffice.spam.commands.boxes import alternating, split
     from suffice.spam.commands.screen import count, meter
 
@@ -94,9 +123,9 @@ def _learn(spam_filter: Any, spam: Any, ham: Any, only_errors: bool, skipped: An
     try:
         with meter("learning", skipped) as bar:
             raws, items = split(bar.reading(alternating(spam, ham), lambda item: item[0][0]), lambda item: item[0][1])
-            labels = (label for _, label in items)
+            labels = (label for _, label in items) if bucket is None else "ham"
             training = spam_filter.train_many(
-                raws, labels, only_errors=only_errors, progress=bar.reach, skipped=bar.skip
+                raws, labels, bucket=bucket, only_errors=only_errors, progress=bar.reach, skipped=bar.skip
             )
     except KeyboardInterrupt:
         done = bar.done if bar else 0
@@ -138,7 +167,8 @@ def _show(answer: dict[str, Any], only_errors: bool) -> None:
 
     facts = {}
     if "learned" in answer:
-        parts = [f"{answer['learned']:,} new", f"{answer['moved']:,} moved from the other class"]
+        other = "another class or bucket" if "buckets" in answer["total"] else "the other class"
+        parts = [f"{answer['learned']:,} new", f"{answer['moved']:,} moved from {other}"]
         parts.append(f"{answer['known']:,} known already")
         if only_errors:
             parts.append(f"{answer['right']:,} right already")
@@ -152,6 +182,10 @@ def _show(answer: dict[str, Any], only_errors: bool) -> None:
     total = answer["total"]
     messages = by_class(total["spam"], total["ham"], total["unlabeled"])
     facts["in all"] = f"{messages}, {total['tokens']:,} tokens"
+    if "buckets" in total:
+        from suffice.spam.commands.buckets import in_words
+
+        facts["buckets"] = in_words(total["buckets"])
     if answer["half_life"] is not None:
         facts["half-life"] = f"{answer['half_life']:g} days"
     facts["store"] = answer["store"]

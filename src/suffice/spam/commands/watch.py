@@ -37,6 +37,14 @@ def watch(
         list[str] | None,
         typer.Option(metavar="FOLDER", help="What you file here is ham, e.g. Archive; may be given more than once."),
     ] = None,
+    bucket: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=FOLDER",
+            help="Where mail that is clearly of a bucket goes; what you move into it and out of it is learned. May be "
+            "given more than once.",
+        ),
+    ] = None,
     starttls: Annotated[bool, typer.Option("--starttls", help="Begin without TLS and turn to it (port 143).")] = False,
     no_tls: Annotated[bool, typer.Option("--no-tls", help="No TLS; for a server on this machine alone.")] = False,
     password_command: Annotated[
@@ -49,7 +57,10 @@ def watch(
     ] = None,
     train_existing: Annotated[
         bool,
-        typer.Option("--train-existing", help="At the first start, learn junk as spam, and inbox and ham as ham."),
+        typer.Option(
+            "--train-existing",
+            help="At the first start, learn junk as spam, inbox and ham as ham, and folders of buckets as theirs.",
+        ),
     ] = False,
     once: Annotated[bool, typer.Option("--once", help="Look once, and end.")] = False,
     interval: Annotated[
@@ -60,6 +71,8 @@ def watch(
     as_json: JsonOption = False,
 ) -> None:
     """Watch an IMAP account: move new spam to Junk, and learn from what you move into it and out of it.
+
+    With --bucket, mail of that kind is moved to a folder of its own, see `suffice spam buckets`.
 
     Nothing is deleted, and nothing is marked as read. Ends with Ctrl-C.
 
@@ -77,6 +90,7 @@ def watch(
 
     if starttls and no_tls:
         raise typer.BadParameter("--starttls and --no-tls exclude each other; give one of them")
+    bucket_folders = _bucket_folders(bucket or [])
     account = Account(host, user, port or 0, "none" if no_tls else "starttls" if starttls else "tls")
     path = store_path(store)
     if dry_run and not path.exists():  # before a password is asked for
@@ -99,7 +113,7 @@ def watch(
         with SpamFilter.open(path, budget=BUDGET) as spam_filter, Stopping() as stopping:
 
             def make_watch(connection: Connection) -> Watch:
-                folders = Folders(inbox, junk or connection.junk_folder(), unsure, tuple(ham or ()))
+                folders = Folders(inbox, junk or connection.junk_folder(), unsure, tuple(ham or ()), bucket_folders)
                 connection.check(folders.all)
                 return Watch(
                     spam_filter,
@@ -122,6 +136,21 @@ def watch(
         typer.echo(f"{account}{' (dry run)' if dry_run else ''}: {tally.as_text()}", err=True)
     if tally.unread:
         raise typer.Exit(SOME_SKIPPED)
+
+
+def _bucket_folders(given: list[str]) -> dict[str, str]:
+    """Return the folders of buckets by name, as given by NAME=FOLDER."""
+    from suffice.spam.buckets.names import checked_name
+
+    found: dict[str, str] = {}
+    for text in given:
+        name, _, folder = text.partition("=")
+        if not name or not folder:
+            raise typer.BadParameter(f"--bucket needs NAME=FOLDER, but it is {text!r}")
+        if checked_name(name) in found:
+            raise typer.BadParameter(f"--bucket names {name!r} twice; a bucket has one folder")
+        found[checked_name(name)] = folder
+    return found
 
 
 def _say(event: Event, as_json: bool) -> None:

@@ -35,6 +35,8 @@ class Event:
         What else there is to say.
     count : int
         How many messages.
+    bucket : str or None
+        The bucket that it is of, or was learned as; "" if it was taken out of one.
     is_dry : bool
         It was said only, not done.
     time : datetime
@@ -49,6 +51,7 @@ class Event:
     to: str | None = None
     text: str = ""
     count: int = 1
+    bucket: str | None = None
     is_dry: bool = False
     time: datetime = field(default_factory=lambda: datetime.now().astimezone())
 
@@ -57,6 +60,7 @@ class Event:
         known = {
             "label": self.label,
             "probability": None if self.probability is None else round(self.probability, 6),
+            "bucket": self.bucket,
             "subject": self.subject or None,
             "to": self.to,
             "text": self.text or None,
@@ -75,8 +79,10 @@ class Event:
         '2026-05-01 09:30:00 INBOX: spam 0.9970, moved to Junk: You win'
         """
         judged = "" if self.label is None else self.label
+        bucket = "" if self.bucket is None else f", {one_line(self.bucket or 'no bucket', NAME_LIMIT)}"
         if self.probability is not None:
             judged += f" {self.probability:.4f}"
+        judged += bucket
         would = "would be " if self.is_dry else ""
         text = one_line(self.text, TEXT_LIMIT)
         folder, to = one_line(self.folder, NAME_LIMIT), one_line(self.to or "", NAME_LIMIT)
@@ -84,7 +90,7 @@ class Event:
             "left": "left",
             "moved": f"{would}moved to {to}",
             "copied": f"copied to {to} and left with a flag, since the server can neither MOVE nor UID EXPUNGE",
-            "learned": f"{would}learned as {self.label}",
+            "learned": f"{would}learned as {self.label}{bucket}",
             "failed": "failed",
             "note": "",
         }[self.kind]

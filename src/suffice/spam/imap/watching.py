@@ -1,4 +1,4 @@
-"""What a watch does in each folder: judge new mail, move spam, and learn from what the user moves."""
+"""What a watch does in each folder: judge new mail, move spam and mail of buckets, learn from what the user moves."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ class Watch:
     report : callable
         Is told every decision.
     train_existing : bool
-        At the first start, learn what is in the folders: junk as spam, the inbox and folders for ham as ham.
+        At the first start, learn what is in the folders: junk as spam, the inbox and folders for ham as ham, and those
+        of buckets as mail of these.
     dry_run : bool
         Say what would be done, and do nothing.
     is_stopping : callable
@@ -123,8 +124,9 @@ class Watch:
             with self._place.transaction():
                 self._place.advance(folder, state.newest)
         for label, count in learned.items():
-            text = f"what was there, {count} of {len(uids)}"
-            self._report(Event("learned", folder, label=label, text=text, count=count, is_dry=self._dry_run))
+            text, bucket = f"what was there, {count} of {len(uids)}", self.folders.bucket_of(folder)
+            event = Event("learned", folder, label=label, bucket=bucket, text=text, count=count, is_dry=self._dry_run)
+            self._report(event)
 
     def _take(self, folder: str, uid: int, raw: bytes | None, place: FolderPlace) -> list[str]:
         """Do what there is to do about a message, and return what it was learned as if it was there before."""
@@ -163,7 +165,8 @@ class Watch:
         is_ours = is_held and known is not None and known.folder == folder
         # one that is also in a folder for spam, or was moved to this one by a verdict, says nothing
         learn = self._train_existing and place.first and not is_held and folder != self.folders.unsure
-        learned: list[str] = [label] if learn and self._train(raw, label) else []
+        bucket = self.folders.bucket_of(folder)
+        learned: list[str] = [label] if learn and self._train(raw, label, bucket) else []
         with self._place.transaction():
             if folder in self.folders.held and known is not None and is_ours:
                 self._place.put(identity, known._replace(uid=uid))
@@ -173,12 +176,17 @@ class Watch:
         return learned
 
     def _arrive(self, folder: str, uid: int, raw: bytes) -> None:
-        """Take note of a message in a folder that messages are moved to; what the user put into Junk is spam."""
+        """Take note of a message in a folder that messages are moved to; what the user put into Junk is spam.
+
+        What the user put into the folder of a bucket is of this bucket.
+        """
         identity = _identity(raw)
         known = self._place.known(identity)
         moved = known is not None and known.state in ("moving", "held") and known.folder == folder and known.uid is None
         if not moved and folder == self.folders.junk:
             self._learn(folder, raw, "spam")
+        elif not moved and (bucket := self.folders.bucket_of(folder)) is not None:
+            self._learn(folder, raw, "ham", bucket)
         with self._place.transaction():
             if moved and known is not None:
                 self._place.put(identity, known._replace(uid=uid))
@@ -200,7 +208,8 @@ class Watch:
         known = self._place.known(identity)
         state = None if known is None else known.state
         if known is not None and state in ("moving", "held") and not self._is_held(identity, known):
-            self._learn(inbox, raw, "ham")
+            # what comes back from the folder of a bucket is of none
+            self._learn(inbox, raw, "ham", None if self.folders.bucket_of(known.folder) is None else "")
             state = "returned"
         if state in ("left", "returned"):  # a message is judged once; the user has put it here
             after = Known("returned" if state == "returned" else "left", None, None, None)
@@ -210,18 +219,20 @@ class Watch:
             if verdict.label == "error":
                 raise UnreadableError(verdict.problem)
             said = verdict.label if label is None else label
-            target = self._target(said, verdict)
+            bucket = self._filter.buckets.of(raw) or verdict.bucket if said == "ham" else ""
+            target = self._target(said, verdict, bucket)
             text = f"by the list, {verdict.listed}" if verdict.listed and label is None else ""
             if target is not None and not self._dry_run:
-                self._move(identity, uid, target, raw, said, verdict.probability, text)
+                self._move(identity, uid, target, raw, said, verdict.probability, text, bucket)
                 return
-            self._decided("left" if target is None else "moved", raw, said, verdict.probability, target, text)
+            kind: Literal["left", "moved"] = "left" if target is None else "moved"
+            self._decided(kind, raw, said, verdict.probability, target, text, bucket)
             after = Known("left", None, None, None)
         with self._place.transaction():
             self._place.put(identity, after)
             self._place.advance(inbox, uid)
 
-    def _target(self, label: str, verdict: Verdict) -> str | None:
+    def _target(self, label: str, verdict: Verdict, bucket: str) -> str | None:
         """Return the folder that a message belongs to, or None for the inbox."""
         if label == "spam":
             return self.folders.junk
@@ -229,7 +240,7 @@ class Watch:
         # it copied about where a copy is all that the server can make.
         if label == "unsure" and verdict.evidence and self._connection.can_move:
             return self.folders.unsure
-        return None
+        return self.folders.buckets.get(bucket) if bucket and self._connection.can_move else None
 
     def _is_held(self, identity: bytes, known: Known) -> bool:
         """Return whether a message is still where it was moved to, so that the one in the inbox is another copy."""
@@ -251,11 +262,12 @@ class Watch:
         label: str | None,
         probability: float | None,
         text: str,
+        bucket: str,
     ) -> None:
         with self._place.transaction():
             self._place.put(identity, Known("moving", target, None, uid))
             self._place.advance(self.folders.inbox, uid)
-        self._carry_out(identity, Known("moving", target, None, uid), raw, label, probability, text)
+        self._carry_out(identity, Known("moving", target, None, uid), raw, label, probability, text, bucket)
 
     def _carry_out(
         self,
@@ -265,6 +277,7 @@ class Watch:
         label: str | None = None,
         probability: float | None = None,
         text: str = "",
+        bucket: str = "",
     ) -> None:
         assert move.folder is not None
         assert move.source is not None
@@ -278,7 +291,8 @@ class Watch:
             return
         with self._place.transaction():
             self._place.put(identity, Known("held", move.folder, move.uid, None))
-        self._decided("moved" if self._connection.can_move else "copied", raw, label, probability, move.folder, text)
+        kind: Literal["moved", "copied"] = "moved" if self._connection.can_move else "copied"
+        self._decided(kind, raw, label, probability, move.folder, text, bucket)
 
     def _give_up(self, identity: bytes, text: str, raw: bytes = b"") -> None:
         """Leave a message that cannot be moved."""
@@ -304,12 +318,15 @@ class Watch:
                 with self._place.transaction():
                     self._place.put(identity, Known("held", move.folder, move.uid, None))
 
-    def _train(self, raw: bytes, label: Literal["spam", "ham"]) -> bool:
-        return self._filter.label_of(raw) != label if self._dry_run else self._filter.train(raw, label)
+    def _train(self, raw: bytes, label: Literal["spam", "ham"], bucket: str | None) -> bool:
+        if not self._dry_run:
+            return self._filter.train(raw, label, bucket=bucket)
+        return self._filter.label_of(raw) != label or bucket not in (None, self._filter.buckets.of(raw))
 
-    def _learn(self, folder: str, raw: bytes, label: Literal["spam", "ham"]) -> None:
-        if self._train(raw, label):
-            self._report(Event("learned", folder, label=label, subject=_subject(raw), is_dry=self._dry_run))
+    def _learn(self, folder: str, raw: bytes, label: Literal["spam", "ham"], bucket: str | None = None) -> None:
+        if self._train(raw, label, bucket):
+            event = Event("learned", folder, label=label, bucket=bucket, subject=_subject(raw), is_dry=self._dry_run)
+            self._report(event)
 
     def _decided(
         self,
@@ -319,6 +336,7 @@ class Watch:
         probability: float | None,
         target: str | None,
         text: str,
+        bucket: str,
     ) -> None:
         self._report(
             Event(
@@ -329,6 +347,7 @@ class Watch:
                 subject=_subject(raw),
                 to=target,
                 text=text,
+                bucket=bucket or None,
                 is_dry=self._dry_run,
             )
         )

@@ -85,7 +85,14 @@ def judge(request: Request) -> Judged:
             return Judged(verdict, 0.0)
         # only what is shown goes back to the process that asked; to put the evidence in order takes long
         reasons = verdict.evidence[: request.reasons] if request.reasons else []
-        plain = Verdict(verdict.probability, verdict.label, verdict.log_odds, reasons, listed=verdict.listed)
+        plain = Verdict(
+            verdict.probability,
+            verdict.label,
+            verdict.log_odds,
+            reasons,
+            listed=verdict.listed,
+            buckets={verdict.bucket: verdict.buckets[verdict.bucket]} if verdict.bucket else {},
+        )
         return Judged(plain, points(verdict, spam_filter._basis().thresholds.spam))
 
 

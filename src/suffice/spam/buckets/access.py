@@ -1,0 +1,120 @@
+"""The buckets of a filter, as its user sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from suffice.spam.buckets.confusion import Confusion, confusion
+from suffice.spam.buckets.kinds import Kinds, rows_of
+from suffice.spam.buckets.names import BucketError, checked_name
+from suffice.spam.isolation import Unread, isolated
+from suffice.spam.message import digest
+from suffice.spam.reading import names_of
+from suffice.spam.store import Store
+from suffice.spam.workers import checked
+
+if TYPE_CHECKING:
+    from suffice.spam.shares import Label
+
+
+class Buckets(Mapping[str, int]):
+    r"""The buckets of a filter: how many messages each has, by name.
+
+    Examples
+    --------
+    >>> from suffice.spam import SpamFilter
+    >>> with SpamFilter() as spam_filter:
+    ...     for i in range(9):
+    ...         receipt = b"From: shop@example.com\nSubject: Order %d\n\nYour receipt, number %d" % (i, i)
+    ...         minutes = b"From: ann@example.org\nSubject: Meeting %d\n\nThe minutes of meeting %d" % (i, i)
+    ...         changed = spam_filter.train(receipt, "ham", bucket="receipts")
+    ...         changed = spam_filter.train(minutes, "ham", bucket="work")
+    ...     verdict = spam_filter.score(b"From: shop@example.com\nSubject: Order\n\nYour receipt, number 99")
+    ...     dict(spam_filter.buckets), max(verdict.buckets, key=verdict.buckets.get)
+    ({'receipts': 9, 'work': 9}, 'receipts')
+    """
+
+    def __init__(self, store: Store, today: Callable[[], int]) -> None:
+        self._store = store
+        self._today = today
+
+    def __getitem__(self, name: str) -> int:
+        return self._counts()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._counts())
+
+    def __len__(self) -> int:
+        return len(self._counts())
+
+    def _counts(self) -> dict[str, int]:
+        with self._store.snapshot():
+            return self._store.buckets.counts()
+
+    def add(self, name: str) -> None:
+        """Make a bucket, empty as yet; one that is there stays as it is. Training a message to one makes it too."""
+        name = checked_name(name)
+        with self._store.transaction():
+            self._store.buckets.make(name)
+
+    def rename(self, name: str, new: str) -> None:
+        """Give a bucket another name, that of no other bucket."""
+        new = checked_name(new)
+        with self._store.transaction():
+            self._store.buckets.rename(name, new)
+
+    def remove(self, name: str) -> int:
+        """Remove a bucket, and return how many messages it had: they stay learned as ham."""
+        with self._store.transaction():
+            return self._store.buckets.remove(name)
+
+    def of(self, raw: bytes) -> str:
+        """Return the bucket that a message was trained to, an empty text if none."""
+        found = isolated(digest, checked(raw))
+        if isinstance(found, Unread):
+            return ""  # it cannot have been learned
+        identity = bytes.fromhex(found)
+        with self._store.snapshot():
+            return self._store.buckets.of([identity]).get(identity, "")
+
+    def reasons(self, raw: bytes, name: str) -> list[tuple[str, float]]:
+        """Return what each token of a message adds to the log-odds of a bucket, or of none (""), the strongest first.
+
+        The odds are those of the bucket against all other ham. There are no reasons where the message cannot be read,
+        or the bucket has no messages.
+        """
+        tokens = isolated(names_of, checked(raw))
+        if isinstance(tokens, Unread):
+            return []
+        with self._store.snapshot():
+            kinds = Kinds.of(self._store, self._today())
+            if name not in kinds.names:
+                return []
+            seen, columns = rows_of(self._store, kinds, tokens)
+        parts = kinds.evidence(seen, columns, kinds.names.index(name))
+        return sorted(zip(seen, parts, strict=True), key=lambda part: -abs(part[1]))
+
+    def evaluate(self, progress: Callable[[int], object] | None = None) -> Confusion:
+        """Judge every ham that was learned as if it had not been, and return what was said of which bucket's mail.
+
+        Whether it would have been called spam is not looked at: `SpamFilter.evaluate` says that.
+
+        Parameters
+        ----------
+        progress : callable, optional
+            Called with the number of messages done.
+        """
+        with self._store.snapshot():
+            return confusion(self._store, self._today(), progress)
+
+
+def checked_bucket(bucket: str | None, labels: Label | object, only_errors: bool) -> str | None:
+    """Return the name of the bucket to train messages to, "" for none and None to leave them where they are."""
+    if bucket is None:
+        return None
+    if labels != "ham":
+        raise BucketError(f"a bucket is for ham, but the label is {labels!r}; give 'ham' for all messages")
+    if only_errors:
+        raise BucketError("only_errors looks at spam and ham, not at buckets; leave one of them out")
+    return checked_name(bucket) if bucket else ""

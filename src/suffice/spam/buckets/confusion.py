@@ -1,0 +1,116 @@
+"""How well buckets are told apart: every ham that was learned, judged as if it had not been."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from suffice.spam.buckets.kinds import Kinds, rows_of
+from suffice.spam.reading import unpack
+from suffice.spam.store import Store
+from suffice.spam.verdict import Verdict
+
+#: so many messages are judged together: the rows of their tokens are in memory at a time
+BATCH = 512
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """What was said about messages whose bucket is known, given that they are not spam.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The kinds: "" for ham that is in no bucket, where there is any, and the buckets.
+    counts : dict
+        By kind and by what was said, how many messages. What was said is "" for no bucket: the message is of none, or
+        it is not clear.
+    most_likely : int
+        How many messages had the highest probability in their own kind, clear or not.
+
+    Examples
+    --------
+    >>> from suffice.spam.buckets.confusion import Confusion
+    >>> table = Confusion(("", "work"), {("", ""): 8, ("work", "work"): 5, ("work", ""): 2, ("", "work"): 1}, 14)
+    >>> table.row("work"), table.total, table.wrong
+    ({'': 2, 'work': 5}, 16, 1)
+    """
+
+    names: tuple[str, ...]
+    counts: dict[tuple[str, str], int]
+    most_likely: int
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """All that can be said: no bucket, and each of them."""
+        return ("", *(name for name in self.names if name))
+
+    @property
+    def total(self) -> int:
+        """How many messages."""
+        return sum(self.counts.values())
+
+    @property
+    def wrong(self) -> int:
+        """How many were said to be of a bucket that they are not of."""
+        return sum(count for (name, said), count in self.counts.items() if said and said != name)
+
+    @property
+    def accuracy(self) -> float:
+        """The share of messages whose own kind was the most likely one."""
+        return self.most_likely / self.total if self.total else float("nan")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as it is written in JSON."""
+        return {
+            "total": self.total,
+            "wrong": self.wrong,
+            "accuracy": self.accuracy if self.total else None,
+            "confusion": {name: self.row(name) for name in self.names},
+        }
+
+    def row(self, name: str) -> dict[str, int]:
+        """Return how many messages of a kind were said to be of each."""
+        return {said: self.counts.get((name, said), 0) for said in self.said}
+
+
+def confusion(store: Store, today: int, progress: Callable[[int], object] | None = None) -> Confusion:
+    """Judge every ham that was learned without its own counts, from the store alone; within a snapshot."""
+    kinds, forgetting = Kinds.of(store, today), store.forgetting
+    counts: Counter[tuple[str, str]] = Counter()
+    right = done = 0
+    for batch in store.known(("ham",), BATCH) if kinds.names else ():
+        own = store.buckets.of([message.digest for message in batch])
+        read = [unpack(message.packed) for message in batch]
+        names, columns = rows_of(store, kinds, sorted(set(chain.from_iterable(read))))
+        rows = dict(zip(names, columns, strict=True))
+        for message, tokens in zip(batch, read, strict=True):
+            name, weight = own.get(message.digest, ""), message.weights(forgetting)[1]
+            found = probabilities_without(kinds, rows, tokens, name, weight)
+            counts[name, Verdict(0.0, "ham", 0.0, [], buckets=found).bucket] += 1
+            right += bool(found) and max(found, key=found.__getitem__) == name
+            done += 1
+        if progress is not None:
+            progress(done)
+    return Confusion(kinds.names, dict(counts), right)
+
+
+def probabilities_without(
+    kinds: Kinds, rows: dict[str, list[int]], tokens: list[str], name: str, weight: int
+) -> dict[str, float]:
+    """Return the probabilities of a message after its weight is taken from all sums of its kind."""
+    place = kinds.names.index(name)
+    left = kinds.without(name, weight)
+    kept = [kinds.names.index(each) for each in left.names]
+    seen, columns = [], []
+    for token in tokens:
+        column = list(rows.get(token, ()))
+        if column:
+            column[place] -= weight
+            if any(column):
+                seen.append(token)
+                columns.append([column[each] for each in kept])
+    return left.probabilities(left.log_odds(seen, columns))

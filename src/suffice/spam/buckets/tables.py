@@ -1,0 +1,212 @@
+"""Buckets in the store: three tables that are made with the first bucket, and dropped with the last.
+
+| table | row |
+|---|---|
+| `buckets` | the number of a bucket, its name, and the weight of its messages |
+| `bucket_tokens` | a token, a bucket, and the weight of the messages there that hold it |
+| `bucket_messages` | the digest of a message, and its bucket; its class, day and tokens are in `messages` |
+
+All messages of buckets are hams, so that those of ham in no bucket are the difference of sums, and need no rows.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from suffice.spam.buckets.names import BUCKET_LIMIT, BucketError
+from suffice.spam.imported import Imported
+from suffice.spam.reading import unpack
+from suffice.spam.schema import BUCKET_TABLES
+
+if TYPE_CHECKING:  # it is the store that has these tables
+    from suffice.spam.forgetting import Forgetting
+    from suffice.spam.store import Store
+
+_ADD = (
+    "INSERT INTO bucket_tokens VALUES (?, ?, ?) "
+    "ON CONFLICT (token, bucket) DO UPDATE SET weight = weight + excluded.weight"
+)
+#: so many messages are counted together
+_MANY = 2_000
+
+
+class Bucket(NamedTuple):
+    """A row of `buckets`."""
+
+    number: int
+    name: str
+    weight: int
+
+
+class BucketTables:
+    """The buckets of a store; what writes is called within a transaction, what reads within a snapshot."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    @property
+    def _connection(self) -> sqlite3.Connection:
+        return self._store._connection
+
+    def all(self) -> list[Bucket]:
+        """Return the buckets in the order of their names."""
+        if not self._store.has_buckets:
+            return []
+        rows = self._connection.execute("SELECT id, name, weight FROM buckets ORDER BY name")
+        return [Bucket(*row) for row in rows]
+
+    def counts(self) -> dict[str, int]:
+        """Return how many messages each bucket has, by name."""
+        if not self._store.has_buckets:
+            return {}
+        select = (
+            "SELECT name, (SELECT COUNT(*) FROM bucket_messages WHERE bucket = id) FROM buckets ORDER BY name"  # few
+        )
+        return dict(self._connection.execute(select).fetchall())
+
+    def number(self, name: str) -> int | None:
+        """Return the number of a bucket, None if there is none of this name."""
+        if not self._store.has_buckets:
+            return None
+        row = self._connection.execute("SELECT id FROM buckets WHERE name = ?", (name,)).fetchone()
+        return None if row is None else int(row[0])
+
+    def of(self, digests: Iterable[bytes]) -> dict[bytes, str]:
+        """Return the buckets of the messages that are in one, out of these."""
+        if not self._store.has_buckets:
+            return {}
+        select = "SELECT name FROM bucket_messages JOIN buckets ON id = bucket WHERE digest = ?"
+        found = ((digest, self._connection.execute(select, (digest,)).fetchone()) for digest in digests)
+        return {digest: row[0] for digest, row in found if row is not None}
+
+    def make(self, name: str) -> int:
+        """Return the number of a bucket, which is made if there is none of this name."""
+        if (number := self.number(name)) is not None:
+            return number
+        if not self._store.has_buckets:
+            for statement in BUCKET_TABLES.values():
+                self._connection.execute(statement)
+            self._store.check_tables()
+        if len(self.all()) >= BUCKET_LIMIT:
+            raise BucketError(f"a store has at most {BUCKET_LIMIT} buckets, so that {name!r} is one too many")
+        made = self._connection.execute("INSERT INTO buckets (name, weight) VALUES (?, 0)", (name,)).lastrowid
+        assert made is not None
+        return made
+
+    def rename(self, name: str, new: str) -> None:
+        """Give a bucket another name."""
+        if name != new and self.number(new) is not None:
+            raise BucketError(f"there is a bucket {new!r} already; give another name, or remove it first")
+        self._connection.execute("UPDATE buckets SET name = ? WHERE id = ?", (new, self._existing(name)))
+
+    def remove(self, name: str) -> int:
+        """Remove a bucket, whose messages stay hams, and return how many there were."""
+        number = self._existing(name)
+        count = self._connection.execute("DELETE FROM bucket_messages WHERE bucket = ?", (number,)).rowcount
+        self._connection.execute("DELETE FROM bucket_tokens WHERE bucket = ?", (number,))
+        self._connection.execute("DELETE FROM buckets WHERE id = ?", (number,))
+        if not self.all():
+            for table in BUCKET_TABLES:
+                self._connection.execute(f"DROP TABLE {table}")
+            self._store.check_tables()
+        return count
+
+    def file(self, digests: Sequence[bytes], name: str) -> list[bytes]:
+        """Put hams that were learned into a bucket, out of any if the name is empty; return those it has changed."""
+        number = self.make(name) if name else None
+        before = self._numbers(digests)
+        changed = [digest for digest in dict.fromkeys(digests) if before.get(digest) != number]
+        gains: defaultdict[tuple[str, int], int] = defaultdict(int)
+        forgetting = self._store.forgetting
+        for start in range(0, len(changed), _MANY):
+            for digest in changed[start : start + _MANY]:
+                message = self._store.message(digest)
+                assert message is not None
+                assert message.label == "ham"
+                weight, tokens = forgetting.weight(message.day), unpack(message.packed)
+                if digest in before:
+                    self._count(gains, before[digest], tokens, -weight)
+                if number is not None:
+                    self._count(gains, number, tokens, weight)
+            self._sum(gains)
+            gains.clear()
+        self._connection.executemany("DELETE FROM bucket_messages WHERE digest = ?", zip(changed))
+        if number is not None:
+            rows = ((digest, number) for digest in changed)
+            self._connection.executemany("INSERT INTO bucket_messages VALUES (?, ?)", rows)
+        return changed
+
+    def forget(self, digest: bytes, tokens: list[str], weight: int) -> None:
+        """Take a message out of its bucket, if it is in one, given its tokens and weight."""
+        for number in self._numbers([digest]).values():
+            gains: defaultdict[tuple[str, int], int] = defaultdict(int)
+            self._count(gains, number, tokens, -weight)
+            self._sum(gains)
+            self._connection.execute("DELETE FROM bucket_messages WHERE digest = ?", (digest,))
+
+    def recount(self, forgetting: Forgetting) -> None:
+        """Make the sums anew with other weights."""
+        if not self._store.has_buckets:
+            return
+        self._connection.execute("DELETE FROM bucket_tokens")
+        self._connection.execute("UPDATE buckets SET weight = 0")
+        rows = self._connection.execute("SELECT bucket, day, tokens FROM bucket_messages JOIN messages USING (digest)")
+        while chunk := rows.fetchmany(_MANY):
+            gains: defaultdict[tuple[str, int], int] = defaultdict(int)
+            for number, day, packed in chunk:
+                self._count(gains, number, unpack(packed), forgetting.weight(day))
+            self._sum(gains)
+
+    def imported(self) -> tuple[int, dict[str, int]]:
+        """Return the weight of hams that were imported as counts, in all and by token: they are mail of no kind."""
+        total, by_token = 0, defaultdict[str, int](int)
+        forgetting = self._store.forgetting
+        for chunk in self._store.known(("imported",), 10):
+            for message in chunk:
+                imported, weight = Imported.unpacked(message.packed), forgetting.weight(message.day)
+                total += imported.totals(weight)[1]
+                for token, _, ham in imported.rows(weight):
+                    by_token[token] += ham
+        return total, by_token
+
+    def rows(self, tokens: str) -> Iterator[tuple[str, int, dict[int, int]]]:
+        """Yield each token of a list in JSON, the weight of the hams that hold it, and that in each bucket."""
+        select = (
+            "SELECT value, ifnull(ham, 0), (SELECT group_concat(bucket || ' ' || weight) FROM bucket_tokens "
+            "WHERE bucket_tokens.token = value) FROM json_each(?) LEFT JOIN tokens ON tokens.token = value"
+        )
+        for token, ham, found in self._connection.execute(select, (tokens,)):
+            pairs = (pair.split(" ") for pair in found.split(",")) if found else ()
+            yield token, ham, {int(number): int(weight) for number, weight in pairs}
+
+    def _existing(self, name: str) -> int:
+        if (number := self.number(name)) is None:
+            known = ", ".join(repr(bucket.name) for bucket in self.all()[:10]) or "none"
+            raise BucketError(f"there is no bucket {name!r}; there are: {known}")
+        return number
+
+    def _numbers(self, digests: Iterable[bytes]) -> dict[bytes, int]:
+        if not self._store.has_buckets:
+            return {}
+        select = "SELECT bucket FROM bucket_messages WHERE digest = ?"
+        found = ((digest, self._connection.execute(select, (digest,)).fetchone()) for digest in digests)
+        return {digest: row[0] for digest, row in found if row is not None}
+
+    def _count(self, gains: dict[tuple[str, int], int], number: int, tokens: Iterable[str], weight: int) -> None:
+        """Add a message to the weight of a bucket at once, and to those of its tokens in `gains`."""
+        if weight:
+            self._connection.execute("UPDATE buckets SET weight = weight + ? WHERE id = ?", (weight, number))
+            for token in tokens:
+                gains[token, number] += weight
+
+    def _sum(self, gains: dict[tuple[str, int], int]) -> None:
+        # in the order of the table, so that each of its pages is visited once
+        changes = sorted((key, gain) for key, gain in gains.items() if gain)
+        self._connection.executemany(_ADD, ((*key, gain) for key, gain in changes))
+        self._connection.executemany(
+            "DELETE FROM bucket_tokens WHERE token = ? AND bucket = ? AND weight = 0",
+            (key for key, gain in changes if gain < 0),
+        )
