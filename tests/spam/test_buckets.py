@@ -8,7 +8,7 @@ from contextlib import closing, suppress
 from itertools import pairwise
 
 import pytest
-from mailbag import contents, message, recounted
+from mailbag import contents, letter, message, recounted
 from typer.testing import CliRunner
 
 import suffice.spam.bulk as bulk
@@ -24,13 +24,6 @@ from suffice.spam.stamping import stamped, stamps
 NAMES = ("news", "receipts", "work")
 SPAMS = [message(i, "spam") for i in range(40)]
 HAMS = [message(i) for i in range(40)]
-
-
-def letter(number, name):
-    """A message of a bucket, with enough words to tell it."""
-    words = " ".join(f"{name}word{(number * 7 + i * i) % 60}" for i in range(30))
-    head = f"From: {name}{number % 3}@{name}.example.org\nSubject: {name} {number}\nDate: 1 Jan 2024\n"
-    return f"{head}\nmessage number{number} of {name}, {words}\n".encode()
 
 
 FILED = [(letter(i, name), name) for i in range(20) for name in NAMES]

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import imapclient
 import pytest
-from mailbag import contents, message
+from mailbag import contents, letter, message
 from spam.dovecot import OTHER, OTHER_PASSWORD, PASSWORD, USER, Dovecot
 
 from suffice.spam import MailboxError, SpamFilter, messages
@@ -94,7 +94,9 @@ class Watcher:
 
     def look(self, times=1, connect=Connection, **options):
         """Start, look so many times, end; return what happened."""
-        folders = Folders(**{name: options.pop(name) for name in ("junk", "unsure", "ham") if name in options})
+        folders = Folders(
+            **{name: options.pop(name) for name in ("junk", "unsure", "ham", "buckets") if name in options}
+        )
         events, before = [], self.server.held()
         place = Place(place_path(self.store, str(self.account)), throw_away=options.get("dry_run", False))
         try:
@@ -702,3 +704,105 @@ def test_a_server_without_authenticate_gets_a_login(server, monkeypatch):
 def test_a_server_without_starttls_is_not_sent_the_password(server):
     with pytest.raises(MailboxError, match=r"cannot do what is needed for turning to TLS.*STARTTLS"):
         Connection(Account("127.0.0.1", USER, server.port, "starttls"), PASSWORD)
+
+
+WORK, NEWS = (lambda n: crlf(letter(n, "work"))), (lambda n: crlf(letter(n, "news")))
+BUCKETS = {"work": "Work", "news": "News"}
+
+
+@pytest.fixture
+def sorter(server, watcher):
+    """A watch with folders of buckets, of which the filter has learned."""
+    with server.client() as client:
+        for folder in BUCKETS.values():
+            client.create_folder(folder)
+    with SpamFilter(watcher.store) as spam_filter:
+        for name in BUCKETS:
+            spam_filter.train_many([letter(i, name) for i in range(20)], "ham", bucket=name)
+    watcher.look(buckets=BUCKETS)
+    return watcher
+
+
+def bucket_of(watcher, raw):
+    with SpamFilter(watcher.store) as spam_filter:
+        return spam_filter.label_of(raw), spam_filter.buckets.of(raw)
+
+
+def test_mail_that_is_clearly_of_a_bucket_is_moved_to_its_folder(server, sorter):
+    for raw in (WORK(201), HAM(201), NEWS(202), SPAM(202)):
+        server.deliver(raw)
+    before = sorter.contents()
+    assert sorter.look(times=2, buckets=BUCKETS) == [
+        ("moved", "INBOX", "ham"),
+        ("left", "INBOX", "ham"),
+        ("moved", "INBOX", "ham"),
+        ("moved", "INBOX", "spam"),
+    ]
+    assert [event.bucket for event in sorter.events[-4:]] == ["work", None, "news", None]
+    assert "moved to Work" in sorter.events[-4].as_text()
+    assert (server.subjects("Work"), server.subjects("News")) == (["work 201"], ["news 202"])
+    assert server.messages("Work") == [(WORK(201), True)]
+    assert sorter.contents() == before  # its own verdicts are not learned from
+    server.deliver(WORK(203))
+    assert sorter.look(buckets={"news": "News"}) == [("left", "INBOX", "ham")]  # there is no folder for it
+
+
+def test_what_the_user_moves_into_and_out_of_folders_of_buckets_is_learned(server, sorter):
+    server.deliver(HAM(210))
+    server.deliver(WORK(211))
+    sorter.look(buckets=BUCKETS)
+    server.move("ham 210", "INBOX", "News")
+    assert sorter.look(times=2, buckets=BUCKETS) == [("learned", "News", "ham")]
+    assert sorter.events[-1].as_json()["bucket"] == "news"
+    assert bucket_of(sorter, HAM(210)) == ("ham", "news")
+    server.move("ham 210", "News", "Work")
+    assert sorter.look(buckets=BUCKETS) == [("learned", "Work", "ham")]
+    assert bucket_of(sorter, HAM(210)) == ("ham", "work")
+    server.move("ham 210", "Work", "INBOX")
+    assert sorter.look(times=2, buckets=BUCKETS) == [("learned", "INBOX", "ham")]
+    assert bucket_of(sorter, HAM(210)) == ("ham", "")
+    assert server.subjects("INBOX") == ["ham 210"]  # and it stays there
+    server.move("work 211", "Work", "INBOX")
+    assert sorter.look(times=2, buckets=BUCKETS) == [("learned", "INBOX", "ham")]
+    assert bucket_of(sorter, WORK(211)) == ("ham", "")
+    server.move("work 211", "INBOX", "Junk")
+    assert sorter.look(buckets=BUCKETS) == [("learned", "Junk", "spam")]
+    assert bucket_of(sorter, WORK(211)) == ("spam", "")
+    server.move("work 211", "Junk", "Work")
+    assert sorter.look(buckets=BUCKETS) == [("learned", "Work", "ham")]
+    assert bucket_of(sorter, WORK(211)) == ("ham", "work")
+
+
+def test_existing_mail_in_folders_of_buckets_is_learned_where_that_is_asked_for(server, watcher):
+    with server.client() as client:
+        client.create_folder("Work")
+    server.deliver(WORK(220), "Work")
+    server.deliver(HAM(220))
+    events = watcher.look(train_existing=True, buckets={"work": "Work"})
+    assert events == [("learned", "Work", "ham"), ("learned", "INBOX", "ham")]
+    assert bucket_of(watcher, WORK(220)) == ("ham", "work")
+    assert bucket_of(watcher, HAM(220)) == ("ham", "")
+
+
+def test_a_dry_run_says_which_bucket_and_does_nothing(server, sorter):
+    server.deliver(WORK(230))
+    server.deliver(HAM(231), "News")
+    before = sorter.contents()
+    events = sorter.look(dry_run=True, buckets=BUCKETS)
+    assert events == [("learned", "News", "ham"), ("moved", "INBOX", "ham")]
+    assert "would be moved to Work" in sorter.events[-1].as_text()
+    assert server.subjects("INBOX") == ["work 230"]
+    assert sorter.contents() == before
+
+
+def test_folders_of_buckets_on_the_command_line(server, sorter):
+    server.deliver(WORK(240))
+    process = sorter.command("--no-tls", "--once", "--json", "--bucket", "work=Work", "--bucket", "news=News")
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    moved = json.loads(output.splitlines()[0])
+    assert (moved["event"], moved["to"], moved["bucket"]) == ("moved", "Work", "work")
+    for wrong in (["--bucket", "work"], ["--bucket", "a=X", "--bucket", "a=Y"], ["--bucket", "spam=X"]):
+        process = sorter.command("--no-tls", "--once", *wrong)
+        assert process.communicate(timeout=60)[0] == b""
+        assert process.returncode in (1, 2)

@@ -17,9 +17,11 @@ import math
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import Self
 
 from suffice.spam.basis import Basis
+from suffice.spam.buckets.tables import by_number
 from suffice.spam.bulk import FIELD_WEIGHTS, KNOWN_LIMIT, WeightOfCounts, no_weights
 from suffice.spam.scoring import ALLOWED, MAJORITY, Scoring, evidence
 from suffice.spam.store import Store
@@ -80,10 +82,11 @@ class Kinds:
         less = (each - weight * (kind == name) for kind, each in zip(self.names, self.weights, strict=True))
         return replace(self, weights=tuple(less))._with_messages()
 
-    def split(self, token: str, ham: int, by_number: dict[int, int]) -> list[int]:
-        """Return the weight that a token has in each kind, given that in all ham and in each bucket."""
-        rest = ham - self.imported.get(token, 0) - sum(by_number.values())
-        return [by_number.get(number, 0) if number else rest for number in self.numbers]
+    def split(self, ham: int, text: str) -> list[int]:
+        """Return the weight that a token has in each kind, given that in all ham but imports, and in the buckets."""
+        inside = by_number(text)
+        rest = ham - sum(inside.values())
+        return [inside.get(number, 0) if number else rest for number in self.numbers]
 
     def evidence(self, tokens: Sequence[str], columns: Sequence[Sequence[int]], place: int) -> list[float]:
         """Return what each token adds to the log-odds of the kind at a place, given its weights in each kind."""
@@ -122,12 +125,31 @@ class Kinds:
 def rows_of(store: Store, kinds: Kinds, tokens: Iterable[str]) -> tuple[list[str], list[list[int]]]:
     """Return the tokens that any ham holds, and the weights of each in the kinds; within a snapshot."""
     names, columns = [], []
-    for token, ham, by_number in store.buckets.rows(json.dumps(list(tokens), ensure_ascii=False)):
-        column = kinds.split(token, ham, by_number)
+    for token, ham, text in store.buckets.rows(json.dumps(list(tokens), ensure_ascii=False)):
+        column = kinds.split(ham - kinds.imported.get(token, 0), text)
         if any(column):
             names.append(token)
             columns.append(column)
     return names, columns
+
+
+class _WeightsOfRow(dict[tuple[int, str], tuple[float, ...]]):
+    """What a token weighs for each kind, by its weight in ham and in buckets; NaN where no ham holds it."""
+
+    def __init__(self, kinds: Kinds) -> None:
+        self._kinds = kinds
+        total = sum(kinds.weights)
+        self._of_kinds = [WeightOfCounts(weight, total - weight, kinds.scoring) for weight in kinds.weights]
+
+    def __missing__(self, row: tuple[int, str]) -> tuple[float, ...]:
+        column = self._kinds.split(*row)
+        total = sum(column)
+        weights = tuple(
+            of_kind[own, total - own] if total else math.nan
+            for own, of_kind in zip(column, self._of_kinds, strict=True)
+        )
+        self[row] = weights
+        return weights
 
 
 class Sorting:
@@ -154,10 +176,7 @@ class Sorting:
         state = self._store.version(), today
         if state != self._state:
             self._kinds = Kinds.of(self._store, today)
-            total = sum(self._kinds.weights)
-            self._weight_of = [
-                WeightOfCounts(weight, total - weight, self._kinds.scoring) for weight in self._kinds.weights
-            ]
+            self._weights_of = _WeightsOfRow(self._kinds)
             self._known = [no_weights() for _ in self._kinds.names]
             self._state = state
 
@@ -167,11 +186,15 @@ class Sorting:
             self._known = [no_weights() for _ in kinds.names]
         state, self._state = self._state, None  # should it fail
         new, *_ = [known.add(list(messages))[0] for known in self._known]  # the same for all
-        columns = [kinds.split(*row) for row in self._store.buckets.rows(new)]
-        totals = [sum(column) for column in columns]
-        for place, (known, weight_of) in enumerate(zip(self._known, self._weight_of, strict=True)):
-            pairs = ((column[place], total - column[place]) for column, total in zip(columns, totals, strict=True))
-            known.fill(array("d", (weight_of[pair] if any(pair) else math.nan for pair in pairs)))
+        imported, weights_of = kinds.imported, self._weights_of
+        if imported:
+            rows = [
+                weights_of[ham - imported.get(token, 0), text] for token, ham, text in self._store.buckets.rows(new)
+            ]
+        else:
+            rows = [weights_of[ham, text] for _, ham, text in self._store.buckets.rows(new)]
+        for known, weights in zip(self._known, zip(*rows, strict=True) if rows else repeat(()), strict=False):
+            known.fill(array("d", weights))
         self._state = state
 
     def _log_odds(self, lines: str) -> list[float]:

@@ -172,15 +172,16 @@ class BucketTables:
                     by_token[token] += ham
         return total, by_token
 
-    def rows(self, tokens: str) -> Iterator[tuple[str, int, dict[int, int]]]:
-        """Yield each token of a list in JSON, the weight of the hams that hold it, and that in each bucket."""
+    def rows(self, tokens: str) -> Iterator[tuple[str, int, str]]:
+        """Yield each token of a list in JSON, the weight of the hams that hold it, and those in buckets as a text.
+
+        `by_number` reads the text; most tokens are in one message or two, so that few texts differ.
+        """
         select = (
-            "SELECT value, ifnull(ham, 0), (SELECT group_concat(bucket || ' ' || weight) FROM bucket_tokens "
-            "WHERE bucket_tokens.token = value) FROM json_each(?) LEFT JOIN tokens ON tokens.token = value"
+            "SELECT value, ifnull(ham, 0), ifnull((SELECT group_concat(bucket || ' ' || weight) FROM bucket_tokens "
+            "WHERE bucket_tokens.token = value), '') FROM json_each(?) LEFT JOIN tokens ON tokens.token = value"
         )
-        for token, ham, found in self._connection.execute(select, (tokens,)):
-            pairs = (pair.split(" ") for pair in found.split(",")) if found else ()
-            yield token, ham, {int(number): int(weight) for number, weight in pairs}
+        return iter(self._connection.execute(select, (tokens,)))
 
     def _existing(self, name: str) -> int:
         if (number := self.number(name)) is None:
@@ -210,3 +211,16 @@ class BucketTables:
             "DELETE FROM bucket_tokens WHERE token = ? AND bucket = ? AND weight = 0",
             (key for key, gain in changes if gain < 0),
         )
+
+
+def by_number(text: str) -> dict[int, int]:
+    """Return the weights of a token in buckets, by their numbers, given the text of `BucketTables.rows`.
+
+    Examples
+    --------
+    >>> from suffice.spam.buckets.tables import by_number
+    >>> by_number("1 2097152,4 1048576"), by_number("")
+    ({1: 2097152, 4: 1048576}, {})
+    """
+    pairs = (pair.split(" ") for pair in text.split(",")) if text else ()
+    return {int(number): int(weight) for number, weight in pairs}
