@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 
 from suffice.spam import Verdict, digest, read, reading, tokens
-from suffice.spam.page.index import _envelope
+from suffice.spam.page.excerpts import SEARCHED, SNIPPET, excerpt_of
 from suffice.spam.page.text import Letter
 from suffice.spam.stamping import stamped
 
@@ -238,9 +238,11 @@ def examine(raw: bytes) -> float:
     lines = reading.lines_of(raw)
     digest(raw)
     Letter.of(raw)
-    name, address, subject, when = _envelope(raw)
-    f"{name}{address}{subject}".encode()
-    assert when is None or when.isoformat()
+    excerpt = excerpt_of(raw)
+    f"{excerpt.sender}{excerpt.address}{excerpt.subject}{excerpt.snippet}".encode()
+    assert excerpt.arrival is None or excerpt.arrival.isoformat()
+    assert len(excerpt.snippet) <= SNIPPET
+    assert len(excerpt.searched) <= SEARCHED
     assert b"X-Suffice-Status: error" in stamped(raw, Verdict.error("x"))
     taken = time.process_time() - start
     assert (found, lines) == twin(raw), "the compiled loops and their twins differ"
