@@ -158,6 +158,21 @@ def test_untraining_expiring_and_removing_leave_nothing_behind():
         assert buckets_of(spam_filter) == ([(name, 0) for name in NAMES], [], [])
 
 
+def test_buckets_so_old_that_they_count_nothing_are_not_said():
+    days = [20_000]
+    with SpamFilter(clock=lambda: days[0] * DAY) as spam_filter:
+        spam_filter.half_life = 1.0
+        filed(spam_filter, [(letter(i, "work"), "work") for i in range(10)])
+        days[0] += 100
+        filed(spam_filter, [(letter(i, "news"), "news") for i in range(10)])
+        spam_filter.train_many(HAMS, "ham")
+        assert set(spam_filter.score(letter(99, "work")).buckets) == {"", "news"}
+        table = spam_filter.buckets.evaluate()
+        assert (table.names, table.total, table.row("work")["work"]) == (("", "news", "work"), 60, 0)
+        assert spam_filter.untrain(letter(0, "work")) == "ham"
+        assert dict(spam_filter.buckets) == {"news": 10, "work": 9}
+
+
 def test_what_training_says(taught):
     raw = letter(700, "work")
     assert taught.train(raw, "ham", bucket="work")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from suffice.spam.buckets.confusion import Confusion, confusion
@@ -10,7 +11,7 @@ from suffice.spam.buckets.kinds import Kinds, rows_of
 from suffice.spam.buckets.names import BucketError, checked_name
 from suffice.spam.isolation import Unread, isolated
 from suffice.spam.message import digest
-from suffice.spam.reading import names_of
+from suffice.spam.reading import lines_of
 from suffice.spam.store import Store
 from suffice.spam.workers import checked
 
@@ -84,14 +85,14 @@ class Buckets(Mapping[str, int]):
         The odds are those of the bucket against all other ham. There are no reasons where the message cannot be read,
         or the bucket has no messages.
         """
-        tokens = isolated(names_of, checked(raw))
-        if isinstance(tokens, Unread):
+        lines = isolated(partial(lines_of, servers=self._store.servers), checked(raw))
+        if isinstance(lines, Unread):
             return []
         with self._store.snapshot():
             kinds = Kinds.of(self._store, self._today())
             if name not in kinds.names:
                 return []
-            seen, columns = rows_of(self._store, kinds, tokens)
+            seen, columns = rows_of(self._store, kinds, lines.split("\n"))
         parts = kinds.evidence(seen, columns, kinds.names.index(name))
         return sorted(zip(seen, parts, strict=True), key=lambda part: -abs(part[1]))
 

@@ -95,22 +95,21 @@ def confusion(store: Store, today: int, progress: Callable[[int], object] | None
             done += 1
         if progress is not None:
             progress(done)
-    return Confusion(kinds.names, dict(counts), right)
+    names = sorted({*kinds.names, *(name for name, _ in counts)})  # some may be so old that they count nothing
+    return Confusion(tuple(names), dict(counts), right)
 
 
 def probabilities_without(
     kinds: Kinds, rows: dict[str, list[int]], tokens: list[str], name: str, weight: int
 ) -> dict[str, float]:
     """Return the probabilities of a message after its weight is taken from all sums of its kind."""
-    place = kinds.names.index(name)
+    own = [weight if each == name else 0 for each in kinds.names]
     left = kinds.without(name, weight)
     kept = [kinds.names.index(each) for each in left.names]
     seen, columns = [], []
     for token in tokens:
-        column = list(rows.get(token, ()))
-        if column:
-            column[place] -= weight
-            if any(column):
-                seen.append(token)
-                columns.append([column[each] for each in kept])
+        column = [count - less for count, less in zip(rows.get(token, ()), own, strict=False)]
+        if any(column):
+            seen.append(token)
+            columns.append([column[each] for each in kept])
     return left.probabilities(left.log_odds(seen, columns))
