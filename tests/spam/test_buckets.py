@@ -4,6 +4,8 @@ import io
 import json
 import random
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing, suppress
 from itertools import pairwise
 
@@ -18,7 +20,9 @@ from suffice.spam.buckets.names import BUCKET_LIMIT, NAME_LIMIT, BucketError
 from suffice.spam.commands import app
 from suffice.spam.forgetting import DAY
 from suffice.spam.lists import Lists
+from suffice.spam.milter.session import OURS
 from suffice.spam.reading import names_of
+from suffice.spam.serving.scoring import Request, judge
 from suffice.spam.stamping import stamped, stamps
 
 NAMES = ("news", "receipts", "work")
@@ -519,3 +523,33 @@ def test_a_stamp_of_a_bucket_that_a_sender_forged_is_removed(taught):
     for each in (verdict, Verdict(0.1, "ham", -1.0, []), Verdict.error("no")):
         lines = [line for line in stamped(raw, each).split(b"\n") if b"bucket" in line.lower()]
         assert lines == ([b"X-Suffice-Bucket: work"] if each is verdict else [])
+
+
+def test_servers_and_pipes_say_the_bucket(tmp_path, taught):
+    taught.backup(tmp_path / "store")
+    judged = judge(Request(letter(500, "work"), tmp_path / "store", None, tmp_path, reasons=0))
+    assert judged.verdict.bucket == "work"
+    assert stamps(judged.verdict, details=False) == {"X-Suffice-Status": "ham", "X-Suffice-Bucket": "work"}
+    assert judge(Request(message(500), tmp_path / "store", None, tmp_path)).verdict.buckets == {}
+    forged = b"X-Suffice-Bucket: news\n" + letter(500, "work")
+    command = [
+        sys.executable,
+        "-m",
+        "suffice.cli",
+        "spam",
+        "filter",
+        "-p",
+        "--json",
+        "--store",
+        str(tmp_path / "store"),
+    ]
+    done = subprocess.run(command, input=forged, capture_output=True, check=True)
+    assert [line for line in done.stdout.split(b"\n") if line.startswith(b"X-Suffice-Bucket")] == [
+        b"X-Suffice-Bucket: work"
+    ]
+    assert json.loads(done.stderr)["bucket"] == "work"
+    assert done.stdout.endswith(letter(500, "work"))
+
+
+def test_the_milter_removes_forged_buckets():
+    assert b"x-suffice-bucket" in OURS
