@@ -103,6 +103,8 @@ def test_buckets_leave_a_store_without_them_byte_for_byte_as_it_is(tmp_path):
         assert dict(spam_filter.buckets) == {}
         spam_filter.score(HAMS[0])
         assert spam_filter.buckets.of(HAMS[0]) == ""
+        assert not spam_filter.train(HAMS[0], "ham", bucket="")
+        assert spam_filter.train_many(HAMS, "ham", bucket="") == Training(known=40)
         assert spam_filter.buckets.evaluate().total == 0
         with pytest.raises(BucketError, match="there is no bucket 'work'"):
             spam_filter.buckets.remove("work")

@@ -104,7 +104,12 @@ def pack(lines: str) -> bytes:
 
 def unpack(packed: bytes) -> list[str]:
     """Return the tokens whose lines `pack` was given."""
-    return _names(zlib.decompress(packed).decode())
+    return _names(unpacked_lines(packed))
+
+
+def unpacked_lines(packed: bytes) -> str:
+    """Return the lines that `pack` was given."""
+    return zlib.decompress(packed).decode()
 
 
 def _names(lines: str) -> list[str]:

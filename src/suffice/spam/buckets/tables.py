@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from suffice.spam.buckets.names import BUCKET_LIMIT, BucketError
+from suffice.spam.counting import counted_lines
 from suffice.spam.imported import Imported
-from suffice.spam.reading import unpack
+from suffice.spam.reading import unpacked_lines
 from suffice.spam.schema import BUCKET_TABLES
 
 if TYPE_CHECKING:  # it is the store that has these tables
@@ -27,6 +28,12 @@ if TYPE_CHECKING:  # it is the store that has these tables
 
 _ADD = (
     "INSERT INTO bucket_tokens VALUES (?, ?, ?) "
+    "ON CONFLICT (token, bucket) DO UPDATE SET weight = weight + excluded.weight"
+)
+#: the same of a text of `Counts.packed`
+_ADD_PACKED = (
+    "INSERT INTO bucket_tokens SELECT key, {number}, (value & 4294967295) * {weight} "
+    "FROM json_each(?) WHERE true "  # without which ON would belong to a join
     "ON CONFLICT (token, bucket) DO UPDATE SET weight = weight + excluded.weight"
 )
 #: so many messages are counted together
@@ -119,20 +126,21 @@ class BucketTables:
         number = self.make(name) if name else None
         before = self._numbers(digests)
         changed = [digest for digest in dict.fromkeys(digests) if before.get(digest) != number]
-        gains: defaultdict[tuple[str, int], int] = defaultdict(int)
+        if not changed:
+            return []
         forgetting = self._store.forgetting
         for start in range(0, len(changed), _MANY):
+            gains = _Gains()
             for digest in changed[start : start + _MANY]:
                 message = self._store.message(digest)
                 assert message is not None
                 assert message.label == "ham"
-                weight, tokens = forgetting.weight(message.day), unpack(message.packed)
+                weight, lines = forgetting.weight(message.day), unpacked_lines(message.packed)
                 if digest in before:
-                    self._count(gains, before[digest], tokens, -weight)
+                    gains[before[digest], -weight].append(lines)
                 if number is not None:
-                    self._count(gains, number, tokens, weight)
+                    gains[number, weight].append(lines)
             self._sum(gains)
-            gains.clear()
         self._connection.executemany("DELETE FROM bucket_messages WHERE digest = ?", zip(changed))
         if number is not None:
             rows = ((digest, number) for digest in changed)
@@ -142,9 +150,7 @@ class BucketTables:
     def forget(self, digest: bytes, tokens: list[str], weight: int) -> None:
         """Take a message out of its bucket, if it is in one, given its tokens and weight."""
         for number in self._numbers([digest]).values():
-            gains: defaultdict[tuple[str, int], int] = defaultdict(int)
-            self._count(gains, number, tokens, -weight)
-            self._sum(gains)
+            self._sum(_Gains({(number, -weight): ["\n".join(tokens)]}))
             self._connection.execute("DELETE FROM bucket_messages WHERE digest = ?", (digest,))
 
     def recount(self, forgetting: Forgetting) -> None:
@@ -155,9 +161,9 @@ class BucketTables:
         self._connection.execute("UPDATE buckets SET weight = 0")
         rows = self._connection.execute("SELECT bucket, day, tokens FROM bucket_messages JOIN messages USING (digest)")
         while chunk := rows.fetchmany(_MANY):
-            gains: defaultdict[tuple[str, int], int] = defaultdict(int)
+            gains = _Gains()
             for number, day, packed in chunk:
-                self._count(gains, number, unpack(packed), forgetting.weight(day))
+                gains[number, forgetting.weight(day)].append(unpacked_lines(packed))
             self._sum(gains)
 
     def imported(self) -> tuple[int, dict[str, int]]:
@@ -196,21 +202,30 @@ class BucketTables:
         found = ((digest, self._connection.execute(select, (digest,)).fetchone()) for digest in digests)
         return {digest: row[0] for digest, row in found if row is not None}
 
-    def _count(self, gains: dict[tuple[str, int], int], number: int, tokens: Iterable[str], weight: int) -> None:
-        """Add a message to the weight of a bucket at once, and to those of its tokens in `gains`."""
-        if weight:
-            self._connection.execute("UPDATE buckets SET weight = weight + ? WHERE id = ?", (weight, number))
-            for token in tokens:
-                gains[token, number] += weight
+    def _sum(self, gains: _Gains) -> None:
+        """Add messages to the weights of buckets and of their tokens there."""
+        for (number, weight), messages in gains.items():
+            if weight == 0:
+                continue
+            counts = counted_lines(("ham", lines) for lines in messages)
+            # in the order of the table, so that each of its pages is visited once
+            texts, rows = counts.packed()
+            self._connection.executemany(_ADD_PACKED.format(number=number, weight=weight), zip(texts))
+            self._connection.executemany(_ADD, ((token, number, count * weight) for token, _, count in rows))
+            gain = weight * len(messages)
+            self._connection.execute("UPDATE buckets SET weight = weight + ? WHERE id = ?", (gain, number))
+            if weight < 0:
+                self._connection.executemany(
+                    "DELETE FROM bucket_tokens WHERE token = ? AND bucket = ? AND weight = 0",
+                    ((token, number) for token, _, _ in counts.rows()),
+                )
 
-    def _sum(self, gains: dict[tuple[str, int], int]) -> None:
-        # in the order of the table, so that each of its pages is visited once
-        changes = sorted((key, gain) for key, gain in gains.items() if gain)
-        self._connection.executemany(_ADD, ((*key, gain) for key, gain in changes))
-        self._connection.executemany(
-            "DELETE FROM bucket_tokens WHERE token = ? AND bucket = ? AND weight = 0",
-            (key for key, gain in changes if gain < 0),
-        )
+
+class _Gains(defaultdict[tuple[int, int], list[str]]):
+    """Tokens of messages, one per line, by the number of a bucket and the weight that each adds to it."""
+
+    def __init__(self, given: Mapping[tuple[int, int], list[str]] | None = None) -> None:
+        super().__init__(list, given or {})
 
 
 def by_number(text: str) -> dict[int, int]:
