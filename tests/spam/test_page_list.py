@@ -381,3 +381,43 @@ def test_ten_thousand_texts_are_searched_at_once():
     assert texts.holding(["nowhere"]) == set()
     assert time.process_time() - start < 2.0  # it takes some hundredths of a second
     texts.close()
+
+
+def test_messages_are_filed_into_buckets_found_by_them_and_filed_back(tmp_path):
+    store = write_store(tmp_path / "spam.sqlite")
+    letters = [
+        b"From: shop@example.com\nSubject: Order %d\n\nYour receipt for parcel %d of today\n" % (i, i)
+        for i in range(12)
+    ]
+    with SpamFilter.open(store) as spam_filter:
+        for letter in letters[:10]:
+            spam_filter.train(letter, "ham", bucket="receipts")
+        spam_filter.buckets.add("<b>work & more</b>")
+    site = Site(store, write_mbox(tmp_path / "inbox", [message(500), *letters[9:]]))
+    try:
+        site.wait()
+        page = site.get("/").text
+        assert page.count('<span class="bucket">') == page.count("<bdi>receipts</bdi>") > 0
+        only = site.get("/?bucket=receipts").text
+        assert "ham 500" not in only
+        assert "Order 9" in only
+        seen = site.get("/message/0").text
+        assert "&lt;b&gt;work &amp; more&lt;/b&gt;" in seen
+        assert site.post("/message/0/train", {"label": "ham", "file": "no such", "view": "message"}).status == 422
+        assert site.post("/message/0/train", {"label": "ham", "file": "receipts", "view": "message"}).status in (
+            200,
+            303,
+        )
+        with SpamFilter.open(store) as spam_filter:
+            assert spam_filter.buckets.of(message(500)) == "receipts"
+        assert site.post("/message/0/train", {"label": "ham", "file": "", "view": "message"}).status in (200, 303)
+        with SpamFilter.open(store) as spam_filter:
+            assert spam_filter.buckets.of(message(500)) == ""
+        site.post("/message/1/train", {"label": "spam", "view": "message"})
+        with SpamFilter.open(store) as spam_filter:
+            assert spam_filter.buckets.of(letters[9]) == ""
+        site.post("/undo/3", {})
+        with SpamFilter.open(store) as spam_filter:
+            assert (spam_filter.label_of(letters[9]), spam_filter.buckets.of(letters[9])) == ("ham", "receipts")
+    finally:
+        site.end()

@@ -87,7 +87,8 @@ class Page:
         await self.desk.refresh(shown)
         values: dict[str, Any] = {
             "query": query, "entries": shown, "first": first + 1, "found": len(found), "pages": pages, "here": here,
-            "counts": counts, "unread": index.unread(), "folders": index.folders(), "notice": "", "action": None,
+            "counts": counts, "unread": index.unread(), "folders": index.folders(), "buckets": index.buckets(),
+            "notice": "", "action": None,
         }  # fmt: skip
         return self.render("_list.html" if as_part else "list.html", **values | more)
 
@@ -108,9 +109,11 @@ class Page:
 
     async def judged(self, template: str, entry: Entry, verdict: Verdict, **values: Any) -> Response:
         """Answer with a message and what its verdict rests on."""
-        thresholds = await self.desk.ask(lambda spam_filter: spam_filter.thresholds)
+        thresholds, buckets = await self.desk.ask(
+            lambda spam_filter: (spam_filter.thresholds, tuple(spam_filter.buckets))
+        )
         known: dict[str, Any] = {"entry": entry, "verdict": verdict, "evidence": evidence_of(verdict), "was": None}
-        return self.render(template, **known | {"thresholds": thresholds} | values)
+        return self.render(template, **known | {"thresholds": thresholds, "buckets": buckets} | values)
 
     async def problem(self, request: Request, error: Exception) -> Response:
         """Answer with one clear sentence."""

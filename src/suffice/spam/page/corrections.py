@@ -23,6 +23,8 @@ class Change(NamedTuple):
     verdict: str
     before: Label | None
     after: Label | None
+    #: the bucket that it was in before
+    bucket: str = ""
 
     @property
     def is_correction(self) -> bool:

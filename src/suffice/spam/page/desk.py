@@ -113,16 +113,19 @@ class Desk:
         """Return what is shown of a message."""
         return await self._do(self._letter, entry)
 
-    async def train(self, entry: Entry, label: Label | None) -> Change:
-        """Learn a message as of a class, or undo its training; NotTrainedError if there was none."""
+    async def train(self, entry: Entry, label: Label | None, bucket: str | None = None) -> Change:
+        """Learn a message as of a class, and of a bucket; or undo its training, NotTrainedError if there was none.
+
+        An empty bucket takes it out of the one that it is in, and None leaves it there.
+        """
 
         def learn(spam_filter: SpamFilter) -> Change:
             raw = self.index.raw(entry)
-            change = Change(entry, entry.label, spam_filter.label_of(raw), label)
+            change = Change(entry, entry.label, spam_filter.label_of(raw), label, spam_filter.buckets.of(raw))
             if label is None:
                 spam_filter.untrain(raw)
             else:
-                spam_filter.train(raw, label)
+                spam_filter.train(raw, label, bucket=bucket if label == "ham" else None)
             return change
 
         return await self.ask(learn)
@@ -194,7 +197,8 @@ class Desk:
         stamp = stamp_of(self.store)  # before scoring: what is written meanwhile makes the scores old
         verdicts = spam_filter.score_many(map(self.index.raw, entries), processes=1)
         for entry, verdict in zip(entries, verdicts, strict=True):
-            entry.take(verdict, spam_filter.label_of(self.index.raw(entry)), stamp)
+            raw = self.index.raw(entry)
+            entry.take(verdict, spam_filter.label_of(raw), stamp, spam_filter.buckets.of(raw))
 
     def _excerpt(self, raw: bytes) -> Excerpt:
         return self._bounded.ask(excerpt_of, raw)
@@ -207,7 +211,7 @@ class Desk:
         spam_filter = self._current()
         stamp, raw = stamp_of(self.store), self.index.raw(entry)
         verdict = spam_filter.score(raw)
-        entry.take(verdict, spam_filter.label_of(raw), stamp)
+        entry.take(verdict, spam_filter.label_of(raw), stamp, spam_filter.buckets.of(raw))
         return verdict
 
     def _current(self) -> SpamFilter:

@@ -48,6 +48,8 @@ class Entry:
     label: Literal["spam", "ham", "unsure", "error"] = "unsure"
     trained: Label | None = None
     reason: Reason = NO_REASON
+    #: the bucket it was trained to, else the one that it is clearly of
+    bucket: str = ""
     stamp: Stamp = ()
 
     @property
@@ -55,9 +57,10 @@ class Entry:
         """Whether the verdict does not go with the folder."""
         return is_against(self.folder, self.label)
 
-    def take(self, verdict: Verdict, trained: Label | None, stamp: Stamp) -> None:
-        """Note a score."""
+    def take(self, verdict: Verdict, trained: Label | None, stamp: Stamp, bucket: str = "") -> None:
+        """Note a score, and the bucket that the message was trained to."""
         self.probability, self.label = verdict.probability, verdict.label
+        self.bucket = bucket or verdict.bucket
         self.trained, self.reason, self.stamp = trained, reason_of(verdict), stamp
 
     def is_shown(self, show: str) -> bool:
@@ -116,7 +119,11 @@ class Index:
         if query.words:
             holding = self._holding(query.words, len(entries))
             entries = [entry for entry in entries if entry.number in holding]
-        entries = [entry for entry in entries if not entry.is_gone and query.folder in ("", entry.folder)]
+        entries = [
+            entry
+            for entry in entries
+            if not entry.is_gone and query.folder in ("", entry.folder) and query.bucket in ("", entry.bucket)
+        ]
         counts = {name: sum(entry.is_shown(name) for entry in entries) for name in FILTERS}
         shown = [entry for entry in entries if entry.is_shown(query.show)]
         return Found(sorted(shown, key=lambda entry: _place(entry, query)), counts)
@@ -132,6 +139,10 @@ class Index:
     def folders(self) -> list[str]:
         """Return the names of the folders, in order."""
         return sorted({entry.folder for entry in self.entries if not entry.is_gone}, key=str.casefold)
+
+    def buckets(self) -> list[str]:
+        """Return the names of the buckets that messages are in, in order."""
+        return sorted({entry.bucket for entry in self.entries if entry.bucket}, key=str.casefold)
 
     def unread(self) -> list[Entry]:
         """Return the messages that could not be judged."""

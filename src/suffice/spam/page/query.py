@@ -17,7 +17,7 @@ ORDERS = {
 #: "odd" are messages whose verdict does not go with the folder they are in
 FILTERS = ("all", "spam", "unsure", "ham", "odd")
 QUERY_LIMIT = 200
-_DEFAULTS: dict[str, str | int] = {"show": "all", "order": "newest", "text": "", "folder": "", "page": 1}
+_DEFAULTS: dict[str, str | int] = {"show": "all", "order": "newest", "text": "", "folder": "", "bucket": "", "page": 1}
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class Query:
     order: str = "newest"
     text: str = ""
     folder: str = ""
+    bucket: str = ""
     page: int = 1
 
     @classmethod
@@ -39,6 +40,7 @@ class Query:
             order if order in ORDERS else "newest",
             one_line(given.get("text", ""), QUERY_LIMIT),
             one_line(given.get("folder", ""), QUERY_LIMIT),
+            one_line(given.get("bucket", ""), QUERY_LIMIT),
             max(1, whole_number(given.get("page", ""), 1)),
         )
 
@@ -58,6 +60,7 @@ class Query:
         """
         values: dict[str, str | int] = {
             "show": self.show, "order": self.order, "text": self.text, "folder": self.folder,
+            "bucket": self.bucket,
         }  # fmt: skip
         values |= changes or {"page": self.page}
         kept = {key: value for key, value in values.items() if value != _DEFAULTS.get(key)}

@@ -33,7 +33,7 @@ class TrainingViews:
         form: dict[str, str] = request.scope["form"]
         label = _label_of(form)
         query, was = Query.of(form), entry.probability
-        action = self._desk.corrections.add([await self._desk.train(entry, label)])
+        action = self._desk.corrections.add([await self._desk.train(entry, label, await self._bucket(form))])
         in_list = form.get("view") == "list"
         if not is_part(request):
             place = f"/{query.url()}" if in_list else f"/message/{entry.number}{query.url()}"
@@ -51,11 +51,12 @@ class TrainingViews:
         picked = [self._page.entry(number) for number in dict.fromkeys(request.scope["picked"])]
         if not picked:
             raise HTTPException(422, "No message is picked; tick the boxes of some first.")
+        bucket = await self._bucket(form)
         changes: list[Change] = []
         unread = 0
         for entry in picked:
             try:
-                changes.append(await self._desk.train(entry, label))
+                changes.append(await self._desk.train(entry, label, bucket))
             except UnreadableError:
                 unread += 1
             except NotTrainedError:
@@ -70,10 +71,18 @@ class TrainingViews:
             raise HTTPException(409, "This was undone already, or is too long ago; open the messages to undo it.")
         for change in reversed(action.changes):
             try:
-                await self._desk.train(change.entry, change.before)
+                await self._desk.train(change.entry, change.before, change.bucket)
             except NotTrainedError:
                 continue  # it was undone in another way
         return await self._answer(request, f"Undone for {_messages(len(action.changes))}.", None)
+
+    async def _bucket(self, form: dict[str, str]) -> str | None:
+        """Return the bucket that a form names, which must be there; "" for none, None where it says nothing."""
+        name = form.get("file")
+        known = await self._desk.ask(lambda spam_filter: tuple(spam_filter.buckets))
+        if name and name not in known:
+            raise HTTPException(422, "There is no such bucket any more; open the message again.")
+        return name
 
     async def _answer(self, request: Request, notice: str, action: Action | None) -> Response:
         query = Query.of(request.scope["form"])
