@@ -3,6 +3,7 @@
 import imaplib
 import io
 import os
+import re
 import signal
 import socket
 import sqlite3
@@ -384,7 +385,13 @@ def test_the_folder_of_the_users_own_store_is_for_the_user_only(port, tmp_path):
     finally:
         os.umask(before)
     assert (tmp_path / "suffice").stat().st_mode & 0o777 == 0o700
-    assert {path.name.partition(".imap")[0] for path in (tmp_path / "suffice").iterdir()} == {"spam.sqlite"}
+    kept = {path.name: path for path in (tmp_path / "suffice").iterdir()}
+    assert {re.sub(r"-[0-9a-f]{8}", "", name) for name in kept} == {
+        "spam.sqlite",
+        "spam.sqlite.imap",
+        "spam.sqlite.watch.pulse",  # the sign of life
+    }
+    assert not [name for name, path in kept.items() if path.stat().st_mode & 0o007]
     assert mistyped.returncode == 1
     assert mistyped.stderr.startswith(b"error: ")
     assert not (tmp_path / "none").exists()
