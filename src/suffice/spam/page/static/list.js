@@ -46,7 +46,7 @@ sayTicked();
 
 const ENOUGH = 90;
 let swipe = null;
-let quietUntil = 0;
+let swiped = { row: null, until: 0 };
 
 function slide(distance) {
   const row = swipe.row;
@@ -73,7 +73,7 @@ document.addEventListener("pointermove", (event) => {
 });
 // a browser takes the end of a swipe for a click, too
 document.addEventListener("click", (event) => {
-  if (event.isTrusted && event.timeStamp < quietUntil) {
+  if (event.isTrusted && event.timeStamp < swiped.until && swiped.row.contains(event.target)) {
     event.preventDefault();
     event.stopPropagation();
   }
@@ -85,7 +85,7 @@ for (const name of ["pointerup", "pointercancel"]) {
     slide(0);
     swipe = null;
     if (distance === 0) return;
-    quietUntil = event.timeStamp + 100;
+    swiped = { row, until: event.timeStamp + 100 };
     if (name === "pointerup" && Math.abs(distance) >= ENOUGH) {
       row.querySelector(distance < 0 ? ".to-spam" : ".to-ham").click();
     }
