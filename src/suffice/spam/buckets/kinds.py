@@ -108,7 +108,7 @@ class Kinds:
         >>> from suffice.spam.scoring import Scoring
         >>> kinds = Kinds(("", "work"), (0, 1), (9, 9), Scoring(), 1.0, {})
         >>> {name: round(p, 3) for name, p in kinds.probabilities([-4.0, 4.0]).items()}
-        {'': 0.018, 'work': 0.982}
+        {'': 0.119, 'work': 0.881}
         """
         if not self.names:
             return {}
