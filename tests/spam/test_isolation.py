@@ -35,7 +35,20 @@ from suffice.spam.serving.stores import Stores
 BAD = b"From: mallory@example.org\nSubject: spam 7\n\n" + MARK + b" spamword1 spamword2\n"
 SPAMS, HAMS = [message(i, "spam") for i in range(30)], [message(i) for i in range(30)]
 #: commands that read no message
-OTHERS = {"daemon", "stats", "backup", "restore", "expire", "demo", "allow", "block", "export", "import", "settings"}
+OTHERS = {
+    "daemon",
+    "stats",
+    "backup",
+    "restore",
+    "expire",
+    "demo",
+    "allow",
+    "block",
+    "export",
+    "import",
+    "settings",
+    "buckets",
+}
 
 
 def run(*args, code=3, **options):

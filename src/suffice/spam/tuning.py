@@ -8,7 +8,7 @@ gives:
 
 so that a and b are finite where spam and ham are perfectly apart, and near the default where there are few messages.
 
-**The threshold of spam.** With c the cost of a lost letter, a message with probability p costs c (1 − p) if it is
+**The threshold of spam.** With c the cost of a ham called spam, a message with probability p costs c (1 − p) if it is
 called spam, and p if it is not: with the right probabilities T = c/(c + 1) is best. Where hams lie higher than
 the link says, the threshold with the least cost on the messages themselves is higher. The larger of the two is taken.
 

@@ -1,4 +1,4 @@
-"""`suffice spam tune`: thresholds for what a lost letter costs."""
+"""`suffice spam tune`: thresholds for what a ham called spam costs."""
 
 from __future__ import annotations
 
