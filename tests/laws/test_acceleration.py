@@ -105,7 +105,7 @@ class Halving:
 
     def expect(self, model):
         self.passes.append(model)
-        self.statistics, self.log_likelihood = model, -1e-6 * model**2
+        self.statistics, self.log_likelihood, self.weight = model, -1e-6 * model**2, 1.0
         return self
 
 

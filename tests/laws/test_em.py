@@ -419,7 +419,7 @@ def test_fits_do_not_fail(covariance, make):
 def test_ctrl_c_keeps_the_best_so_far():
     class Taken:
         def __init__(self, statistics, log_likelihood):
-            self.statistics, self.log_likelihood = statistics, log_likelihood
+            self.statistics, self.log_likelihood, self.weight = statistics, log_likelihood, 1.0
 
     def expect(model):
         if model == 3:
