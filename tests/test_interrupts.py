@@ -255,15 +255,21 @@ def test_cross_validation_stops():
 
 
 def test_a_stream_that_waits_for_its_source_stops():
+    end = threading.Event()
+
     def slow():
         yield X, None
-        time.sleep(5.0)
+        end.wait(5.0)
         yield X, None
 
     begun = time.monotonic()
     with pytest.raises(KeyboardInterrupt), ctrl_c_after(0.3):
         Mixture(2).fit(suffice.stream(slow))
     assert time.monotonic() - begun < 4.0
+    end.set()
+    for thread in threading.enumerate():  # other tests count them
+        if thread.name == "suffice-reader":
+            thread.join(5.0)
 
 
 def test_a_program_that_is_interrupted_ends():
