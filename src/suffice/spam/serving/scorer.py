@@ -149,8 +149,7 @@ class Scorer:
         """Begin a job that waited too long no more."""
         if job in self._waiting:
             self._waiting.remove(job)
-        share = f"{job.timeout:g} seconds in all, of which scoring may take {SHARE:.0%}"
-        job.settle(None, TimeoutError(f"a message was not scored in time: {share}"))
+        job.settle(None, _late(job))
 
     def _dispatch(self) -> None:
         """Give messages to processes that have nothing to do, but of each user's own store one at a time."""
@@ -192,7 +191,7 @@ class Scorer:
             process.end()
         elif process.is_running:
             self._idle.append(process)
-        job.settle(result, error)
+        job.settle(result, _late(job) if isinstance(error, TimeoutError) else error)
         self._dispatch()
 
     async def _add(self) -> None:
@@ -221,10 +220,6 @@ class Scorer:
         task.add_done_callback(self._tasks.discard)
 
 
-def _give_up(answer: asyncio.Future[Any], timeout: float) -> None:
-    if not answer.done():
-        answer.set_exception(
-            TimeoutError(
-                f"a message was not scored in time: {timeout:g} seconds in all, of which scoring may take {SHARE:.0%}"
-            )
-        )
+def _late(job: _Job) -> TimeoutError:
+    share = f"{job.timeout:g} seconds in all, of which scoring may take {SHARE:.0%}"
+    return TimeoutError(f"a message was not scored in time: {share}")
