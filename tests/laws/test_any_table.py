@@ -60,7 +60,7 @@ def complaint(model, X, y, weight):
     return None
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("kind", KINDS)
 def test_answers_are_finite_or_one_error_says_why(kind, seed):
     rng = np.random.default_rng([seed, list(KINDS).index(kind)])

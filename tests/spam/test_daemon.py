@@ -254,7 +254,7 @@ def test_a_user_has_the_own_store(store, tmp_path):
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("fault", ["reading", "hang", "kill"])
+@pytest.mark.parametrize("fault", ["reading", pytest.param("hang", marks=pytest.mark.slow), "kill"])
 def test_a_message_that_cannot_be_judged_is_passed_on_as_such_and_the_next_one_is_judged(
     store, tmp_path, monkeypatch, fault
 ):
@@ -564,7 +564,7 @@ def client(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("by", ["Python", "C"])
+@pytest.mark.parametrize("by", [pytest.param("Python", marks=pytest.mark.slow), "C"])
 def test_filter_asks_the_daemon_and_judges_the_message_itself_where_there_is_none(store, by, request):
     program = {"program": (str(request.getfixturevalue("client")),)} if by == "C" else {}
     long = b"Subject: long\n\n" + b"spamword1 " * 2_000_000
@@ -595,6 +595,7 @@ def answer_once(listener, answer):
         client.sendall(answer)
 
 
+@pytest.mark.slow  # it waits until time is up
 @pytest.mark.parametrize("by", ["Python", "C"])
 def test_a_daemon_that_says_nothing_or_nonsense_costs_no_mail(store, by, request):
     program = {"program": (str(request.getfixturevalue("client")),)} if by == "C" else {}
