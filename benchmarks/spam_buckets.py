@@ -23,7 +23,7 @@ from benchmarks.newsgroups import ARCHIVE
 from benchmarks.spam_corpus import corpus, plain_text
 from suffice.spam import SpamFilter
 
-#: a mailing list is a bucket from so many messages on
+#: the smallest number of messages of a mailing list that becomes a bucket
 LIST_SIZE = 30
 _LIST = re.compile(rb"^list-id:[^<]{0,200}<([^>\n]{1,100})>", re.IGNORECASE | re.MULTILINE)
 Mail = tuple[list[bytes], list[str]]

@@ -134,11 +134,11 @@ def test_files_are_written_once_and_not_changed(home):
 def test_every_way_names_the_program_and_what_is_left_to_do(way, tmp_path):
     account = Account("mail.example.org", "ann")
     store = tmp_path / "a store.sqlite"
-    planned = plan(way, "/opt/bin/suffice", tmp_path / "config", store, account=account, usual=False)
+    planned = plan(way, "/usr/bin/suffice", tmp_path / "config", store, account=account, usual=False)
     written = write(planned)
     assert written == [file.path for file in planned.files]
     texts = "\n".join(path.read_text() for path in written)
-    assert way == "sieve" or "/opt/bin/suffice" in texts
+    assert way == "sieve" or "/usr/bin/suffice" in texts
     assert way in ("sieve", "milter") or "'" + str(store) + "'" in texts
     assert planned.then
     assert write(planned) == []

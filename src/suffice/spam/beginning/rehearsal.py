@@ -14,11 +14,11 @@ from suffice.spam.message import read
 from suffice.spam.plain import one_line
 from suffice.spam.shares import Label
 
-#: so many of the newest messages are tried, and no more than this share of all
+#: the number of newest messages to try, and the largest share of all messages that they may be
 NEWEST, SHARE = 200, 0.25
-#: of each class at least so many messages have to be left to learn from
+#: the smallest number of messages of each class to learn from
 LEAST = 10
-#: so many of each class are needed for thresholds
+#: the smallest number of messages of each class to tune thresholds with
 ENOUGH_TO_TUNE = 20
 
 #: a message with its place, and its class

@@ -13,7 +13,7 @@ from suffice.spam.reading import unpack
 from suffice.spam.store import Store
 from suffice.spam.verdict import Verdict
 
-#: so many messages are judged together: the rows of their tokens are in memory at a time
+#: the number of messages that are judged together; the rows of their tokens are in memory
 BATCH = 512
 
 

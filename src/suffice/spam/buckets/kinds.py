@@ -27,7 +27,7 @@ from suffice.spam.scoring import ALLOWED, MAJORITY, Scoring, evidence
 from suffice.spam.store import Store
 
 _SLOPE = Scoring().slope
-#: so many messages times kinds are looked up together, which limits the memory
+#: messages times kinds that are looked up together, which limits the memory
 _TOGETHER = 1_000
 
 

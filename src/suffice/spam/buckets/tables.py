@@ -36,7 +36,7 @@ _ADD_PACKED = (
     "FROM json_each(?) WHERE true "  # without which ON would belong to a join
     "ON CONFLICT (token, bucket) DO UPDATE SET weight = weight + excluded.weight"
 )
-#: so many messages are counted together
+#: the number of messages that are counted together
 _MANY = 2_000
 
 
