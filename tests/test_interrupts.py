@@ -267,9 +267,6 @@ def test_a_stream_that_waits_for_its_source_stops():
         Mixture(2).fit(suffice.stream(slow))
     assert time.monotonic() - begun < 4.0
     end.set()
-    for thread in threading.enumerate():  # other tests count them
-        if thread.name == "suffice-reader":
-            thread.join(5.0)
 
 
 def test_a_program_that_is_interrupted_ends():

@@ -1,6 +1,8 @@
 """Rows that come batch by batch: from files, from generators."""
 
+import itertools
 import threading
+from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
@@ -11,7 +13,8 @@ from mixed import mixed_columns
 
 import suffice
 from suffice import GaussianDiscriminant, NaiveBayes
-from suffice.engines.stream import read_ahead
+from suffice.engines.base import Rows
+from suffice.engines.stream import StreamEngine, read_ahead
 
 
 @pytest.fixture
@@ -103,6 +106,18 @@ def test_soft_labels_stream_too():
     np.testing.assert_allclose(streamed.predict_proba(X), NaiveBayes().fit(X, soft).predict_proba(X), rtol=1e-9)
 
 
+@contextmanager
+def no_reader_left():
+    """Fail if a thread that reads ahead is left by what runs inside."""
+    before = set(threading.enumerate())
+    yield
+    left = [t for t in threading.enumerate() if t.name == "suffice-reader" and t not in before]
+    for thread in left:
+        thread.join(5.0)
+    assert not [thread for thread in left if thread.is_alive()]
+
+
+@no_reader_left()
 def test_an_error_while_reading_reaches_the_caller_and_ends_the_reader():
     def chunks():
         yield np.zeros((2, 1)), [0, 1]
@@ -110,9 +125,34 @@ def test_an_error_while_reading_reaches_the_caller_and_ends_the_reader():
 
     with pytest.raises(OSError, match="the disk is gone"):
         NaiveBayes().fit(suffice.stream(chunks))
-    assert not [thread for thread in threading.enumerate() if thread.name == "suffice-reader"]
 
 
+@no_reader_left()
+def test_an_error_in_a_kernel_ends_the_reader_though_the_error_is_kept():
+    def fail(chunk, params):
+        raise ArithmeticError
+
+    rows = (Rows((np.zeros((10, 1)),), start=10 * i) for i in range(10**6))
+    with pytest.raises(ArithmeticError) as kept:
+        StreamEngine(lambda: rows).reduce(fail, None)
+    assert kept.traceback
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_an_interrupt_while_the_reader_starts_ends_it(monkeypatch, begun):
+    def interrupted(thread, start=threading.Thread.start):
+        if begun:
+            start(thread)
+        raise KeyboardInterrupt
+
+    with no_reader_left():
+        monkeypatch.setattr(threading.Thread, "start", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            next(read_ahead(itertools.count()))
+        monkeypatch.undo()
+
+
+@no_reader_left()
 def test_the_reader_stays_a_few_items_ahead_and_stops_when_nobody_listens():
     read = []
 
@@ -125,4 +165,3 @@ def test_the_reader_stays_a_few_items_ahead_and_stops_when_nobody_listens():
     assert [next(ahead) for _ in range(3)] == [0, 1, 2]
     ahead.close()
     assert len(read) < 10
-    assert not [thread for thread in threading.enumerate() if thread.name == "suffice-reader"]

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import ContextDecorator, suppress
+from contextlib import ContextDecorator, closing, suppress
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeVar
 
@@ -130,7 +130,7 @@ class Engine(ABC):
         self.progress = progress
 
     @abstractmethod
-    def batches(self) -> Iterator[Rows]:
+    def batches(self) -> Generator[Rows]:
         """Yield the rows in order."""
 
     def reduce(self, kernel: Kernel[S], params: Any) -> S:
@@ -186,7 +186,7 @@ class Engine(ABC):
                     yield self._done(task, future.result())
             finally:  # an error or an interrupt: what has not begun never will, what has is waited for
                 wait([future for _, future in waiting if not future.cancel()])
-                tasks.close()  # a traceback may keep it alive, and with it the thread that reads ahead
+                tasks.close()
 
     def _done(self, task: Task, result: Any) -> Any:
         if self.progress is not None:
@@ -194,12 +194,15 @@ class Engine(ABC):
         return result
 
     def _tasks(self) -> Generator[Task]:
-        for rows in self.batches():
-            size, n = rows.chunk_rows(), len(rows)
-            step = size * CHUNKS_PER_TASK if size <= 4 * MOST_ROWS else size
-            for start in range(0, n, step):
-                stop = min(start + step, n)
-                yield Task(rows, [(s, min(s + size, stop)) for s in range(start, stop, size)])
+        with closing(
+            self.batches()
+        ) as batches:  # a kept traceback would keep the reading thread
+            for rows in batches:
+                size, n = rows.chunk_rows(), len(rows)
+                step = size * CHUNKS_PER_TASK if size <= 4 * MOST_ROWS else size
+                for start in range(0, n, step):
+                    stop = min(start + step, n)
+                    yield Task(rows, [(s, min(s + size, stop)) for s in range(start, stop, size)])
 
 
 @dataclass(frozen=True)

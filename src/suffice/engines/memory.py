@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 
 from suffice.engines.base import Engine, Rows
 
@@ -14,7 +14,7 @@ class MemoryEngine(Engine):
         super().__init__(n_jobs, progress)
         self.rows = rows
 
-    def batches(self) -> Iterator[Rows]:
+    def batches(self) -> Generator[Rows]:
         """Yield all rows at once."""
         if len(self.rows):
             yield self.rows

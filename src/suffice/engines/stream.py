@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
+from contextlib import closing
 from queue import Empty, Full, Queue
 from typing import Any, TypeVar
 
@@ -41,12 +42,13 @@ class StreamEngine(Engine):
         """How many rows there are, where that is known beforehand."""
         return self._n_rows
 
-    def batches(self) -> Iterator[Rows]:
+    def batches(self) -> Generator[Rows]:
         """Yield the batches in order, the next one being read meanwhile."""
-        return (rows for rows in read_ahead(self._open()) if len(rows))
+        with closing(read_ahead(self._open())) as read:
+            yield from (rows for rows in read if len(rows))
 
 
-def read_ahead(items: Iterable[T], depth: int = 1) -> Iterator[T]:
+def read_ahead(items: Iterable[T], depth: int = 1) -> Generator[T]:
     """Yield the items while one thread reads up to `depth` of them ahead; its errors are raised here."""
     queue: Queue[tuple[str, Any]] = Queue(maxsize=depth)
     stop = threading.Event()
@@ -70,8 +72,8 @@ def read_ahead(items: Iterable[T], depth: int = 1) -> Iterator[T]:
             put(("error", error))
 
     reader = threading.Thread(target=read, name="suffice-reader", daemon=True)
-    reader.start()
     try:
+        reader.start()  # Ctrl-C may come while it waits for the thread
         while True:
             try:
                 kind, value = queue.get(timeout=0.1)
@@ -85,4 +87,5 @@ def read_ahead(items: Iterable[T], depth: int = 1) -> Iterator[T]:
                 return
     finally:
         stop.set()
-        reader.join(_PATIENCE)
+        if reader.is_alive():
+            reader.join(_PATIENCE)
