@@ -27,7 +27,7 @@ import numpy as np
 from sklearn import datasets
 
 import suffice
-from suffice.estimators.search import ALL
+from suffice.selection.mixture_search import ALL
 
 ORACLES = Path(__file__).parents[2] / "shared/oracles"
 #: names of data sets: ours, and data sets that come with mclust, with the columns that are not numbers left out

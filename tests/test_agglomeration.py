@@ -6,7 +6,7 @@ from sklearn.datasets import load_iris
 from sklearn.metrics import adjusted_rand_score
 
 from suffice import compiled
-from suffice.agglomeration import _principal, merge_tree
+from suffice.mixtures.agglomeration import _principal, merge_tree
 
 STRUCTURES = ("EII", "VII", "VVV")
 

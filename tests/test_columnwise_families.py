@@ -25,7 +25,7 @@ from suffice import (
     PseudoCount,
 )
 from suffice.families.concentration import concentrations, gamma_shape
-from suffice.responsibilities import Labels
+from suffice.statistics.responsibilities import Labels
 
 FAMILIES = [Exponential(), Gamma(), InverseGaussian(), NegativeBinomial(3.0), Geometric(), Beta(), Dirichlet()]
 POSITIVE = [Exponential(), Gamma(), InverseGaussian()]

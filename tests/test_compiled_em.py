@@ -9,19 +9,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from suffice import Mixture, SoftKMeans, em, mixture_loop
+from suffice import Mixture, SoftKMeans
 from suffice.compiled import em_loop
-from suffice.components import Components, equal_shares
-from suffice.covariance import GivenSphere
 from suffice.dropin import GaussianMixture
 from suffice.dropin import mixture as mixture_in_dropin
 from suffice.engines import MemoryEngine, Rows
 from suffice.errors import EstimateError
 from suffice.families import Gaussian
-from suffice.interrupts import Interrupted
+from suffice.families.gaussian.covariance import GivenSphere
+from suffice.mixtures import compiled_loop
+from suffice.mixtures.components import Components, equal_shares
+from suffice.models.schema import Block, Schema
+from suffice.optimize import em
+from suffice.optimize.interrupts import Interrupted
 from suffice.priors import NormalInverseWishart
-from suffice.responsibilities import Labels, PartialLabels, SoftLabels
-from suffice.schema import Block, Schema
+from suffice.statistics.responsibilities import Labels, PartialLabels, SoftLabels
 
 pytestmark = pytest.mark.skipif(
     not em_loop.available("VVV", 2), reason="the kernels were not built (no C compiler, or one without vectors)"
@@ -430,7 +432,7 @@ def test_the_drop_in_fails_in_the_same_words(monkeypatch):
 
 
 def test_large_tables_are_left_to_threads():
-    x = np.random.default_rng(0).normal(size=(mixture_loop._MOST_PRODUCTS // (6 + 8) // 2 + 1, 2))
+    x = np.random.default_rng(0).normal(size=(compiled_loop._MOST_PRODUCTS // (6 + 8) // 2 + 1, 2))
     problem, _ = problem_of(x, "full", np.arange(len(x)) % 2, 2)
     assert problem.climb is None
     problem, _ = problem_of(x[:-1000], "full", np.arange(len(x) - 1000) % 2, 2)

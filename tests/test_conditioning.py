@@ -10,7 +10,7 @@ from scipy import stats
 from sklearn.base import clone
 
 from suffice import Categorical, Gaussian, Mixture, Multinomial, Poisson
-from suffice.covariance import STRUCTURES
+from suffice.families.gaussian.covariance import STRUCTURES
 
 FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
 

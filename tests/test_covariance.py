@@ -10,10 +10,10 @@ from scipy.special import logsumexp
 
 import suffice
 from suffice import Gaussian, GaussianDiscriminant, NormalInverseWishart
-from suffice.covariance import CODES, STRUCTURES, as_structure, expected_log_likelihood
-from suffice.covariance.orientation import axes_of
-from suffice.responsibilities import SoftLabels
-from suffice.statistics import DiagonalMoments, FullMoments
+from suffice.families.gaussian.covariance import CODES, STRUCTURES, as_structure, expected_log_likelihood
+from suffice.families.gaussian.covariance.orientation import axes_of
+from suffice.statistics.responsibilities import SoftLabels
+from suffice.statistics.sums import DiagonalMoments, FullMoments
 
 every_structure = pytest.mark.parametrize("structure", CODES.values(), ids=CODES)
 ITERATIVE = [CODES[code] for code in ("VEI", "VEE", "VEV", "EVE", "VVE")]
@@ -189,8 +189,8 @@ def test_going_on_from_the_last_round_never_loses(structure, resolved):
 def test_an_iteration_cut_short_returns_no_worse_than_its_start(structure, monkeypatch):
     rng = np.random.default_rng(4)
     start, moments = structure.estimate(random_moments(rng, 3, 4), None), random_moments(rng, 3, 4)
-    monkeypatch.setattr("suffice.covariance.convex._MOST_ROUNDS", 1)
-    monkeypatch.setattr("suffice.covariance.constrained.MOST_ROUNDS_MORE", 1)
+    monkeypatch.setattr("suffice.families.gaussian.covariance.convex._MOST_ROUNDS", 1)
+    monkeypatch.setattr("suffice.families.gaussian.covariance.constrained.MOST_ROUNDS_MORE", 1)
     for _ in range(5):
         found = structure.estimate(moments, None, start)
         assert objective(structure, found, moments) >= objective(structure, start, moments)

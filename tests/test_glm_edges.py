@@ -13,7 +13,7 @@ from suffice import GLM, LogisticRegression, Poisson
 from suffice.glm import as_link, as_response
 from suffice.glm.pairs import pair
 from suffice.glm.rows import _spread
-from suffice.newton import Local, Problem, run
+from suffice.optimize.newton import Local, Problem, run
 
 
 def rows(n=300, seed=0):

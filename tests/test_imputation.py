@@ -20,9 +20,9 @@ from suffice import (
     NaiveBayes,
     Poisson,
 )
-from suffice.covariance import STRUCTURES
 from suffice.families.bernoulli import BernoulliDistributions
 from suffice.families.categorical import MISSING, UNSEEN, CategoricalDistributions, Codes
+from suffice.families.gaussian.covariance import STRUCTURES
 from suffice.families.multinomial import MultinomialDistributions
 from suffice.families.poisson import PoissonDistributions
 

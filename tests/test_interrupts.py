@@ -25,8 +25,9 @@ from suffice import (
     SoftKMeans,
 )
 from suffice.compiled import em_loop
-from suffice.estimators import glm, logistic, partly_labelled, search_trials
+from suffice.estimators import glm, logistic, partly_labelled
 from suffice.glm import fitting, lbfgs
+from suffice.selection import trials as search_trials
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to one process")
 

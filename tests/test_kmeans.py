@@ -5,8 +5,9 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits, load_iris, make_blobs
 
-from suffice import compiled, kmeans
-from suffice.kmeans import k_means
+from suffice import compiled
+from suffice.mixtures import kmeans
+from suffice.mixtures.kmeans import k_means
 
 TABLES = {
     "iris": (load_iris().data, 3),

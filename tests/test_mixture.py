@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import suffice
 from suffice import GaussianDiscriminant, Mixture, NaiveBayes, SoftKMeans
-from suffice.estimators import mixture_starts
+from suffice.mixtures import starts as mixture_starts
 
 ORACLES = Path(__file__).parents[2] / "shared/oracles"
 

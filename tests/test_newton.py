@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from suffice.interrupts import Interrupted
-from suffice.newton import Local, Problem, run
+from suffice.optimize.interrupts import Interrupted
+from suffice.optimize.newton import Local, Problem, run
 
 
 def cosh(x):

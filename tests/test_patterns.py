@@ -9,11 +9,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 import suffice
 from suffice import GaussianDiscriminant, Mixture, compiled
-from suffice.estimators.search import ALL
 from suffice.families import Gaussian
-from suffice.families.gaussian import GaussianDistributions
-from suffice.families.patterns import Marginals, order_by_pattern, shortest_run
-from suffice.responsibilities import Labels, SoftLabels
+from suffice.families.gaussian.family import GaussianDistributions
+from suffice.families.gaussian.missing_patterns import Marginals, order_by_pattern, shortest_run
+from suffice.selection.mixture_search import ALL
+from suffice.statistics.responsibilities import Labels, SoftLabels
 
 needs_kernels = pytest.mark.skipif(compiled.library is None, reason="the kernels were not built")
 

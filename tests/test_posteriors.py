@@ -27,8 +27,8 @@ from suffice import (
     PseudoCount,
 )
 from suffice.posteriors import Posterior, WaitingTimePosterior, posterior_of
-from suffice.responsibilities import Labels
-from suffice.statistics import CategoryCounts, Sums
+from suffice.statistics.responsibilities import Labels
+from suffice.statistics.sums import CategoryCounts, Sums
 
 K, D = 2, 3
 WISHART = NormalInverseWishart.textbook(

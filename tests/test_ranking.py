@@ -155,7 +155,7 @@ def test_a_distribution_by_name():
 
 
 def test_importing_the_library_imports_no_plotting():
-    code = "import sys, suffice; print([m for m in ('matplotlib', 'suffice.ranking_plot') if m in sys.modules])"
+    code = "import sys, suffice; print([m for m in ('matplotlib', 'suffice.plot.ranking') if m in sys.modules])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
 

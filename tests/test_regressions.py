@@ -22,8 +22,9 @@ from suffice import (
     NaiveBayes,
     Poisson,
 )
-from suffice.covariance import STRUCTURES
 from suffice.errors import EstimateError
+from suffice.families.gaussian.covariance import STRUCTURES
+from suffice.statistics.responsibilities import Labels
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 2))
@@ -141,9 +142,7 @@ def test_a_continuous_target_is_refused_from_every_library(wrap):
 def test_several_categorical_columns_satisfy_the_formula_of_their_family():
     rows = np.column_stack([np.arange(30) % 3, np.arange(30) % 2])
     family = Categorical()
-    distributions = family.estimate(
-        family.statistics(family.encode(rows), suffice.responsibilities.Labels(np.zeros(30, np.intp), None, 1))
-    )
+    distributions = family.estimate(family.statistics(family.encode(rows), Labels(np.zeros(30, np.intp), None, 1)))
     eta = distributions.natural_parameters()
     sized = distributions.family
     np.testing.assert_allclose(sized.from_natural(eta).probability, distributions.probability)

@@ -15,8 +15,8 @@ from sklearn.model_selection import GridSearchCV
 import suffice
 from suffice import GaussianDiscriminant, GenerativeClassifier, Mixture, ModelFileError, NaiveBayes, NotKeptError
 from suffice.estimators.partly_labelled import known_labels
-from suffice.learning import passes
-from suffice.starts import rows_of_each_class
+from suffice.mixtures.start_points import rows_of_each_class
+from suffice.models import passes
 
 
 def corners(n=800, seed=0):
@@ -239,7 +239,9 @@ def test_a_sample_to_begin_with_has_rows_of_every_class_and_keeps_their_shares()
     rows = rng.normal(size=(n, 2))
     model = GenerativeClassifier().fit(rows, y)
     for x, labels in ((rows, y), (suffice.stream([(rows[:9000], y[:9000]), (rows[9000:], y[9000:])]), None)):
-        engine = passes(x, labels, None, model.schema_, known_labels(model, np.array(["common", "rare"], dtype=object)))
+        engine = passes.engine(
+            x, labels, None, model.schema_, known_labels(model, np.array(["common", "rare"], dtype=object))
+        )
         drawn = rows_of_each_class(engine, n, 3000, np.random.default_rng(0))
         known = drawn.responsibilities
         assert len(drawn) < 3100

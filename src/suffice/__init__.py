@@ -10,7 +10,6 @@ from suffice._version import __version__
 
 if TYPE_CHECKING:  # what is read here is loaded by `__getattr__` when it is first asked for
     from suffice import plot
-    from suffice.comparison import Comparison, compare
     from suffice.errors import (
         IdentifierWarning,
         InvalidCellError,
@@ -24,11 +23,9 @@ if TYPE_CHECKING:  # what is read here is loaded by `__getattr__` when it is fir
         GenerativeClassifier,
         LogisticRegression,
         Mixture,
-        MixtureSearch,
         NaiveBayes,
         SoftKMeans,
     )
-    from suffice.explanations import Explanation
     from suffice.families import (
         Bernoulli,
         Beta,
@@ -45,8 +42,9 @@ if TYPE_CHECKING:  # what is read here is loaded by `__getattr__` when it is fir
         NegativeBinomial,
         Poisson,
     )
-    from suffice.interrupts import keep_on_interrupt
-    from suffice.model_statistics import ModelStatistics
+    from suffice.models.explanations import Explanation
+    from suffice.models.named_statistics import ModelStatistics
+    from suffice.optimize.interrupts import keep_on_interrupt
     from suffice.persistence import load, save
     from suffice.priors import (
         BetaPrior,
@@ -57,15 +55,14 @@ if TYPE_CHECKING:  # what is read here is loaded by `__getattr__` when it is fir
         Prior,
         PseudoCount,
     )
-    from suffice.ranking import FamilyRanking, best_family, distribution
-    from suffice.sources import scan, stream
+    from suffice.selection import Comparison, FamilyRanking, MixtureSearch, best_family, compare, distribution
     from suffice.statistics import Statistics
+    from suffice.tables import scan, stream
     from suffice.versions import show_versions
 
 #: which module has which public names; modules load when a name of theirs is first used, so that a part that needs
 #: neither scikit-learn nor SciPy, such as `suffice.spam`, does not wait for them
 _NAMES = {
-    "comparison": ("Comparison", "compare"),
     "errors": ("IdentifierWarning", "InvalidCellError", "MissingLabelsWarning", "ModelFileError", "NotKeptError"),
     "estimators": (
         "GLM",
@@ -73,11 +70,10 @@ _NAMES = {
         "GenerativeClassifier",
         "LogisticRegression",
         "Mixture",
-        "MixtureSearch",
         "NaiveBayes",
         "SoftKMeans",
     ),
-    "explanations": ("Explanation",),
+    "models.explanations": ("Explanation",),
     "families": (
         "Bernoulli",
         "Beta",
@@ -94,8 +90,8 @@ _NAMES = {
         "NegativeBinomial",
         "Poisson",
     ),
-    "interrupts": ("keep_on_interrupt",),
-    "model_statistics": ("ModelStatistics",),
+    "optimize.interrupts": ("keep_on_interrupt",),
+    "models.named_statistics": ("ModelStatistics",),
     "persistence": ("load", "save"),
     "priors": (
         "BetaPrior",
@@ -106,8 +102,8 @@ _NAMES = {
         "Prior",
         "PseudoCount",
     ),
-    "ranking": ("FamilyRanking", "best_family", "distribution"),
-    "sources": ("scan", "stream"),
+    "selection": ("Comparison", "FamilyRanking", "MixtureSearch", "best_family", "compare", "distribution"),
+    "tables": ("scan", "stream"),
     "statistics": ("Statistics",),
     "versions": ("show_versions",),
 }

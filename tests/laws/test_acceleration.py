@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import suffice
-from suffice import GenerativeClassifier, Mixture, MixtureSearch, NaiveBayes, SoftKMeans, em
-from suffice.acceleration import Squarem
+from suffice import GenerativeClassifier, Mixture, MixtureSearch, NaiveBayes, SoftKMeans
+from suffice.optimize import em
+from suffice.optimize.extrapolation import Squarem
 
 from .test_em import clusters, counts, never_falls, quietly, same_bounds
 

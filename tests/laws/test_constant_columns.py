@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from suffice import GaussianDiscriminant, Mixture, MixtureSearch, NaiveBayes, SoftKMeans
-from suffice.covariance import STRUCTURES
-from suffice.covariance.posterior_means import PosteriorMean
+from suffice.families.gaussian.covariance import STRUCTURES
+from suffice.families.gaussian.covariance.posterior_means import PosteriorMean
 
 VALUES = np.array([0.0, 1e8, 3.7, -1e-9, 0.1, 1e-30, -7e12])
 pytestmark = pytest.mark.filterwarnings("ignore:EM did not converge")

@@ -9,11 +9,12 @@ from scipy.stats import multivariate_normal
 from sklearn.exceptions import ConvergenceWarning
 
 import suffice
-from suffice import GaussianDiscriminant, GenerativeClassifier, Mixture, NaiveBayes, compiled, em
+from suffice import GaussianDiscriminant, GenerativeClassifier, Mixture, NaiveBayes, compiled
 from suffice.errors import EstimateError
-from suffice.estimators.search import ALL
-from suffice.interrupts import Interrupted
-from suffice.starts import Points
+from suffice.mixtures.start_points import Points
+from suffice.optimize import em
+from suffice.optimize.interrupts import Interrupted
+from suffice.selection.mixture_search import ALL
 
 DISCRETE = ("bernoulli", "categorical", "multinomial", "poisson")
 

@@ -12,11 +12,11 @@ import suffice
 from suffice import GenerativeClassifier
 from suffice.engines import MemoryEngine, Rows, StreamEngine
 from suffice.engines.base import CHUNK_BYTES, CHUNKS_PER_TASK
-from suffice.joint import learn, log_evidence, posterior
-from suffice.labels import LabelCoder
-from suffice.schema import Encoder
-from suffice.sources import BATCH_ROWS
-from suffice.tables import as_table
+from suffice.models.joint import learn, log_evidence, posterior
+from suffice.models.schema import Encoder
+from suffice.tables.labels import LabelCoder
+from suffice.tables.sources import BATCH_ROWS
+from suffice.tables.table import as_table
 
 from .cases import CASES, Shape, assert_same_model, assert_same_statistics, each, law, parameters, shapes
 

@@ -1,6 +1,6 @@
 """By maximum likelihood a value that every class calls impossible says nothing about the class, in every family.
 
-The rule is in `suffice.impossible`: such a cell is as good as missing for posteriors, predictions, explanations and
+The rule is in `suffice.models.impossible`: such a cell counts as missing for posteriors, predictions, explanations and
 imputations, with one warning per call, and log p(x) is −∞.
 """
 

@@ -418,7 +418,7 @@ def test_rows(name):
 
 @pytest.mark.parametrize("name", ["NaiveBayes('categorical')", "NaiveBayes('gaussian')", "dropin.CategoricalNB"])
 def test_tables_that_are_cut_into_batches(name, monkeypatch):
-    for module in ("sources", "learning"):
+    for module in ("tables.sources", "models.passes"):
         monkeypatch.setattr(f"suffice.{module}.BATCH_ROWS", 13)
     table, fit = ALL[name]
     labels, frame = y + 1.0, FRAMES["polars"](table)

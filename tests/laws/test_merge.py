@@ -7,7 +7,7 @@ from hypothesis import given
 
 from suffice import GenerativeClassifier
 from suffice.families import Codes
-from suffice.responsibilities import Labels, SoftLabels
+from suffice.statistics.responsibilities import Labels, SoftLabels
 
 from .cases import (
     BERNOULLI,

@@ -6,8 +6,8 @@ import scipy.sparse
 from hypothesis import given
 
 import suffice
-from suffice.covariance import STRUCTURES
-from suffice.covariance.posterior_means import PosteriorMean
+from suffice.families.gaussian.covariance import STRUCTURES
+from suffice.families.gaussian.covariance.posterior_means import PosteriorMean
 from suffice.posteriors import POSTERIORS
 
 from .cases import CASES, CATEGORICAL, each, law, shapes

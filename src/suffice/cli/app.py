@@ -108,7 +108,7 @@ def fit(
 def _settings(family: list[str], covariance: str, prior: str) -> tuple[Any, Any]:
     """Return what the options mean; what they cannot mean is a wrong usage."""
     from suffice.cli.settings import parse_families, parse_prior
-    from suffice.covariance import as_structure
+    from suffice.families.gaussian.covariance import as_structure
 
     try:
         as_structure(covariance)

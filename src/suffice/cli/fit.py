@@ -14,7 +14,7 @@ from suffice.cli.progress import Watched, meter
 from suffice.cli.settings import words_in
 from suffice.estimators import GenerativeClassifier
 from suffice.families import Family
-from suffice.persistence import save
+from suffice.persistence.estimators import save
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from suffice.sources import BATCH_ROWS, Source, scan, stream
+from suffice.tables.sources import BATCH_ROWS, Source, scan, stream
 
 _PARQUET = (".parquet", ".pq")
 _CSV = (".csv", ".tsv", ".txt")

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from suffice.cli.inputs import open_table
 from suffice.cli.outputs import check_format, check_output, open_sink
 from suffice.cli.progress import meter, native
-from suffice.decisions import decide
 from suffice.estimators import GenerativeClassifier
 from suffice.families import Bernoulli, Categorical
-from suffice.persistence import load
-from suffice.sources import BATCH_ROWS
+from suffice.models.decisions import decide
+from suffice.persistence.estimators import load
+from suffice.tables.sources import BATCH_ROWS
 
 #: rows that are predicted at a time: enough for several threads
 ROWS = 4 * BATCH_ROWS

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
-from suffice.sources import Batch, Source
+from suffice.tables.sources import Batch, Source
 
 
 class Meter:

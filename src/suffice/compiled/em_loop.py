@@ -85,10 +85,10 @@ class EMLoop:
 
     Attributes
     ----------
-    log_shares, means, covariance : arrays of shape (k,), (k, d) and as `suffice.covariance` keeps them
-        The parameters.
+    log_shares, means, covariance : arrays of shape (k,), (k, d), …
+        The parameters; covariances as `suffice.families.gaussian.covariance` keeps them.
     count, center, first, second : arrays
-        The moments that they were estimated from, as in `suffice.statistics`.
+        The moments that they were estimated from, as in `suffice.statistics.sums`.
     bounds : list of float
         The bound of each iteration.
     status : int
@@ -208,7 +208,7 @@ class EMLoop:
         self.bounds, self.status, self.log_likelihood = [], CONTINUES, math.nan
 
     def accelerate(self) -> None:
-        """Extrapolate from now on, as `suffice.acceleration.Squarem` does."""
+        """Extrapolate from now on, as `suffice.optimize.extrapolation.Squarem` does."""
         if self._settings[9] == _NO_LEAPS:
             self._settings[9] = _LEAPS_BEGIN
 
@@ -279,7 +279,7 @@ class GaussianMixtureFit:
         CONVERGED, CONTINUES (the iterations were used up), NO_ESTIMATE (a covariance is singular), NOT_FINITE or
         CONSTANT_COLUMN; only the first two are a fit.
     log_shares, means, covariance : arrays
-        The parameters: covariances as `suffice.covariance` keeps them.
+        The parameters: covariances as `suffice.families.gaussian.covariance` keeps them.
     count : array of shape (k,)
         The weight of each component at the last expectation step.
     bounds : list of float

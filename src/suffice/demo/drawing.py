@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from suffice.demo.contest import EDGES, Bin, Contest, over_splits
-from suffice.explanations import Explanation
+from suffice.models.explanations import Explanation
 
 #: all that is drawn fits this many columns, and 80 where there are no more
 WIDTH = 100

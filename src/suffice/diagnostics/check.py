@@ -10,13 +10,13 @@ import numpy as np
 
 from suffice._arrays import FloatArray, IntArray, to_float64
 from suffice.diagnostics.dependence import dependence, residuals
+from suffice.diagnostics.identifiers import identifiers_sentence, row_numbers, unique_values
 from suffice.diagnostics.measures import Measure, box_m, box_m_of_columns, dispersion, mardia, skewed_columns
 from suffice.families import Codes, Gaussian, Multinomial, Poisson
-from suffice.identifiers import identifiers_sentence, row_numbers, unique_values
-from suffice.labels import class_list
-from suffice.model_statistics import ModelStatistics
-from suffice.schema import Block, Encoder, Schema
-from suffice.tables import as_table
+from suffice.models.named_statistics import ModelStatistics
+from suffice.models.schema import Block, Encoder, Schema
+from suffice.tables.labels import class_list
+from suffice.tables.table import as_table
 
 #: rows to look at; more would take longer and not change what is said
 MOST_ROWS = 20_000

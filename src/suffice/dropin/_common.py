@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
-from suffice import impossible, learning
 from suffice._arrays import FloatArray, as_like, beside, to_numpy
 from suffice.engines.base import Chunk
 from suffice.errors import InvalidCellError
-from suffice.explanations import Explanation, compared_classes
 from suffice.families import Family
-from suffice.joint import (
+from suffice.models import impossible, passes
+from suffice.models.explanations import Explanation, compared_classes
+from suffice.models.joint import (
     Comparison,
     JointModel,
     log_evidence,
@@ -27,11 +27,11 @@ from suffice.joint import (
     most_probable,
     posterior,
 )
-from suffice.labels import LabelCoder
-from suffice.model_statistics import ModelStatistics
-from suffice.schema import Block, Schema
-from suffice.sources import Source
-from suffice.tables import ArrayTable, ObjectTable, Table, as_table
+from suffice.models.named_statistics import ModelStatistics
+from suffice.models.schema import Block, Schema
+from suffice.tables.labels import LabelCoder
+from suffice.tables.sources import Source
+from suffice.tables.table import ArrayTable, ObjectTable, Table, as_table
 
 
 class ListedClasses(LabelCoder):
@@ -234,7 +234,7 @@ class StatisticsMixin(GenerativeMixin):
             return known[0]
 
         try:
-            return learning.gather(self._table(X), y, sample_weight, schema_of=schema_of, coder=coder)
+            return passes.gather(self._table(X), y, sample_weight, schema_of=schema_of, coder=coder)
         except InvalidCellError as error:
             raise in_their_words(error, name) from None
 

@@ -16,7 +16,7 @@ from suffice.dropin._common import (
     class_scores,
     log_shares,
 )
-from suffice.statistics import Sums
+from suffice.statistics.sums import Sums
 
 FLOAT32_CERTAIN = float(np.finfo(np.float32).epsneg) / 2
 

@@ -16,11 +16,11 @@ from suffice.engines import MemoryEngine, Rows
 from suffice.engines.base import Chunk
 from suffice.errors import InvalidCellError
 from suffice.families import Gaussian
-from suffice.joint import learn
-from suffice.responsibilities import Labels, Responsibilities
-from suffice.schema import Block, Schema
-from suffice.statistics import FullMoments, JointStatistics, Moments
-from suffice.tables import ArrayTable
+from suffice.models.joint import learn
+from suffice.models.schema import Block, Schema
+from suffice.statistics.responsibilities import Labels, Responsibilities
+from suffice.statistics.sums import FullMoments, JointStatistics, Moments
+from suffice.tables.table import ArrayTable
 
 _EPSILON = float(np.finfo(np.float64).eps)
 #: where correlations have a smaller eigenvalue than this, float32 products are too coarse and the sums are taken again

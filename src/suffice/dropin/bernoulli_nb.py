@@ -18,11 +18,11 @@ from suffice.dropin._naive_bayes import Counting, fitted, ratio
 from suffice.families import Bernoulli
 from suffice.families.base import log_of, observed_cells
 from suffice.families.bernoulli import BernoulliDistributions
-from suffice.joint import JointModel
-from suffice.responsibilities import Responsibilities
-from suffice.schema import Schema
-from suffice.statistics import Sums
-from suffice.tables import Table
+from suffice.models.joint import JointModel
+from suffice.models.schema import Schema
+from suffice.statistics.responsibilities import Responsibilities
+from suffice.statistics.sums import Sums
+from suffice.tables.table import Table
 
 
 class BernoulliNB(Counting, DensityMixin, theirs.BernoulliNB):  # type: ignore[misc]

@@ -19,13 +19,13 @@ from suffice.errors import InvalidCellError
 from suffice.families import Categorical
 from suffice.families.base import invalid_cell, observed_cells, without_holes
 from suffice.families.categorical import MISSING, CategoricalDistributions
-from suffice.joint import JointModel
-from suffice.labels import LabelCoder
-from suffice.model_statistics import ModelStatistics
-from suffice.schema import Categories, Schema
-from suffice.sources import Source
-from suffice.statistics import CategoryCounts
-from suffice.tables import ArrayTable, Kind, Table, as_table
+from suffice.models.joint import JointModel
+from suffice.models.named_statistics import ModelStatistics
+from suffice.models.schema import Categories, Schema
+from suffice.statistics.sums import CategoryCounts
+from suffice.tables.labels import LabelCoder
+from suffice.tables.sources import Source
+from suffice.tables.table import ArrayTable, Kind, Table, as_table
 
 
 class CategoricalNB(Discrete, DensityMixin, theirs.CategoricalNB):  # type: ignore[misc]

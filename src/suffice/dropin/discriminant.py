@@ -31,13 +31,13 @@ from suffice.dropin._within import (
 )
 from suffice.errors import NotKeptError
 from suffice.families import Gaussian
-from suffice.families.gaussian import GaussianDistributions
-from suffice.families.quadratic import DenseForm, SharedForm
-from suffice.joint import JointModel, log_posterior, posterior
-from suffice.labels import LabelCoder, class_list, sorted_order
-from suffice.model_statistics import ModelStatistics
-from suffice.schema import Block, Schema
-from suffice.statistics import FullMoments, Moments, TiedMoments
+from suffice.families.gaussian.family import GaussianDistributions
+from suffice.families.gaussian.quadratic import DenseForm, SharedForm
+from suffice.models.joint import JointModel, log_posterior, posterior
+from suffice.models.named_statistics import ModelStatistics
+from suffice.models.schema import Block, Schema
+from suffice.statistics.sums import FullMoments, Moments, TiedMoments
+from suffice.tables.labels import LabelCoder, class_list, sorted_order
 
 _EPSILON = float(np.finfo(np.float64).eps)
 #: with more columns than this, fewer rows than columns are decomposed themselves rather than their moments

@@ -9,7 +9,6 @@ import sklearn.naive_bayes as theirs
 from numpy.typing import NDArray
 
 from suffice._arrays import Array, FloatArray, issparse, to_float64
-from suffice.covariance.constant import constant
 from suffice.dropin._common import (
     DensityMixin,
     in_kind,
@@ -19,15 +18,16 @@ from suffice.dropin._common import (
 )
 from suffice.dropin._naive_bayes import FLOAT32_CERTAIN, NaiveBayesBase
 from suffice.families import Gaussian
-from suffice.families.gaussian import GaussianDistributions
-from suffice.joint import JointModel, log_joint, log_posterior, posterior
-from suffice.labels import LabelCoder
-from suffice.model_statistics import ModelStatistics
-from suffice.responsibilities import Labels, Responsibilities
-from suffice.schema import Block, Schema
-from suffice.sources import Source
-from suffice.statistics import DiagonalMoments, JointStatistics, Moments
-from suffice.tables import Table
+from suffice.families.gaussian.covariance.constant import constant
+from suffice.families.gaussian.family import GaussianDistributions
+from suffice.models.joint import JointModel, log_joint, log_posterior, posterior
+from suffice.models.named_statistics import ModelStatistics
+from suffice.models.schema import Block, Schema
+from suffice.statistics.responsibilities import Labels, Responsibilities
+from suffice.statistics.sums import DiagonalMoments, JointStatistics, Moments
+from suffice.tables.labels import LabelCoder
+from suffice.tables.sources import Source
+from suffice.tables.table import Table
 
 
 class GaussianNB(NaiveBayesBase, DensityMixin, theirs.GaussianNB):  # type: ignore[misc]

@@ -31,14 +31,14 @@ from suffice.engines import MemoryEngine, Rows
 from suffice.engines.base import ONE_BLAS_THREAD
 from suffice.errors import InvalidCellError
 from suffice.families import Gaussian
-from suffice.families.quadratic import DenseForm, DiagonalForm, QuadraticForm, SharedForm
-from suffice.joint import Expectation, JointModel, expect, learn, log_evidence, most_probable, posterior
-from suffice.kmeans import k_means
-from suffice.labels import check_weight
-from suffice.mixture_loop import is_small
-from suffice.responsibilities import Labels, PartialLabels, Responsibilities, SoftLabels
-from suffice.schema import Block, Schema
-from suffice.statistics import JointStatistics, Moments, TiedMoments
+from suffice.families.gaussian.quadratic import DenseForm, DiagonalForm, QuadraticForm, SharedForm
+from suffice.mixtures.compiled_loop import is_small
+from suffice.mixtures.kmeans import k_means
+from suffice.models.joint import Expectation, JointModel, expect, learn, log_evidence, most_probable, posterior
+from suffice.models.schema import Block, Schema
+from suffice.statistics.responsibilities import Labels, PartialLabels, Responsibilities, SoftLabels
+from suffice.statistics.sums import JointStatistics, Moments, TiedMoments
+from suffice.tables.labels import check_weight
 
 #: the pseudo-count that scikit-learn gives each component: one without rows lies at 0, with the weight of rounding
 _TRACE = 10.0 * float(np.finfo(np.float64).eps)

@@ -17,9 +17,9 @@ from suffice.dropin._naive_bayes import Counting, fitted, shares
 from suffice.families import Multinomial
 from suffice.families.base import Factor, LogParameters
 from suffice.families.multinomial import MultinomialDistributions
-from suffice.joint import JointModel
-from suffice.schema import Schema
-from suffice.tables import Table
+from suffice.models.joint import JointModel
+from suffice.models.schema import Schema
+from suffice.tables.table import Table
 
 
 class MultinomialNB(Counting, DensityMixin, theirs.MultinomialNB):  # type: ignore[misc]

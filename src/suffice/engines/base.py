@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from suffice import compiled
 from suffice._arrays import IntArray, row_slice
 from suffice.errors import InvalidCellError
-from suffice.responsibilities import PartialLabels, Responsibilities
+from suffice.statistics.responsibilities import PartialLabels, Responsibilities
 
 #: bytes of a chunk: compiled kernels stream through it, so it need only be large enough for what Python does around it
 #: not to count; NumPy's temporaries should stay in a core's cache
@@ -194,9 +194,7 @@ class Engine(ABC):
         return result
 
     def _tasks(self) -> Generator[Task]:
-        with closing(
-            self.batches()
-        ) as batches:  # a kept traceback would keep the reading thread
+        with closing(self.batches()) as batches:  # a kept traceback would keep the reading thread
             for rows in batches:
                 size, n = rows.chunk_rows(), len(rows)
                 step = size * CHUNKS_PER_TASK if size <= 4 * MOST_ROWS else size

@@ -5,7 +5,6 @@ from suffice.estimators.glm import GLM
 from suffice.estimators.logistic import LogisticRegression
 from suffice.estimators.mixture import Mixture
 from suffice.estimators.presets import GaussianDiscriminant, NaiveBayes
-from suffice.estimators.search import MixtureSearch
 from suffice.estimators.soft_kmeans import SoftKMeans
 
 __all__ = [
@@ -14,7 +13,6 @@ __all__ = [
     "GenerativeClassifier",
     "LogisticRegression",
     "Mixture",
-    "MixtureSearch",
     "NaiveBayes",
     "SoftKMeans",
 ]

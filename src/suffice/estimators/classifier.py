@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from suffice import impossible, learning
 from suffice._arrays import FloatArray, IntArray
-from suffice.components import Components, has_holes
-from suffice.decisions import decide
+from suffice.diagnostics.identifiers import warn_of_identifiers
 from suffice.engines.base import Chunk
 from suffice.errors import EstimateError
 from suffice.estimators.class_prior import log_prior_of_classes
 from suffice.estimators.kept_families import kept_families
+from suffice.estimators.logistic_form import logistic_form
 from suffice.estimators.partly_labelled import (
     Learned,
     find_classes,
@@ -38,12 +37,13 @@ from suffice.estimators.warn import (
     warn_of_missing_labels,
     warn_of_tiny_columns,
 )
-from suffice.explanations import Explanation, compared_classes
 from suffice.families import Distributions, Gaussian
-from suffice.identifiers import warn_of_identifiers
-from suffice.imputation import impute
-from suffice.interrupts import end_early
-from suffice.joint import (
+from suffice.mixtures.components import Components
+from suffice.models import impossible, passes
+from suffice.models.decisions import decide
+from suffice.models.explanations import Explanation, compared_classes
+from suffice.models.imputation import impute
+from suffice.models.joint import (
     Comparison,
     JointModel,
     log_evidence,
@@ -53,13 +53,15 @@ from suffice.joint import (
     most_probable,
     posterior,
 )
-from suffice.labels import LabelCoder, as_objects_if_mixed, class_list, sorted_order
-from suffice.linear import boundary_point, linear_form
-from suffice.model_statistics import ModelStatistics
-from suffice.predictive import check_estimate, predictive_model
+from suffice.models.linear import boundary_point, linear_form
+from suffice.models.missing import has_missing_cells
+from suffice.models.named_statistics import ModelStatistics
+from suffice.models.predictive import check_estimate, predictive_model
+from suffice.models.schema import Schema, make_schema
+from suffice.optimize.interrupts import end_early
 from suffice.priors import PriorSpec
-from suffice.schema import Schema, make_schema
-from suffice.tables import Table
+from suffice.tables.labels import LabelCoder, as_objects_if_mixed, class_list, sorted_order
+from suffice.tables.table import Table
 
 if TYPE_CHECKING:
     from suffice.diagnostics import Check
@@ -230,7 +232,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             if coder.marked_late:
                 coder = LabelCoder(missing_label=-1)
                 statistics = self._gather(X, y, sample_weight, coder, None)
-        except learning.NoLabelsError:
+        except passes.NoLabelsError:
             if named is None:
                 raise
             require_single(self.n_components, "without any label, nothing says which components are of one class")
@@ -245,7 +247,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         if sizes.max() > 1:
             learned = fit_components_of_classes(self, X, y, sample_weight, statistics, sizes, coder.n_rows)
             return self._adopt_outcome(learned)
-        if coder.n_missing == 0 and not has_holes(statistics.joint):
+        if coder.n_missing == 0 and not has_missing_cells(statistics.joint):
             return self._adopt(statistics)
         return self._adopt_outcome(fit_partly_labelled(self, X, y, sample_weight, statistics))
 
@@ -297,7 +299,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             known[0].check(table, type(self).__name__)
             return known[0]
 
-        statistics = learning.gather(X, y, sample_weight, schema_of=schema_of, coder=coder, n_jobs=self.n_jobs)
+        statistics = passes.gather(X, y, sample_weight, schema_of=schema_of, coder=coder, n_jobs=self.n_jobs)
         if self._prior is not None:
             warn_of_light_rows(
                 float(statistics.class_count.sum()), coder.n_rows - coder.n_missing, len(statistics.classes)
@@ -521,9 +523,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         """
         chosen, other = compared_classes(self.predict_log_proba(X), self.classes_, target, against)
         pairs = Comparison(self._joint, chosen, other)
-        split = learning.score(
-            X, self.schema_, log_odds_terms, pairs, estimator=type(self).__name__, n_jobs=self.n_jobs
-        )
+        split = passes.score(X, self.schema_, log_odds_terms, pairs, estimator=type(self).__name__, n_jobs=self.n_jobs)
         return Explanation(
             list(self.schema_.labels), split[:, 1:], split[:, 0], self.classes_[chosen], self.classes_[other]
         )
@@ -596,10 +596,10 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         >>> bool(abs(model.to_logistic().predict_proba(X) - model.predict_proba(X)).max() < 1e-12)
         True
         """
-        from suffice.bridge import as_logistic
+        from suffice.estimators.logistic import LogisticRegression
 
         check_is_fitted(self, "statistics_")
-        return as_logistic(self._joint, self.classes_)
+        return LogisticRegression.from_coefficients(self.classes_, *logistic_form(self._joint))
 
     def _linear(self) -> tuple[FloatArray, FloatArray]:
         if not hasattr(self, "statistics_"):

@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from suffice._arrays import FloatArray
 from suffice.estimators.inference import Inference
-from suffice.estimators.watch import watching
 from suffice.glm.baseline import NullModel, Totals, ends, totals
 from suffice.glm.design import Design, Survey
 from suffice.glm.links import as_link
@@ -24,9 +23,10 @@ from suffice.glm.rows import Data, Target, open_rows
 from suffice.glm.sums import Point, predictor, predictor_variance
 from suffice.glm.targets import as_target
 from suffice.glm.warn import INTERCEPT, warn_of_fit
-from suffice.interrupts import end_early
-from suffice.sources import Source
-from suffice.tables import Table
+from suffice.optimize.interrupts import end_early
+from suffice.optimize.progress import watching
+from suffice.tables.sources import Source
+from suffice.tables.table import Table
 
 
 class GLM(Inference, RegressorMixin, BaseEstimator):

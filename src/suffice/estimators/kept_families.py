@@ -7,7 +7,7 @@ from typing import Any
 
 from suffice.errors import NotKeptError
 from suffice.families import Categorical, Family, Gaussian
-from suffice.schema import Schema, families_by_column
+from suffice.models.schema import Schema, families_by_column
 
 
 def kept_families(schema: Schema, families: Any, covariance: Any, unseen: Any, wanted: Collection[str]) -> list[Family]:

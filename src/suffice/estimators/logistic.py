@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from suffice._arrays import FloatArray
-from suffice.estimators.watch import watching
 from suffice.glm.baseline import totals
 from suffice.glm.design import Design, Survey
 from suffice.glm.objective import Found
@@ -23,10 +22,11 @@ from suffice.glm.rows import Data, Target, open_rows
 from suffice.glm.softmax import SoftmaxPoint, class_weights, fit_softmax, softmax_predictor, symmetric
 from suffice.glm.sums import Point, predictor
 from suffice.glm.warn import INTERCEPT, warn_of_fit
-from suffice.interrupts import end_early
-from suffice.labels import LabelCoder, as_class_array, check_weight, class_list, sorted_order
-from suffice.responsibilities import Labels
-from suffice.tables import Table
+from suffice.optimize.interrupts import end_early
+from suffice.optimize.progress import watching
+from suffice.statistics.responsibilities import Labels
+from suffice.tables.labels import LabelCoder, as_class_array, check_weight, class_list, sorted_order
+from suffice.tables.table import Table
 
 
 class LogisticRegression(ClassifierMixin, BaseEstimator):
@@ -147,9 +147,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
 
     def _begin(self, start: Any, design: Design, k: int) -> Any:
         """Return where to begin as an array, or as what has `coef_`."""
-        from suffice.bridge import as_start
-
-        values = as_start(start, design, k)
+        values = _as_start(start, design, k)
         return values if values is start or self.fit_intercept else values[:, 1:]
 
     @classmethod
@@ -286,3 +284,21 @@ class _Labels:
         if len(codes) != n:
             raise ValueError(f"there must be one label a row, but X has {n} rows and y has {len(codes)} labels")
         return Target(self._ranks[codes].astype(np.float64), weight)
+
+
+def _as_start(start: Any, design: Design, n_classes: int) -> Any:
+    """Return where to begin as coefficients of a design: a generative model's, matched by name where they differ."""
+    if not hasattr(start, "to_logistic"):
+        return start
+    found = start.to_logistic()
+    place = {name: j for j, name in enumerate(found.terms_)}
+    if len(found.classes_) != n_classes:
+        raise ValueError(
+            f"the model to begin with has {len(found.classes_)} classes, but y has {n_classes}; fit it to the "
+            "same classes"
+        )
+    coefficients = np.zeros((len(found.coef_), len(design.names)))
+    for j, name in enumerate(design.names):
+        if name in place:
+            coefficients[:, j] = found.coef_[:, place[name]]
+    return np.column_stack([found.intercept_, coefficients])

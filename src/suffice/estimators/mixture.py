@@ -11,32 +11,34 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
-from suffice import em, impossible, learning
 from suffice._arrays import FloatArray, IntArray
-from suffice.acceleration import accelerates
-from suffice.components import Components, has_holes, lifted, never_seen, shares, uncorrelated
-from suffice.conditioning import conditional_model, marginal_model
+from suffice.diagnostics.identifiers import warn_of_identifiers
 from suffice.engines.base import ONE_BLAS_THREAD
-from suffice.estimators.mixture_starts import Start, Starts, compatible
 from suffice.estimators.partly_labelled import iterate
 from suffice.estimators.sampling import sample_table
 from suffice.estimators.warn import warn_of_light_rows, warn_of_tiny_columns
 from suffice.families import Distributions, Gaussian
-from suffice.families.gaussian import GaussianDistributions
-from suffice.identifiers import warn_of_identifiers
-from suffice.imputation import impute
-from suffice.interrupts import Interrupted, end_early
-from suffice.joint import JointModel, expect, log_evidence, log_joint, log_posterior, most_probable, posterior
-from suffice.labels import NoLabels, check_weight, row_weights
-from suffice.model_statistics import ModelStatistics
-from suffice.priors import PriorSpec, check_prior
-from suffice.responsibilities import PartialLabels
-from suffice.schema import Block, Schema, make_schema
-from suffice.starts import (
+from suffice.families.gaussian.family import GaussianDistributions
+from suffice.mixtures.components import Components, shares
+from suffice.mixtures.start_points import (
     generator,
 )
-from suffice.statistics import JointStatistics
-from suffice.tables import Table, as_table
+from suffice.mixtures.starts import Start, Starts, compatible
+from suffice.models import impossible, passes
+from suffice.models.conditioning import conditional_model, marginal_model
+from suffice.models.imputation import impute
+from suffice.models.joint import JointModel, expect, log_evidence, log_joint, log_posterior, most_probable, posterior
+from suffice.models.missing import first_sums
+from suffice.models.named_statistics import ModelStatistics
+from suffice.models.schema import Block, Schema, make_schema
+from suffice.optimize import em
+from suffice.optimize.extrapolation import accelerates
+from suffice.optimize.interrupts import Interrupted, end_early
+from suffice.priors import PriorSpec, check_prior
+from suffice.statistics.responsibilities import PartialLabels
+from suffice.statistics.sums import JointStatistics
+from suffice.tables.labels import NoLabels, check_weight, row_weights
+from suffice.tables.table import Table, as_table
 
 #: a component with a smaller share than this of all rows is empty
 _EMPTY = 1e-12
@@ -186,7 +188,7 @@ class Mixture(DensityMixin, BaseEstimator):
         def known(_: Any, weight: Any, n: int, start: int) -> PartialLabels:
             return PartialLabels(None, check_weight(weight, n, start), k, n)
 
-        engine = learning.passes(X, None, sample_weight, schema, known, n_jobs=self.n_jobs)
+        engine = passes.engine(X, None, sample_weight, schema, known, n_jobs=self.n_jobs)
         if isinstance(self.init, Mixture):
             start: JointModel | Start = compatible(self.init._joint, schema, k)
         else:
@@ -226,7 +228,7 @@ class Mixture(DensityMixin, BaseEstimator):
         def known(_: Any, weight: Any, n: int, start: int) -> PartialLabels:
             return PartialLabels(None, check_weight(weight, n, start), k, n)
 
-        engine = learning.passes(X, None, sample_weight, schema, known, n_jobs=self.n_jobs)
+        engine = passes.engine(X, None, sample_weight, schema, known, n_jobs=self.n_jobs)
         found = engine.reduce(expect, self._estimated)
         batch = float(found.statistics.class_count.sum())
         if batch == 0.0:
@@ -269,21 +271,18 @@ class Mixture(DensityMixin, BaseEstimator):
             return known[0]
 
         coder = NoLabels()
-        overall = learning.gather(X, None, sample_weight, schema_of=schema_of, coder=coder, n_jobs=self.n_jobs)
-        self._never_seen = frozenset()
-        if not has_holes(overall.joint):
-            return overall, coder.n_rows, False
-        simple = learning.gather(
-            X,
-            None,
-            sample_weight,
-            schema_of=lambda _: uncorrelated(overall.schema),
-            coder=NoLabels(),
-            n_jobs=self.n_jobs,
-        )
-        joint = lifted(simple.joint, overall.schema)
-        self._never_seen = never_seen(overall.schema, simple.joint)
-        return ModelStatistics(overall.classes, overall.schema, joint, declared=True), coder.n_rows, True
+        overall = passes.gather(X, None, sample_weight, schema_of=schema_of, coder=coder, n_jobs=self.n_jobs)
+
+        def again(schema: Schema) -> JointStatistics:
+            return passes.gather(
+                X, None, sample_weight, schema_of=lambda _: schema, coder=NoLabels(), n_jobs=self.n_jobs
+            ).joint
+
+        first = first_sums(overall.schema, overall.joint, again)
+        self._never_seen = first.never_seen
+        if first.missing:
+            overall = ModelStatistics(overall.classes, overall.schema, first.statistics, declared=True)
+        return overall, coder.n_rows, first.missing
 
     def _adopt(self, components: Components, outcome: em.Outcome[JointModel, JointStatistics], n_rows: int) -> Self:
         model, statistics = outcome.model, outcome.statistics

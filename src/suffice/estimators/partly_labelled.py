@@ -11,26 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from suffice import em, learning
-from suffice.acceleration import accelerates
-from suffice.components import (
-    Components,
-    has_constant_columns,
-    has_holes,
-    learn_as_one,
-    lifted,
-    never_seen,
-    uncorrelated,
-)
-from suffice.estimators.mixture_starts import Start
-from suffice.estimators.watch import watching
-from suffice.interrupts import Interrupted
-from suffice.joint import JointModel
-from suffice.labels import LabelCoder, as_class_array, as_objects_if_mixed, class_list, sorted_order
-from suffice.model_statistics import ModelStatistics
+from suffice.mixtures.components import Components, has_constant_columns
+from suffice.mixtures.starts import Start
+from suffice.models import passes
+from suffice.models.joint import JointModel
+from suffice.models.missing import first_sums, learn_as_one, uncorrelated
+from suffice.models.named_statistics import ModelStatistics
+from suffice.optimize import em
+from suffice.optimize.extrapolation import accelerates
+from suffice.optimize.interrupts import Interrupted
+from suffice.optimize.progress import watching
 from suffice.priors import PriorSpec
-from suffice.responsibilities import PartialLabels
-from suffice.statistics import JointStatistics
+from suffice.statistics.responsibilities import PartialLabels
+from suffice.statistics.sums import JointStatistics
+from suffice.tables.labels import LabelCoder, as_class_array, as_objects_if_mixed, class_list, sorted_order
 
 if TYPE_CHECKING:
     from suffice.estimators.classifier import GenerativeClassifier
@@ -78,16 +72,14 @@ def fit_partly_labelled(
 ) -> Learned:
     """Begin with the labelled rows, and learn from all rows and cells by EM."""
     known = known_labels(model, labelled.classes)
-    schema, holes = labelled.schema, has_holes(labelled.joint)
-    unknown: frozenset[int] = frozenset()
-    if holes:
-        coder = LabelCoder(labelled.classes, declared=True, missing_label=model.missing_label, again=True)
-        simple = model._gather(X, y, sample_weight, coder, uncorrelated(schema))
-        if coder.n_missing == 0:  # rows without a label are not in these sums
-            unknown = never_seen(schema, simple.joint)
-        joint = lifted(simple.joint, schema)
-        labelled = ModelStatistics(labelled.classes, schema, joint, labelled.declared)
-    engine = learning.passes(X, y, sample_weight, schema, known, n_jobs=model.n_jobs)
+    schema = labelled.schema
+    coder = LabelCoder(labelled.classes, declared=True, missing_label=model.missing_label, again=True)
+    first = first_sums(schema, labelled.joint, lambda simple: model._gather(X, y, sample_weight, coder, simple).joint)
+    if first.missing:
+        labelled = ModelStatistics(labelled.classes, schema, first.statistics, labelled.declared)
+    # a column that no labelled row has may be in the others, which are not in these sums
+    unknown: frozenset[int] = frozenset() if coder.n_missing else first.never_seen
+    engine = passes.engine(X, y, sample_weight, schema, known, n_jobs=model.n_jobs)
     everything: Sequence[Any] = [None] * len(schema.blocks)
     if has_constant_columns(labelled.joint):  # which may vary in the rows without a label
         everything = engine.reduce(learn_as_one, uncorrelated(schema)).blocks
@@ -95,7 +87,7 @@ def fit_partly_labelled(
         block.family.fixed_prior(sums, model._prior, of_all)
         for block, sums, of_all in zip(schema.blocks, labelled.joint.blocks, everything, strict=True)
     ]
-    components = model._components(schema, labelled.classes, priors, holes=holes)
+    components = model._components(schema, labelled.classes, priors, holes=first.missing)
     outcome = iterate(model, components, engine, components.estimate(labelled.joint))
     statistics = ModelStatistics(labelled.classes, schema, outcome.statistics, declared=True)
     return Learned(statistics, priors, outcome, unknown)

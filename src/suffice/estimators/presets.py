@@ -7,13 +7,13 @@ from typing import Any
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from suffice import learning
 from suffice._arrays import FloatArray, to_float64
 from suffice.engines.base import Chunk
 from suffice.estimators.classifier import GenerativeClassifier
 from suffice.families import Gaussian
 from suffice.families.base import observed_cells
-from suffice.linear import discriminant_directions
+from suffice.models import passes
+from suffice.models.linear import discriminant_directions
 from suffice.priors import PriorSpec
 
 
@@ -156,7 +156,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         """Return the rows along Fisher's discriminant directions, n×r, NaN for rows with missing cells."""
         check_is_fitted(self, "statistics_")
         center, directions, _ = self._directions()
-        return learning.score(
+        return passes.score(
             X,
             self.schema_,
             _project,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from suffice._arrays import IntArray
 from suffice.families import Bernoulli, Categorical, Distributions
-from suffice.schema import Schema
+from suffice.models.schema import Schema
 
 
 def sample_table(

@@ -11,23 +11,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice import em, learning
 from suffice._arrays import FloatArray, IntArray
-from suffice.components import Components, has_holes, learn_as_one, lifted, never_seen, uncorrelated
 from suffice.engines import Engine, MemoryEngine, Rows
 from suffice.engines.base import Chunk
 from suffice.errors import EstimateError
-from suffice.estimators.mixture_starts import Start, best_of
 from suffice.estimators.partly_labelled import Learned, iterate, known_labels
 from suffice.families import Distributions
-from suffice.joint import JointModel, learn, most_probable, posterior
-from suffice.labels import class_list
-from suffice.model_statistics import ModelStatistics, sums_by_class
+from suffice.mixtures.components import Components
+from suffice.mixtures.start_points import START_ROWS, Points, generator, picked, rows_of_each_class
+from suffice.mixtures.starts import Start, best_of
+from suffice.models import passes
+from suffice.models.joint import JointModel, learn, most_probable, posterior
+from suffice.models.missing import first_sums, learn_as_one, lifted, uncorrelated
+from suffice.models.named_statistics import ModelStatistics, sums_by_class
+from suffice.models.schema import Schema
+from suffice.optimize import em
 from suffice.priors import PriorSpec
-from suffice.responsibilities import Labels, PartialLabels, SoftLabels
-from suffice.schema import Schema
-from suffice.starts import START_ROWS, Points, generator, picked, rows_of_each_class
-from suffice.statistics import JointStatistics
+from suffice.statistics.responsibilities import Labels, PartialLabels, SoftLabels
+from suffice.statistics.sums import JointStatistics
+from suffice.tables.labels import class_list
 
 if TYPE_CHECKING:
     from suffice.estimators.classifier import GenerativeClassifier
@@ -98,33 +100,24 @@ def fit_components_of_classes(
     classes by their labelled rows, with the volume of a class shared among its components.
     """
     schema, classes = labelled.schema, labelled.classes
-    engine = learning.passes(X, y, sample_weight, schema, known_labels(model, classes), n_jobs=model.n_jobs)
-    overall, holes, unknown = _survey(engine, schema)
-    sums_of_classes = labelled.joint
-    if holes:
+    engine = passes.engine(X, y, sample_weight, schema, known_labels(model, classes), n_jobs=model.n_jobs)
+    first = first_sums(schema, engine.reduce(learn_as_one, schema), lambda simple: engine.reduce(learn_as_one, simple))
+    overall, sums_of_classes = first.statistics, labelled.joint
+    if first.missing:
         sums_of_classes = lifted(engine.reduce(_learn_known, uncorrelated(schema)), schema)
     priors = [
         block.family.prior_within_classes(sums, model._prior, float(sizes.mean()), of_all)
         for block, sums, of_all in zip(schema.blocks, sums_of_classes.blocks, overall.blocks, strict=True)
     ]
     units = [block.family.estimate(sums, "auto") for block, sums in zip(schema.blocks, overall.blocks, strict=True)]
-    clusters = _Clusters(model, schema, classes, priors, holes, units, sizes, generator(model.random_state))
+    clusters = _Clusters(model, schema, classes, priors, first.missing, units, sizes, generator(model.random_state))
     start = clusters.begin(rows_of_each_class(engine, n_rows, max(START_ROWS, 50 * int(sizes.sum())), clusters.rng))
     assert start.class_of is not None
     outcome = iterate(model, clusters.components(start.class_of), engine, start)
     outcome, class_of = _without_empty(outcome, start.class_of, clusters)
     _warn_of_fewer(classes, np.bincount(class_of), sizes)
     statistics = ModelStatistics(classes, schema, outcome.statistics, declared=True, class_of=class_of)
-    return Learned(statistics, priors, outcome, unknown)
-
-
-def _survey(engine: Engine, schema: Schema) -> tuple[JointStatistics, bool, frozenset[int]]:
-    """Return the sums of all rows as one class, whether covariances meet holes in them, and columns without cells."""
-    overall = engine.reduce(learn_as_one, schema)
-    if not has_holes(overall):
-        return overall, False, frozenset()
-    simple = engine.reduce(learn_as_one, uncorrelated(schema))
-    return lifted(simple, schema), True, never_seen(schema, simple)
+    return Learned(statistics, priors, outcome, first.never_seen)
 
 
 def _learn_known(chunk: Chunk, schema: Schema) -> JointStatistics:

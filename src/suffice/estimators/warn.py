@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from suffice.covariance.constant import constant
 from suffice.errors import MissingLabelsWarning, warn_user
-from suffice.labels import LabelCoder
-from suffice.model_statistics import ModelStatistics
-from suffice.statistics import DiagonalMoments, Moments
+from suffice.families.gaussian.covariance.constant import constant
+from suffice.models.named_statistics import ModelStatistics
+from suffice.statistics.sums import DiagonalMoments, Moments
+from suffice.tables.labels import LabelCoder
 
 _PRIOR_OUTWEIGHS = (
     "the prior has about as much to say as the data. Scale the weights to a mean of 1, or pass prior=None."

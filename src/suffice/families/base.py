@@ -30,11 +30,12 @@ from suffice._arrays import (
 )
 from suffice.errors import EstimateError, InvalidCellError
 from suffice.priors import PriorSpec
-from suffice.responsibilities import Labels, Responsibilities
+from suffice.statistics.responsibilities import Labels, Responsibilities
+from suffice.tables.labels import check_weight
 
 if TYPE_CHECKING:
     from suffice.posteriors import Posterior
-    from suffice.statistics import Statistics
+    from suffice.statistics.sums import Statistics
 
 #: rows of a chunk that are looked at for holes before all are
 _FIRST_ROWS = 32
@@ -152,8 +153,6 @@ class Family(ABC):
 
     def fit(self, x: ArrayLike, sample_weight: ArrayLike | None = None, *, prior: PriorSpec = None) -> Distribution:
         """Return the one distribution that fits the rows of `x`, by maximum likelihood unless a prior is given."""
-        from suffice.labels import check_weight
-
         values = self.encode(x)
         weight = check_weight(sample_weight, values.shape[0])
         one_class = Labels(np.zeros(values.shape[0], dtype=np.intp), weight, 1)

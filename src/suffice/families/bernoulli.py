@@ -31,8 +31,8 @@ from suffice.families.base import (
     without_holes,
 )
 from suffice.priors import PriorSpec, PseudoCount, resolve_prior
-from suffice.responsibilities import Responsibilities
-from suffice.statistics import Sums
+from suffice.statistics.responsibilities import Responsibilities
+from suffice.statistics.sums import Sums
 
 
 class Bernoulli(Family):

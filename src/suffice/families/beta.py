@@ -17,7 +17,7 @@ from suffice.families.concentration import concentrations, dirichlet_spread, tri
 from suffice.families.gamma import log_of_ratio, peak
 from suffice.families.spread import require_spread, share_of_components, spread_rows, without_rounding
 from suffice.priors import PriorSpec
-from suffice.statistics import Sums
+from suffice.statistics.sums import Sums
 
 #: a class with less weight than this share of the prior's rows is taken to have it
 LEAST_SHARE = 1e-6

@@ -16,10 +16,11 @@ from suffice import compiled
 from suffice._arrays import Array, FloatArray, IntArray, beside, namespace, rows_to_columns, to_float64, to_numpy
 from suffice.families.base import Distribution, Distributions, Family, log_of, require_rows
 from suffice.priors import PriorSpec, PseudoCount, resolve_prior
-from suffice.responsibilities import Labels, Responsibilities
-from suffice.statistics import CategoryCounts
+from suffice.statistics.responsibilities import Labels, Responsibilities
+from suffice.statistics.sums import CategoryCounts
+from suffice.tables.factorize import MISSING, factorize, is_missing
+from suffice.tables.labels import as_objects_if_mixed, check_weight
 
-MISSING = -1
 UNSEEN = -2
 
 
@@ -92,8 +93,6 @@ class Categorical(Family):
 
     def fit(self, x: ArrayLike, sample_weight: ArrayLike | None = None, *, prior: PriorSpec = None) -> Distribution:
         """Return the one distribution that fits the rows of `x`, whose cells may be any values; None is missing."""
-        from suffice.labels import as_objects_if_mixed, check_weight
-
         values = rows_to_columns(as_objects_if_mixed(x))
         weight = check_weight(sample_weight, len(values))
         coder = OfValues(self, values)
@@ -106,8 +105,6 @@ class Categorical(Family):
 
     def with_values_of(self, x: Any) -> Categorical:
         """Return the family with the values of the rows `x`; whole numbers are numbers of values already."""
-        from suffice.labels import as_objects_if_mixed
-
         if isinstance(x, Codes):
             return self
         columns = rows_to_columns(as_objects_if_mixed(x))
@@ -209,15 +206,11 @@ class OfValues(Categorical):
     """The same family for somebody's own values: it looks their numbers up, and gives values back."""
 
     def __init__(self, family: Categorical, columns: NDArray[Any]) -> None:
-        from suffice.factorize import factorize
-
         super().__init__(family.unseen)
         self._values = [factorize(columns[:, j]).values for j in range(columns.shape[1])]
 
     def with_values_of(self, x: Any) -> OfValues:
         """Return the family with the values of the rows `x` after those that it has."""
-        from suffice.labels import as_objects_if_mixed
-
         columns = self._require_columns(rows_to_columns(as_objects_if_mixed(x)))
         grown = copy.copy(self)
         pairs = zip(self._values, OfValues(self, columns)._values, strict=True)
@@ -231,9 +224,6 @@ class OfValues(Categorical):
 
     def encode(self, x: ArrayLike | Codes) -> Codes:
         """Return the numbers of values, `UNSEEN` for new ones and `MISSING` for None and NaN."""
-        from suffice.factorize import is_missing
-        from suffice.labels import as_objects_if_mixed
-
         columns = self._require_columns(rows_to_columns(as_objects_if_mixed(x)))
         codes = np.empty(columns.shape, dtype=np.intp)
         for j, values in enumerate(self._values):

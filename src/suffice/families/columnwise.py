@@ -26,8 +26,8 @@ from suffice.families.base import (
     weighted_counts,
 )
 from suffice.priors import Prior, PriorSpec, PseudoCount, resolve_prior
-from suffice.responsibilities import Responsibilities
-from suffice.statistics import SignedSums, Sums
+from suffice.statistics.responsibilities import Responsibilities
+from suffice.statistics.sums import SignedSums, Sums
 
 #: the spread of the prior where no class has any: so many rows of that of all rows
 SHARE_OF_A_ROW = 1e-3

@@ -26,8 +26,8 @@ from suffice.families.columnwise import PseudoRows, refuse_cells, require_finite
 from suffice.families.concentration import concentrations, dirichlet_spread, trigamma
 from suffice.families.spread import share_of_components, spread_rows, without_rounding
 from suffice.priors import PriorSpec, PseudoCount, resolve_prior
-from suffice.responsibilities import Responsibilities
-from suffice.statistics import SignedSums
+from suffice.statistics.responsibilities import Responsibilities
+from suffice.statistics.sums import SignedSums
 
 #: how far from 1 the cells of a row may sum, for rounding
 _ROUNDING = 1e-6

@@ -11,7 +11,7 @@ import numpy as np
 from suffice._arrays import Array, FloatArray, IntArray
 from suffice.families.columnwise import SHARE_OF_ALL, ColumnwiseFamily, PseudoRows, refuse_cells, require_finite
 from suffice.families.columnwise_distributions import ColumnwiseDistributions
-from suffice.statistics import Sums
+from suffice.statistics.sums import Sums
 
 
 class Exponential(ColumnwiseFamily):

@@ -28,8 +28,8 @@ from suffice.families.base import (
 )
 from suffice.families.poisson import log_factorials
 from suffice.priors import PriorSpec, PseudoCount, resolve_prior
-from suffice.responsibilities import Responsibilities
-from suffice.statistics import Sums
+from suffice.statistics.responsibilities import Responsibilities
+from suffice.statistics.sums import Sums
 
 
 class Multinomial(Family):

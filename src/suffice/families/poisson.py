@@ -27,8 +27,8 @@ from suffice.families.base import (
     without_holes,
 )
 from suffice.priors import PriorSpec, PseudoCount, resolve_prior
-from suffice.responsibilities import Responsibilities
-from suffice.statistics import Sums
+from suffice.statistics.responsibilities import Responsibilities
+from suffice.statistics.sums import Sums
 
 #: from this rate on, four terms of the entropy's series in 1/λ are exact
 _LARGE_RATE = 1e4

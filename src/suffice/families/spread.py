@@ -17,7 +17,7 @@ from suffice._arrays import FloatArray
 from suffice.families.base import require_rows
 from suffice.families.columnwise import SHARE_OF_A_ROW, SHARE_OF_ALL, ColumnwiseFamily, PseudoRows, require_finite
 from suffice.priors import PriorSpec
-from suffice.statistics import Sums
+from suffice.statistics.sums import Sums
 
 #: a spread below this is rounding of the sums
 _NO_SPREAD = 1e-12

@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from suffice import newton
 from suffice._arrays import FloatArray
-from suffice.em import Round
 from suffice.engines import Engine
 from suffice.engines.base import ONE_BLAS_THREAD
 from suffice.glm.lbfgs import without_hessian
 from suffice.glm.objective import Evaluated, Found, Objective, Start
 from suffice.glm.solve import Solver
-from suffice.interrupts import Interrupted
-from suffice.newton import Local, Problem
+from suffice.optimize import newton
+from suffice.optimize.em import Round
+from suffice.optimize.interrupts import Interrupted
+from suffice.optimize.newton import Local, Problem
 
 #: parameters up to which the Hessian is formed; beyond, L-BFGS needs the gradient alone
 MOST_PARAMETERS = 1500

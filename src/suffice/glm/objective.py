@@ -12,7 +12,7 @@ from suffice._arrays import FloatArray
 from suffice.engines import Engine
 from suffice.glm.solve import Penalty, Solver
 from suffice.glm.sums import NewtonSums
-from suffice.newton import Local
+from suffice.optimize.newton import Local
 
 #: what is left of half a deviance, per row, where columns tell every row's class
 PERFECT = 1e-6

@@ -18,9 +18,9 @@ from suffice.glm.pairs import Pair
 from suffice.glm.responses import GaussianResponse
 from suffice.glm.rows import Target
 from suffice.glm.targets import as_numbers
-from suffice.schema import find_column
-from suffice.sources import MemorySource, ParquetScan, Source
-from suffice.tables import Table
+from suffice.models.schema import find_column
+from suffice.tables.sources import MemorySource, ParquetScan, Source
+from suffice.tables.table import Table
 
 
 def warn_outside(link: Link, eta: FloatArray, *, stacklevel: int) -> None:

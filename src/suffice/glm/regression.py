@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from suffice._arrays import FloatArray
-from suffice.em import Round
 from suffice.engines import Engine
 from suffice.glm.baseline import Totals, null_intercept
 from suffice.glm.fitting import MOST_PARAMETERS, minimise
@@ -21,6 +20,7 @@ from suffice.glm.rows import Data
 from suffice.glm.solve import Solver, ridge
 from suffice.glm.starting import as_start, data_start
 from suffice.glm.sums import NewtonSums, Point, firth_gradient, hessian_diagonal, newton_sums, observed_hessian
+from suffice.optimize.em import Round
 
 #: curvature below this may be that of a column whose squares vanish
 TOO_SMALL = 1e-280

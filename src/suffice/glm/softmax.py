@@ -10,7 +10,6 @@ import numpy as np
 
 from suffice._arrays import FloatArray, issparse, to_float64
 from suffice.compiled import linear
-from suffice.em import Round
 from suffice.engines import Engine
 from suffice.engines.base import Chunk
 from suffice.glm.fitting import minimise
@@ -19,6 +18,7 @@ from suffice.glm.regression import TOO_SMALL, Settings
 from suffice.glm.rows import Data, Target
 from suffice.glm.starting import as_finite
 from suffice.glm.sums import BLOCK_ROWS, Curvature, NewtonSums, centred
+from suffice.optimize.em import Round
 
 
 @dataclass(frozen=True, eq=False)

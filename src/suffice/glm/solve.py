@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_solve, cholesky, eigh, solve_triangular
 
 from suffice._arrays import FloatArray
-from suffice.newton import Local
+from suffice.optimize.newton import Local
 
 #: the share of a column's curvature that the columns before it must leave
 ALIASED = 1e-11

@@ -12,7 +12,7 @@ from suffice.engines.base import Chunk
 from suffice.glm.rows import Target
 from suffice.glm.solve import Solver
 from suffice.glm.sums import NewtonSums, Point, blocks
-from suffice.newton import Local
+from suffice.optimize.newton import Local
 
 
 def working_sums(chunk: Chunk, at: Point) -> NewtonSums:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from suffice._arrays import FloatArray, IntArray
-from suffice.labels import class_list
 from suffice.plot._axes import arranged, axes, colours, numbers
+from suffice.tables.labels import class_list
 
 _RESOLUTION = 220
 _MOST_POINTS = 3000
@@ -92,7 +92,7 @@ def _numbers(names: list[Any], y: Any) -> IntArray:
 
 def _ellipses(model: Any, ax: Any) -> None:
     """Draw the ellipses of Gaussian components, where that is what the model has."""
-    from suffice.families.gaussian import GaussianDistributions
+    from suffice.families.gaussian.family import GaussianDistributions
 
     found: Any = getattr(model, "distributions_", ())
     if len(found) != 1 or not isinstance(found[0], GaussianDistributions):

@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike
 from suffice._arrays import FloatArray
 from suffice.families.base import Distribution, Distributions, Family
 from suffice.priors import Prior, PriorSpec
-from suffice.responsibilities import Labels
-from suffice.statistics import Statistics
+from suffice.statistics.responsibilities import Labels
+from suffice.statistics.sums import Statistics
+from suffice.tables.labels import check_weight
 
 
 class Interval(NamedTuple):
@@ -107,8 +108,6 @@ class Posterior(ABC):
 
 def as_statistics(family: Family, rows: Any, sample_weight: ArrayLike | None = None) -> tuple[Family, Any]:
     """Return statistics as they are, and rows as the statistics of one class, with the family that reads them."""
-    from suffice.labels import check_weight
-
     if isinstance(rows, Statistics):
         if sample_weight is not None:
             raise ValueError("statistics hold the weights of their rows already; pass sample_weight beside rows only")

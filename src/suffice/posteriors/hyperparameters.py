@@ -16,11 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice._arrays import FloatArray
-from suffice.covariance import Covariance, prior_mean
-from suffice.covariance.belief import freedom, given_scatter, pull_to_prior_mean
-from suffice.covariance.constant import NEUTRAL_VARIANCE, beside_constants, columns_left_out, prior_of_columns
+from suffice.families.gaussian.covariance import Covariance, prior_mean
+from suffice.families.gaussian.covariance.belief import freedom, given_scatter, pull_to_prior_mean
+from suffice.families.gaussian.covariance.constant import (
+    NEUTRAL_VARIANCE,
+    beside_constants,
+    columns_left_out,
+    prior_of_columns,
+)
 from suffice.priors import NormalInverseWishart
-from suffice.statistics import Moments
+from suffice.statistics.sums import Moments
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,8 @@ import numpy as np
 
 from suffice._arrays import Array, FloatArray, IntArray, as_like, namespace, to_float64
 from suffice.families.base import dense_rows, observed_cells
-from suffice.families.gaussian import SHRINKING, Gaussian, GaussianDistributions
-from suffice.families.holes import patterns_of
+from suffice.families.gaussian.family import SHRINKING, Gaussian, GaussianDistributions
+from suffice.families.gaussian.missing_values import patterns_of
 from suffice.posteriors.predictive import Predictive, gamma_ratio
 
 _LOG_2PI = float(np.log(2.0 * np.pi))

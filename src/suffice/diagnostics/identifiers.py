@@ -1,0 +1,137 @@
+"""Columns that look like identifiers: names, keys and row numbers, which tell nothing about rows to come.
+
+A column is pointed out where it is nearly certain to be one, so that no ordinary column is:
+
+- Categories: of 50 values or more, nine in ten are distinct.
+- Numbers: 50 or more are all whole and distinct and lie as densely as row numbers do, within a range of four times
+  their number. Measurements that are read to so few digits repeat themselves; those that do not lie far apart, or
+  are not whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from suffice._arrays import FloatArray, issparse, to_float64
+from suffice.errors import IdentifierWarning, warn_user
+from suffice.families import Bernoulli, Beta, Categorical, Dirichlet, Multinomial
+from suffice.models.named_statistics import ModelStatistics
+from suffice.models.schema import Schema
+from suffice.statistics.sums import CategoryCounts, Moments
+from suffice.tables.sources import Source
+from suffice.tables.table import ArrayTable, Table, as_table
+
+_FEWEST_ROWS = 50
+_DISTINCT = 0.9
+_SPREAD = 4
+#: cells that are looked at first
+_FIRST = 64
+#: families whose numbers cannot be those of rows
+_OTHERS = (Bernoulli, Beta, Categorical, Dirichlet, Multinomial)
+#: columns that are named
+_NAMED = 5
+
+
+def warn_of_identifiers(statistics: ModelStatistics, X: Any, n_rows: int, *, weighted: bool) -> None:
+    """Warn once of columns that look like identifiers; numbers of a stream, which is gone, are not looked at.
+
+    Parameters
+    ----------
+    statistics : ModelStatistics
+        Of the rows that were learned from.
+    X : table, scan or stream
+    n_rows : int
+        How many rows the statistics are of.
+    weighted : bool
+        Whether the rows have weights.
+    """
+    found = list(unique_values(statistics, n_rows))
+    if not isinstance(X, Source) and n_rows >= _FEWEST_ROWS:
+        found += row_numbers(as_table(X), statistics.schema, None if weighted else statistics)
+    if found:
+        warn_user(identifiers_sentence(found), IdentifierWarning)
+
+
+def identifiers_sentence(found: Sequence[tuple[Any, str]]) -> str:
+    """Return a sentence about columns that look like identifiers, each with its reason."""
+    named = "; ".join(f"{label!r} ({reason})" for label, reason in found[:_NAMED])
+    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    if len(found) == 1:
+        return f"column {named} looks like an identifier, which tells nothing about other rows; leave it out"
+    return f"columns {named}{more} look like identifiers, which tell nothing about other rows; leave them out"
+
+
+def unique_values(statistics: ModelStatistics, n_rows: int) -> Iterator[tuple[Any, str]]:
+    """Yield the categorical columns of which nearly every value occurs once, with the reason."""
+    weight = float(statistics.class_count.sum())
+    for block, sums in zip(statistics.schema.blocks, statistics.joint.blocks, strict=True):
+        if not isinstance(sums, CategoryCounts) or sums.total.shape[1] < _DISTINCT * _FEWEST_ROWS:
+            continue
+        counts = sums.total.sum(0)
+        for column, values in zip(block.columns, sums.columns(), strict=True):
+            n_cells = round(n_rows * float(counts[values].sum()) / weight)
+            n_values = int((counts[values] > 0).sum())
+            if n_cells >= _FEWEST_ROWS and n_values >= _DISTINCT * n_cells:
+                yield statistics.schema.labels[column], f"{n_values:,} distinct values in {n_cells:,} rows"
+
+
+def row_numbers(table: Table, schema: Schema, statistics: ModelStatistics | None) -> Iterator[tuple[Any, str]]:
+    """Yield the columns of numbers that lie as row numbers do, with the reason.
+
+    With the statistics of rows without weights, most columns need not be looked at.
+    """
+    n_rows = len(table)
+    if n_rows < _FEWEST_ROWS or (isinstance(table, ArrayTable) and issparse(table.array)):
+        return
+    table = schema.arranged(table)
+    for number, block in enumerate(schema.blocks):
+        if isinstance(block.family, _OTHERS):
+            continue
+        columns = np.array(block.columns)
+        if statistics is not None:
+            sums = statistics.joint.blocks[number]
+            columns = columns[_as_wide_as_row_numbers(sums)] if isinstance(sums, Moments) else columns
+        for first in (_FIRST, int(16.0 * n_rows**0.5)):  # so many drawn at random from 4n would repeat themselves
+            if len(columns):
+                columns = columns[_whole(_cells(table.rows(0, min(first, n_rows)), columns.tolist()))]
+        for column in columns.tolist():
+            if _are_row_numbers(_cells(table, [column])[:, 0]):
+                yield schema.labels[column], "whole numbers that are all distinct, like row numbers"
+
+
+def _as_wide_as_row_numbers(moments: Moments) -> Any:
+    """Return which columns vary as n distinct whole numbers in a range of 4n do: (n² − 1)/12 ≤ variance ≤ 4n²."""
+    with np.errstate(over="ignore", invalid="ignore"):  # numbers that are too large are an error elsewhere
+        n, variance = moments.count.sum(0), moments.total_variance()
+    return np.flatnonzero((variance >= 0.99 * (n * n - 1.0) / 12.0) & (variance <= 1.01 * (0.5 * _SPREAD * n) ** 2))
+
+
+def _whole(cells: FloatArray) -> Any:
+    """Return which columns hold whole numbers, and no number twice, in the rows that have one."""
+    whole = (np.isnan(cells) | (np.floor(cells) == cells)).all(axis=0)
+    ordered = np.sort(cells, axis=0)
+    return whole & (np.diff(ordered, axis=0) != 0.0).all(axis=0)
+
+
+def _are_row_numbers(column: FloatArray) -> bool:
+    cells = column[~np.isnan(column)]
+    n = len(cells)
+    if n < _FEWEST_ROWS:
+        return False
+    low, high = float(cells.min()), float(cells.max())
+    if not high - low < _SPREAD * n:
+        return False
+    places = cells - low
+    return bool((np.floor(places) == places).all()) and int(np.bincount(places.astype(np.intp)).max()) == 1
+
+
+def _cells(table: Table, columns: Sequence[int]) -> FloatArray:
+    """Return some columns as floats, n×m."""
+    block = table.numbers(columns)
+    return to_float64(block[0 : block.shape[0]])
+
+
+__all__ = ["identifiers_sentence", "row_numbers", "unique_values", "warn_of_identifiers"]

@@ -1,0 +1,85 @@
+"""From generative to discriminative: the logistic regression that a model with linear log-odds already is.
+
+Where φ is the same for every class and linear in the columns of a design, log p(c | x) = Σ_j η_cj x_j + b_c up to what
+all classes share: the posterior of a tied Gaussian or a discrete naive Bayes model is a softmax, and the natural
+parameters are its coefficients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from suffice._arrays import FloatArray
+from suffice.families.categorical import CategoricalDistributions
+from suffice.glm.design import Design, Term
+from suffice.models.joint import JointModel
+from suffice.models.linear import linear_block
+from suffice.models.schema import Schema
+from suffice.posteriors.predictive import Predictive
+from suffice.statistics.sums import CategoryCounts
+from suffice.tables.labels import sorted_order
+
+
+def logistic_form(model: JointModel) -> tuple[Design, FloatArray, FloatArray, FloatArray]:
+    """Return the design, coefficients, intercepts and centre of the logistic regression with the same posteriors.
+
+    Raises
+    ------
+    ValueError
+        Where the log-odds of the model are not linear.
+    """
+    if model.class_of is not None:
+        raise ValueError("the log-odds of classes with several components are not linear; fit with n_components=1")
+    terms: dict[int, Term] = {}
+    weights: dict[int, FloatArray] = {}
+    centers: dict[int, float] = {}
+    intercepts = model.log_prior.copy()
+    for block, distributions in zip(model.schema.blocks, model.distributions, strict=True):
+        if isinstance(distributions, CategoricalDistributions):
+            for column, logs in zip(block.columns, _log_probabilities(distributions), strict=True):
+                order = _order(model.schema, column)
+                values = model.schema.categories[column].values
+                terms[column] = Term(column, model.schema.labels[column], tuple(values[v] for v in order))
+                weights[column] = logs[:, order[1:]] - logs[:, order[:1]]
+                intercepts += logs[:, order[0]]
+            continue
+        if isinstance(distributions, Predictive):
+            raise ValueError(
+                "averages over parameters are not linear, so a model with estimate='predictive' is no logistic "
+                "regression; fit it with estimate='map'"
+            )
+        try:
+            found = linear_block(distributions)
+        except AttributeError as error:
+            raise ValueError(str(error).replace(", so there is no coef_;", ";")) from None
+        if found is None:
+            names = [model.schema.labels[column] for column in block.columns]
+            raise ValueError(f"the log-odds are not linear in the columns {names} of family {block.family!r}")
+        w, b, center = found
+        for j, column in enumerate(block.columns):
+            terms[column] = Term(column, model.schema.labels[column])
+            weights[column] = w[:, [j]]
+            centers[column] = float(center[j])
+        intercepts += b
+    columns = range(model.schema.n_columns)
+    coefficients = np.concatenate([weights[column] for column in columns], axis=1)
+    if not (np.isfinite(coefficients).all() and np.isfinite(intercepts).all()):
+        raise ValueError("a probability of 0 has no finite coefficient; fit the model with a prior")
+    plain = Schema(model.schema.names, model.schema.n_columns, (), library=model.schema.library)
+    design = Design(plain, tuple(terms[column] for column in columns))
+    center = np.array([centers.get(term.column, 0.0) for term in design.terms for _ in term.names])
+    return design, coefficients, intercepts, center
+
+
+def _log_probabilities(distributions: CategoricalDistributions) -> Iterator[FloatArray]:
+    """Yield log p of the values of each column, k×values."""
+    logs = distributions.natural_parameters()
+    return (logs[:, values] for values in CategoryCounts(distributions.probability, distributions.sizes).columns())
+
+
+def _order(schema: Schema, column: int) -> list[int]:
+    """Return the values in the order in which logistic regression has them: as declared, or sorted."""
+    known = schema.categories[column]
+    return list(range(len(known.values))) if known.declared else sorted_order(list(known.values))

@@ -1,0 +1,81 @@
+"""Covariance structures: what the classes share, and which of the covariances are free.
+
+A structure says which moments it needs and turns them into covariances, by maximum likelihood or with a
+prior. What it returns is compact: variances (k, d) or covariances (k, d, d), with 1 in place of k where all classes
+share them. Scoring looks at that shape only, so a new structure is one class here.
+
+All fourteen ways of sharing are here. Write Σ_c = λ_c D_c A_c D_cᵀ with |A_c| = 1: a volume, an orientation and
+a shape. Each is Equal for all classes, Variable, or the Identity, and a structure's code says so in the order volume,
+shape, orientation: "VEE" has one shape and one orientation, and a volume for each class.
+"""
+
+from __future__ import annotations
+
+from suffice.families.gaussian.covariance.belief import overall_covariance, prior_mean
+from suffice.families.gaussian.covariance.constrained import EEV, EVE, EVI, EVV, VEE, VEI, VEV, VVE
+from suffice.families.gaussian.covariance.given import GivenSphere
+from suffice.families.gaussian.covariance.posterior_means import (
+    DIAGONAL,
+    FULL,
+    SPHERICAL,
+    TIED,
+    TIED_DIAGONAL,
+    TIED_SPHERICAL,
+    Diagonal,
+    Full,
+    Spherical,
+    Tied,
+    TiedDiagonal,
+    TiedSpherical,
+)
+from suffice.families.gaussian.covariance.structure import Covariance, expected_log_likelihood
+
+__all__ = [
+    "CODES",
+    "EEV",
+    "EVE",
+    "EVI",
+    "EVV",
+    "STRUCTURES",
+    "VEE",
+    "VEI",
+    "VEV",
+    "VVE",
+    "Covariance",
+    "Diagonal",
+    "Full",
+    "GivenSphere",
+    "Spherical",
+    "Tied",
+    "TiedDiagonal",
+    "TiedSpherical",
+    "as_structure",
+    "expected_log_likelihood",
+    "overall_covariance",
+    "prior_mean",
+]
+
+STRUCTURES: dict[str, Covariance] = {
+    structure.name: structure
+    for structure in (
+        *(FULL, TIED, DIAGONAL, TIED_DIAGONAL, SPHERICAL, TIED_SPHERICAL),
+        *(VEI(), EVI(), VEE(), EVE(), VVE(), EEV(), VEV(), EVV()),
+    )
+}
+
+#: the structures by the letters for volume, shape and orientation
+CODES: dict[str, Covariance] = {structure.code: structure for structure in STRUCTURES.values()}
+
+
+def as_structure(spec: str | Covariance) -> Covariance:
+    """Return the structure of that name or code."""
+    if isinstance(spec, Covariance):
+        return spec
+    if isinstance(spec, str):
+        found = STRUCTURES.get(spec) or CODES.get(spec)
+        if found is not None:
+            return found
+        if spec.startswith(GivenSphere.PREFIX):
+            return GivenSphere(float(spec.removeprefix(GivenSphere.PREFIX)))
+    names = dict.fromkeys([*STRUCTURES, *CODES])
+    raise ValueError(f"covariance must be one of {', '.join(map(repr, names))}, not {spec!r}")

@@ -1,0 +1,104 @@
+"""The pieces of the data-scaled prior, for columns that vary."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suffice._arrays import FloatArray
+from suffice.priors import NormalInverseWishart
+from suffice.statistics.sums import Moments
+
+#: the least share of its own variance by which a column is told from a combination of others
+_LEAST_RIDGE = 1e-10
+#: share of its own variance that is added to each column of `overall_covariance`
+_OVERALL_RIDGE = 1e-6
+
+
+def freedom(count: FloatArray, prior: NormalInverseWishart) -> FloatArray:
+    """Return n − 1, or what else estimating the mean costs; never less than 0."""
+    return np.maximum(count - prior.freedom, 0.0)
+
+
+def prior_variance(moments: Moments, prior: NormalInverseWishart) -> FloatArray:
+    """Return the prior variance of each column: given, or the one within the classes kept off zero, (d,)."""
+    given = given_scatter(prior, moments.n_columns)
+    if given is not None:
+        return np.diagonal(given)
+    rows = np.broadcast_to(freedom(moments.count, prior), moments.center.shape).sum(0)
+    overall = moments.total_variance()
+    more = prior.overall_count
+    return np.minimum((moments.within() + more * overall) / (rows + more), overall)
+
+
+def overall_covariance(moments: Moments) -> FloatArray:
+    """Return the covariance of all rows of one class, (d, d), or the variances where only these are kept, (d,).
+
+    Each column gets a millionth of its variance more, so that collinear columns have a density.
+    """
+    scatter = moments.pooled()
+    covariance = ratio(scatter, moments.count[0])
+    if scatter.ndim == 1:
+        return covariance
+    diagonal = np.arange(len(covariance))
+    covariance[diagonal, diagonal] *= 1.0 + _OVERALL_RIDGE
+    return covariance
+
+
+def shrunk_tied(moments: Moments, pooled: FloatArray, prior: NormalInverseWishart, a: float) -> FloatArray:
+    """Return the covariance that the classes share, drawn towards its own diagonal, (d, d)."""
+    rows = np.asarray(freedom(moments.count, prior).sum())[None, None]
+    if a == 0.0:
+        return ratio(pooled, rows)
+    believed = given_scatter(prior, moments.n_columns)
+    if believed is None:
+        believed = np.diag(prior_variance(moments, prior))
+    return with_ridge(ratio(a * believed + pooled, a + rows))
+
+
+def given_scatter(prior: NormalInverseWishart, n_columns: int) -> FloatArray | None:
+    """Return the prior covariance if the prior has one, (d, d)."""
+    if prior.scatter is None:
+        return None
+    scatter = np.asarray(prior.scatter, dtype=np.float64)
+    scatter = np.diag(scatter) if scatter.ndim == 1 else scatter
+    if scatter.shape != (n_columns, n_columns):
+        raise ValueError(
+            f"the prior scatter must be of shape ({n_columns},) or ({n_columns}, {n_columns}) for {n_columns} "
+            f"columns, not {np.shape(prior.scatter)}"
+        )
+    return scatter
+
+
+def pull_to_prior_mean(moments: Moments, prior: NormalInverseWishart) -> FloatArray:
+    """Return κn/(κ + n) (x̄ − m)(x̄ − m)ᵀ in the layout of the scatter: what a mean off the prior's costs."""
+    kappa = prior.mean_count
+    if kappa == 0.0:
+        return np.zeros(())
+    weight = kappa * moments.count / (kappa + moments.count)
+    delta = moments.mean - prior_mean(moments, prior)
+    nothing = np.zeros_like(moments.second)
+    return type(moments)(weight, moments.center, np.zeros_like(delta), nothing)._moved(delta)
+
+
+def prior_mean(moments: Moments, prior: NormalInverseWishart) -> FloatArray:
+    """Return the prior mean of a class, (d,)."""
+    return moments.total_mean() if prior.mean is None else np.asarray(prior.mean, dtype=np.float64)
+
+
+def with_ridge(covariance: FloatArray) -> FloatArray:
+    """Keep correlations a little below 1, however many rows outweigh the prior."""
+    ridged = covariance.copy()
+    diagonal = np.arange(covariance.shape[-1])
+    ridged[..., diagonal, diagonal] *= 1.0 + _LEAST_RIDGE
+    return ridged
+
+
+def over_columns(variance: FloatArray, moments: Moments) -> FloatArray:
+    """Return one variance for each column, all the same."""
+    return np.repeat(variance, moments.n_columns, axis=1)
+
+
+def ratio(scatter: FloatArray, count: FloatArray) -> FloatArray:
+    """Return scatter / count, with 0 where there is nothing to divide by (found out when it is factorised)."""
+    count = np.broadcast_to(count, np.shape(scatter))
+    return np.divide(scatter, count, out=np.zeros(np.shape(scatter)), where=count > 0)

@@ -1,0 +1,227 @@
+"""Gaussian rows with holes: the marginal of what is there, and the conditional expectation of what is not.
+
+With Λ = Σ⁻¹ and z the deviations from the mean, 0 where a cell is missing (m) and known elsewhere (o),
+
+    A = Λ_mm,   g = (Λ z)_m,   E[z_m | z_o] = −A⁻¹ g,   Cov[z_m | z_o] = A⁻¹
+    z_oᵀ Σ_oo⁻¹ z_o = zᵀ Λ z − gᵀ A⁻¹ g,   log |Σ_oo| = log |Σ| + log |A|
+
+so a row with few holes costs a product with Λ and an inverse as small as its holes, and rows with the same number of
+holes are done together, whatever their patterns. That loses digits where Σ is nearly singular; there the rows of one
+pattern at a time are done with the Cholesky factor of Σ_oo. The compiled kernels do the former, a row at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice._arrays import FloatArray, IntArray
+from suffice.statistics.sums import FullMoments
+
+_LOG_2PI = float(np.log(2.0 * np.pi))
+#: condition number of the correlations above which Λ is not to be trusted
+_ILL_CONDITIONED = 1e7
+#: with so many rows a pattern, a factor for each pattern costs less than one for each row
+_ROWS_A_PATTERN = 50
+#: inverses up to this size are done for all rows at once
+_SMALL = 8
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows with equally many holes: which rows, and which columns they miss, n×m."""
+
+    rows: IntArray
+    missing: IntArray
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Rows with the same holes: which rows, and which columns are there and are not."""
+
+    rows: IntArray
+    there: IntArray
+    missing: IntArray
+
+
+def groups_of(there: NDArray[np.bool_]) -> list[Group]:
+    """Return the rows by the number of their holes; complete rows are left out."""
+    holes = (~there).sum(1)
+    order = np.argsort(there, axis=1, kind="stable")  # missing columns first, in order
+    return [
+        Group(rows, order[rows, :m])
+        for m in np.unique(holes[holes > 0]).tolist()
+        for rows in [np.flatnonzero(holes == m)]
+    ]
+
+
+def patterns_of(there: NDArray[np.bool_]) -> list[Pattern]:
+    """Return the rows by the pattern of their holes; complete rows are a pattern too."""
+    packed = np.packbits(there, axis=1)
+    _, first, which = np.unique(packed, axis=0, return_index=True, return_inverse=True)
+    which = which.ravel()
+    order = np.argsort(which, kind="stable")
+    bounds = np.searchsorted(which[order], np.arange(len(first) + 1))
+    return [
+        Pattern(order[bounds[i] : bounds[i + 1]], np.flatnonzero(there[row]), np.flatnonzero(~there[row]))
+        for i, row in enumerate(first)
+    ]
+
+
+@dataclass(frozen=True)
+class Conditioned:
+    """One Gaussian given what is there of each row.
+
+    `deviation` is E[x | x_o] − μ, n×d; `squared` and `log_determinant` are those of the marginal, (n,); `spread` has
+    the rows that miss the same columns, or as many, with these columns and the conditional covariance.
+    """
+
+    deviation: FloatArray
+    squared: FloatArray
+    log_determinant: FloatArray
+    spread: list[tuple[IntArray, IntArray, FloatArray]]
+
+    def draw(self, rng: np.random.Generator) -> FloatArray:
+        """Return x − μ with what is missing drawn at random, n×d."""
+        drawn = self.deviation.copy()
+        for rows, columns, covariance in self.spread:
+            z = rng.standard_normal((len(rows), columns.shape[1], 1))
+            drawn[rows[:, None], columns] += (_roots(covariance) @ z)[:, :, 0]
+        return drawn
+
+
+class Holes:
+    """The rows of a chunk with their holes, ready to be conditioned on by one Gaussian after the other."""
+
+    def __init__(self, x: FloatArray, there: NDArray[np.bool_]) -> None:
+        self.x = x
+        self.there = there
+        self.n_there = there.sum(1)
+        self._patterns: list[Pattern] | None = None
+        self._groups: list[Group] | None = None
+
+    @property
+    def patterns(self) -> list[Pattern]:
+        """The rows by the pattern of their holes."""
+        if self._patterns is None:
+            self._patterns = patterns_of(self.there)
+        return self._patterns
+
+    @property
+    def groups(self) -> list[Group]:
+        """The rows by the number of their holes."""
+        if self._groups is None:
+            self._groups = groups_of(self.there)
+        return self._groups
+
+    def condition(self, mean: FloatArray, covariance: FloatArray, whitener: FloatArray) -> Conditioned:
+        """Return the Gaussian with this mean, covariance and L⁻¹, given what is there of each row."""
+        z = np.where(self.there, self.x - mean, 0.0)
+        if len(self.patterns) * _ROWS_A_PATTERN <= len(self.x) or ill_conditioned(covariance):
+            return self._by_pattern(z, covariance)
+        return self._by_count(z, whitener)
+
+    def _by_count(self, z: FloatArray, whitener: FloatArray) -> Conditioned:
+        precision = whitener.T @ whitener
+        product = z @ precision
+        squared = np.einsum("ij,ij->i", z, product)
+        log_determinant = np.full(len(z), -2.0 * float(np.log(np.diagonal(whitener)).sum()))
+        spread = []
+        for group in self.groups:
+            rows, columns = group.rows, group.missing
+            inverse, log_pivots = _inverses(precision[columns[:, :, None], columns[:, None, :]])
+            g = product[rows[:, None], columns]
+            expected = -np.einsum("nij,nj->ni", inverse, g)
+            squared[rows] += (g * expected).sum(1)
+            log_determinant[rows] += log_pivots
+            z[rows[:, None], columns] = expected
+            spread.append((rows, columns, inverse))
+        return Conditioned(z, np.maximum(squared, 0.0), log_determinant, spread)
+
+    def _by_pattern(self, z: FloatArray, covariance: FloatArray) -> Conditioned:
+        squared, log_determinant = np.zeros(len(z)), np.zeros(len(z))
+        spread = []
+        for pattern in self.patterns:
+            rows, there, missing = pattern.rows, pattern.there, pattern.missing
+            if len(there):
+                factor = np.linalg.cholesky(covariance[np.ix_(there, there)])
+                whitener = np.linalg.solve(factor, np.eye(len(there)))
+                white = z[np.ix_(rows, there)] @ whitener.T
+                squared[rows] = (white * white).sum(1)
+                log_determinant[rows] = 2.0 * np.log(np.diagonal(factor)).sum()
+                across = covariance[np.ix_(missing, there)] @ whitener.T
+                z[np.ix_(rows, missing)] = white @ across.T
+                left = covariance[np.ix_(missing, missing)] - across @ across.T
+            else:
+                left = covariance
+            if len(missing):
+                spread.append((rows, np.broadcast_to(missing, (1, len(missing))), left[None]))
+        return Conditioned(z, squared, log_determinant, spread)
+
+    def log_density(self, found: Conditioned) -> FloatArray:
+        """Return the log-density of what is there of each row, (n,)."""
+        return -0.5 * (self.n_there * _LOG_2PI + found.log_determinant + found.squared)
+
+
+def expected_moments(found: Conditioned, weight: FloatArray, mean: FloatArray) -> FullMoments:
+    """Return the expected moments of weighted rows about the mean, for one class."""
+    z = found.deviation
+    weighted = z * weight[:, None]
+    second = weighted.T @ z
+    d = z.shape[1]
+    for rows, columns, covariance in found.spread:
+        if len(covariance) == 1:  # the same for all rows
+            second[np.ix_(columns[0], columns[0])] += weight[rows].sum() * covariance[0]
+            continue
+        places = (columns[:, :, None] * d + columns[:, None, :]).ravel()
+        amounts = (covariance * weight[rows, None, None]).ravel()
+        second += np.bincount(places, weights=amounts, minlength=d * d).reshape(d, d)
+    return FullMoments(np.array([[weight.sum()]]), mean[None], weighted.sum(0)[None], second[None])
+
+
+def _roots(matrices: FloatArray) -> FloatArray:
+    """Return L with L Lᵀ = Σ, n×m×m; by eigenvalues where rounding has left a matrix without a Cholesky factor."""
+    try:
+        return np.asarray(np.linalg.cholesky(matrices), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(matrices)
+        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :], dtype=np.float64)
+
+
+def ill_conditioned(covariance: FloatArray) -> bool:
+    """Whether the correlations are so near to singular that the inverse is not to be trusted."""
+    scale = np.sqrt(np.diagonal(covariance))
+    correlation = covariance / np.outer(scale, scale)
+    return bool(np.linalg.cond(correlation) > _ILL_CONDITIONED)
+
+
+def _inverses(matrices: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the inverses of positive definite matrices, n×m×m, and the logarithms of their determinants."""
+    m = matrices.shape[1]
+    if m > _SMALL:
+        inverse = np.asarray(np.linalg.inv(matrices), dtype=np.float64)
+        return inverse, np.asarray(np.linalg.slogdet(matrices)[1], dtype=np.float64)
+    work = np.ascontiguousarray(np.moveaxis(matrices, 0, 2))
+    logs = np.zeros(len(matrices))
+    for i in _sweeps(work):
+        logs += np.log(i)
+    return np.moveaxis(work, 2, 0), logs
+
+
+def _sweeps(work: FloatArray) -> Iterator[FloatArray]:
+    """Turn matrices m×m×n into their inverses in place, yielding the pivots: Gauss and Jordan, all rows at a time."""
+    m = len(work)
+    for p in range(m):
+        pivot = work[p, p].copy()
+        yield pivot
+        row = work[p] / pivot
+        column = work[:, p].copy()
+        for i in range(m):
+            if i != p:
+                work[i] -= column[i] * row
+                work[i, p] = -column[i] / pivot
+        work[p] = row
+        work[p, p] = 1.0 / pivot

@@ -1,0 +1,1 @@
+"""Mixtures: components, starting values and the loops of EM."""

@@ -1,0 +1,111 @@
+"""Why: what each column adds to the log-odds of a prediction, adding up exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice._arrays import FloatArray, IntArray
+from suffice.tables.labels import class_list
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """The log-odds of one class against another, split over the columns, for each row.
+
+    ``baseline + contributions.sum(axis=1) == log_odds``, exactly. The baseline holds the class prior and, for full
+    covariances, the part of the normaliser that belongs to no column alone.
+
+    Attributes
+    ----------
+    columns : what the user calls the columns
+    contributions : array of shape (n, d)
+    baseline, log_odds : arrays of shape (n,)
+    target, against : the classes compared, for each row
+    """
+
+    columns: Sequence[str | int]
+    contributions: FloatArray
+    baseline: FloatArray
+    target: NDArray[Any]
+    against: NDArray[Any]
+
+    @property
+    def log_odds(self) -> FloatArray:
+        """Log p(target | x) / p(against | x), (n,); NaN where maximum likelihood calls both impossible."""
+        with np.errstate(invalid="ignore"):  # NaN where some columns rule out the one class and some the other
+            return np.asarray(self.baseline + self.contributions.sum(axis=1))
+
+    def __len__(self) -> int:
+        return len(self.baseline)
+
+    def top(self, row: int = 0, n: int = 5) -> list[tuple[str | int, float]]:
+        """Return the columns that matter most for a row, with what they add, largest first."""
+        values = self.contributions[row]
+        return [(self.columns[j], float(values[j])) for j in self._order(row)[:n] if values[j] != 0.0]
+
+    def _order(self, row: int) -> IntArray:
+        """Return the columns from the one that matters most to the one that matters least."""
+        return np.argsort(-np.abs(self.contributions[row]), kind="stable")
+
+    def __repr__(self) -> str:
+        return f"<Explanation of {len(self)} rows by {len(self.columns)} columns>"
+
+    def __str__(self) -> str:
+        return "\n\n".join(self.text(row) for row in range(min(len(self), 3)))
+
+    def text(self, row: int = 0, n: int = 5) -> str:
+        """Return the reasons for a row in plain text."""
+        top = self.top(row, n)
+        rest = np.delete(self.contributions[row], self._order(row)[: len(top)]).sum()
+        width = max((len(str(name)) for name, _ in top), default=8)
+        lines = [f"{self.target[row]} rather than {self.against[row]}: log-odds {self.log_odds[row]:+.2f}"]
+        lines.append(f"  {'(baseline)':<{max(width, 10)}} {self.baseline[row]:+8.2f}")
+        lines += [f"  {name!s:<{max(width, 10)}} {value:+8.2f}" for name, value in top]
+        if self.contributions.shape[1] > len(top):
+            lines.append(f"  {'(the rest)':<{max(width, 10)}} {rest:+8.2f}")
+        return "\n".join(lines)
+
+
+def compared_classes(logs: FloatArray, classes: NDArray[Any], target: Any, against: Any) -> tuple[IntArray, IntArray]:
+    """Return the numbers of the two classes to compare for each row.
+
+    Parameters
+    ----------
+    logs : array of shape (n, k)
+        log p(c | x).
+    classes : array of shape (k,)
+    target, against : class label, one for each row, or None
+        None is the most probable class, and the most probable other one.
+    """
+    if len(classes) < 2:
+        raise ValueError("an explanation compares two classes, and this model has seen one")
+    rows = np.arange(len(logs))
+    chosen = np.argmax(logs, axis=1) if target is None else _numbers(target, classes, len(logs))
+    if against is None:
+        others = logs.copy()
+        others[rows, chosen] = -np.inf
+        other = np.argmax(others, axis=1)
+        # where all others are impossible too, argmax may fall on the target itself
+        other = np.where(other == chosen, (chosen + 1) % len(classes), other)
+    else:
+        other = _numbers(against, classes, len(logs))
+    if (chosen == other).any():
+        raise ValueError(f"an explanation compares two different classes, but both are {target!r}")
+    return chosen, other
+
+
+def _numbers(labels: Any, classes: NDArray[Any], n_rows: int) -> IntArray:
+    """Return the numbers of class labels, one for each row."""
+    numbers = {label: number for number, label in enumerate(class_list(classes))}
+    wanted = np.asarray(labels).tolist() if np.ndim(labels) == 1 else [labels] * n_rows
+    if len(wanted) != n_rows:
+        raise ValueError(f"one class a row must be given, but X has {n_rows} rows and there are {len(wanted)} classes")
+    unknown = next((label for label in wanted if label not in numbers), None)
+    if unknown is not None:
+        raise ValueError(f"there is no class {unknown!r}; the classes are {class_list(classes)}")
+    return np.array([numbers[label] for label in wanted], dtype=np.intp)

@@ -1,0 +1,70 @@
+"""Predictions for rows that hold values with probability 0, as maximum likelihood (``prior=None``) gives it.
+
+One rule for every family:
+
+- A value that has probability 0 in some classes and not in others rules these classes out.
+- A value that has probability 0 in every class says nothing about the class. Posteriors, predictions, explanations and
+  imputations leave that cell out, with one warning per call; the other cells of the row keep their say.
+- Where the cells of a row rule out every class between them, its posterior is the class prior, with one warning.
+- log p(x) is −∞ in both of the last two cases: `score_samples` and `predict_joint_log_proba` say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.errors import warn_user
+from suffice.models import passes
+from suffice.models.joint import IMPOSSIBLE_CELL, IMPOSSIBLE_ROW, POSTERIORS, JointModel, most_probable, with_impossible
+
+
+def score(
+    X: Any,
+    model: JointModel,
+    kernel: Callable[..., NDArray[Any]],
+    params: Any = None,
+    *,
+    estimator: str,
+    n_jobs: int | None = None,
+    marked: bool | None = None,
+    noun: str = "class",
+) -> NDArray[Any]:
+    """Return a kernel's answer for every row, and warn once of rows that hold what no class has.
+
+    Parameters
+    ----------
+    params : Any
+        What the kernel takes; None is the model itself.
+    marked : bool or None
+        Whether to look for such rows; None is to do so for kernels that return posteriors or classes.
+    noun : str
+        What the classes are called: "component" for those of a mixture.
+    """
+    inner = model if params is None else params
+    marked = kernel in POSTERIORS if marked is None else marked
+    if not (marked and model.rules_out):
+        return passes.score(X, model.schema, kernel, inner, estimator=estimator, n_jobs=n_jobs)
+    found = passes.score(X, model.schema, with_impossible, (kernel, inner, model), estimator=estimator, n_jobs=n_jobs)
+    _warn_of_impossible(found[:, -1], noun)
+    return found[:, 0].astype(np.intp) if kernel is most_probable else found[:, :-1]
+
+
+def _warn_of_impossible(marks: NDArray[Any], noun: str) -> None:
+    n, cells, rows = len(marks), int((marks == IMPOSSIBLE_CELL).sum()), int((marks == IMPOSSIBLE_ROW).sum())
+    said = []
+    if cells:
+        said.append(f"{cells} of {n} rows hold a value that has probability 0 in every {noun}; it was left out")
+    if rows:
+        said.append(
+            f"the values of {rows} of {n} rows rule out every {noun} between them; they got the prior shares of the "
+            f"{'classes' if noun == 'class' else 'components'}"
+        )
+    if said:
+        warn_user(
+            f"{'; '.join(said)}. That is maximum likelihood; a prior (prior='auto', or alpha above 0 in a drop-in) "
+            f"gives every value a chance."
+        )

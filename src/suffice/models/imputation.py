@@ -1,0 +1,303 @@
+"""Missing cells filled in from p(missing | observed) = Σ_c p(c | observed) p(missing | observed, c)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, namespace, to_float64
+from suffice.engines.base import Chunk
+from suffice.errors import InvalidCellError
+from suffice.families import Bernoulli, Categorical, Codes, Family, Poisson
+from suffice.families.categorical import MISSING
+from suffice.models import impossible
+from suffice.models.joint import JointModel, posterior
+from suffice.models.missing import never_seen
+from suffice.models.schema import Schema
+from suffice.tables.factorize import is_missing
+from suffice.tables.sources import Source
+from suffice.tables.table import ArrayTable, FrameTable, ObjectTable, Table, as_table
+
+
+def impute(estimator: Any, X: Any, model: JointModel, random_state: Any, sample: bool) -> Any:
+    """Return a table of the kind of X with its missing cells filled in: expected, or drawn at random."""
+    if isinstance(X, Source):
+        raise TypeError(
+            "impute gives back the table that it is given, so it needs one in memory, but X is a stream or a scan; "
+            "call it on one batch after the other"
+        )
+    table = as_table(X)
+    name = type(estimator).__name__
+    if isinstance(table, ArrayTable) and issparse(table.array):  # it has no holes
+        model.schema.check(table, name, extra=True)
+        return X
+    filling = Filling(model, _never_seen(estimator, model.schema), _seed(random_state) if sample else None)
+    noun = "class" if hasattr(estimator, "classes_") else "component"
+    found = impossible.score(
+        table, model, fill, filling, estimator=name, n_jobs=estimator.n_jobs, marked=True, noun=noun
+    )
+    return _filled(table, Filled(model.schema, found, sample))
+
+
+def _never_seen(estimator: Any, schema: Schema) -> frozenset[int]:
+    """Return the columns of which training saw no value, as far as the estimator knows; it may have had no training."""
+    without_values = frozenset(column for column, known in schema.categories.items() if not known.values)
+    statistics = getattr(estimator, "statistics_", None)
+    counted = frozenset() if statistics is None else never_seen(statistics.schema, statistics.joint)
+    return without_values | counted | getattr(estimator, "_never_seen", frozenset())
+
+
+def _seed(random_state: Any) -> int:
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31))
+    return int(np.random.default_rng(random_state).integers(2**63))
+
+
+# -- the kernel -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Filling:
+    """What to fill in from: the model, the columns that it knows nothing of, and the seed of what is drawn."""
+
+    model: JointModel
+    never_seen: frozenset[int]
+    #: None is what is expected
+    seed: int | None
+
+
+def fill(chunk: Chunk, filling: Filling) -> FloatArray:
+    """Kernel: what belongs into each missing cell, n×d, NaN for the cells that are there.
+
+    Values are given by their numbers. What is drawn depends on the seed and on the place of the chunk, so not on which
+    thread draws it.
+    """
+    model = filling.model
+    filled = np.full((len(chunk), model.schema.n_columns), np.nan)
+    holes = np.zeros(filled.shape, dtype=bool)
+    for block, rows in zip(model.schema.blocks, chunk.blocks, strict=True):
+        holes[:, list(block.columns)] = _holes(rows)
+    _require_seen(holes, filling)
+    some = np.flatnonzero(holes.any(axis=1))
+    if not len(some):
+        return filled
+    part = Chunk(tuple(_at(rows, some) for rows in chunk.blocks))
+    try:
+        blocks = _expected(part, model) if filling.seed is None else _sampled(part, model, [filling.seed, chunk.start])
+    except InvalidCellError as error:
+        raise error.below(int(some[error.row]) - error.row) from None
+    for block, cells in zip(model.schema.blocks, blocks, strict=True):
+        filled[some[:, None], list(block.columns)] = cells
+    filled[~holes] = np.nan
+    return filled
+
+
+def _expected(rows: Chunk, model: JointModel) -> list[FloatArray]:
+    shares = posterior(rows, model.components)
+    return [distributions.expected_rows(part, shares) for _, distributions, part in model.parts(rows)]
+
+
+def _sampled(rows: Chunk, model: JointModel, seed: list[int]) -> list[FloatArray]:
+    rng = np.random.default_rng(seed)
+    classes = _draw(posterior(rows, model.components), rng)
+    return [distributions.sampled_rows(part, classes, rng) for _, distributions, part in model.parts(rows)]
+
+
+def _holes(rows: Any) -> NDArray[np.bool_]:
+    if isinstance(rows, Codes):
+        return np.asarray(to_float64(rows.codes) == MISSING)
+    return np.isnan(to_float64(rows))
+
+
+def _at(rows: Any, places: IntArray) -> Any:
+    """Return some rows of a block, in NumPy."""
+    if isinstance(rows, Codes):
+        return Codes(np.asarray(rows.codes)[places], rows.sizes)
+    return to_float64(rows)[places]
+
+
+def _draw(shares: FloatArray, rng: np.random.Generator) -> IntArray:
+    """Return a class for each row, by its shares."""
+    cumulated = np.cumsum(shares, axis=1)
+    drawn = rng.random(len(shares))[:, None] * cumulated[:, -1:]
+    return (drawn >= cumulated).sum(1)
+
+
+def _require_seen(holes: NDArray[np.bool_], filling: Filling) -> None:
+    for column in sorted(filling.never_seen):
+        if holes[:, column].any():
+            raise InvalidCellError(
+                "training saw no value of that column to fill it in with",
+                found="a missing cell",
+                row=int(np.argmax(holes[:, column])),
+                column=column,
+                remedy="leave the column out, or fit on rows that have it",
+                column_name=filling.model.schema.labels[column],
+            )
+
+
+# -- back into the table ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Filled:
+    """What the kernel found, column by column."""
+
+    schema: Schema
+    cells: FloatArray
+    sampled: bool
+
+    def columns(self) -> list[int]:
+        """Return the columns that have holes."""
+        return np.flatnonzero(~np.isnan(self.cells).all(axis=0)).tolist()
+
+    def of(self, column: int) -> tuple[IntArray, NDArray[Any]]:
+        """Return which rows miss a cell of a column, and what belongs there: numbers, or the values of training."""
+        rows = np.flatnonzero(~np.isnan(self.cells[:, column]))
+        cells = self.cells[rows, column]
+        if not isinstance(self._family(column), Categorical):
+            return rows, cells
+        values = self.schema.categories[column].values
+        known = np.empty(len(values), dtype=object)
+        known[:] = values
+        return rows, known[cells.astype(np.intp)]
+
+    def _family(self, column: int) -> Family:
+        return next(block.family for block in self.schema.blocks if column in block.columns)
+
+    def whole(self, column: int) -> bool:
+        """Whether what is filled in is of the kind of what is there, so that whole numbers stay whole."""
+        return isinstance(self._family(column), (Bernoulli, Categorical)) or self._is_drawn_count(column)
+
+    def _is_drawn_count(self, column: int) -> bool:
+        return self.sampled and isinstance(self._family(column), Poisson)
+
+    def objects(self, column: int, there: list[Any]) -> NDArray[Any]:
+        """Return what belongs into a column of Python objects: yes and no, and counts, as cells that are there do."""
+        _, cells = self.of(column)
+        objects = np.array(cells, dtype=object)
+        binary = isinstance(self._family(column), Bernoulli)
+        if binary or self._is_drawn_count(column):
+            kind = next((type(cell) for cell in there if not is_missing(cell)), bool if binary else float)
+            objects[:] = [kind(int(cell)) for cell in cells]
+        return objects
+
+
+def _filled(table: Table, found: Filled) -> Any:
+    if isinstance(table, FrameTable):
+        return _filled_frame(table, found)
+    if isinstance(table, ObjectTable):
+        return _filled_objects(table.array, found)
+    assert isinstance(table, ArrayTable)
+    return _filled_array(table.array, found)
+
+
+def _filled_array(array: Array, found: Filled) -> Array:
+    """Return a copy of an array of numbers, of whatever library."""
+    xp = namespace(array)
+    out = xp.asarray(array, copy=True)
+    columns = found.columns()
+    if not columns:
+        return out
+    dense = np.zeros(found.cells.shape)
+    for column in columns:
+        rows, cells = found.of(column)
+        dense[rows, column] = _numbers(cells, column, array.dtype)
+    return xp.where(xp.isnan(array), as_like(dense, array), out)
+
+
+def _filled_objects(array: NDArray[Any], found: Filled) -> NDArray[Any]:
+    out = array.copy()
+    for column in found.columns():
+        rows, _ = found.of(column)
+        out[rows, column] = found.objects(column, array[:, column].tolist())
+    return out
+
+
+def _numbers(cells: NDArray[Any], column: Any, holds: Any) -> NDArray[Any]:
+    """Return what is filled in as numbers, or say that training saw words where there are numbers now."""
+    words = _words(cells)
+    if words:
+        raise ValueError(
+            f"column {column!r} was learned from values like {words[0]!r}, but holds {holds} here, which cannot take "
+            f"them; convert the column to the type of training"
+        )
+    return cells.astype(np.float64)
+
+
+def _words(cells: NDArray[Any]) -> list[str]:
+    return [cell for cell in cells if isinstance(cell, str)] if cells.dtype == object else []
+
+
+def _filled_frame(table: FrameTable, found: Filled) -> Any:
+    """Return the frame with other columns where these had holes; the rest, the names, the order and the index stay."""
+    read = found.schema.arranged(table)
+    assert isinstance(read, FrameTable)
+    filled = {read.label(column): _filled_series(read, column, found) for column in found.columns()}
+    native = table.frame.to_native()
+    if not table.frame.implementation.is_pandas():
+        return table.frame.with_columns(*filled.values()).to_native() if filled else native
+    out = native.copy()
+    for label, series in filled.items():
+        out.isetitem(list(table.labels).index(label), series.to_native().array)  # by place, whatever the index
+    return out
+
+
+def _filled_series(table: FrameTable, column: int, found: Filled) -> Any:
+    """Return a column with its holes filled in; of the same type, but that means of whole numbers are fractions."""
+    import narwhals.stable.v2 as nw
+
+    series = table.series(column)
+    rows, cells = found.of(column)
+    dtype, library = series.dtype, series.implementation
+    categories = isinstance(dtype, (nw.Categorical, nw.Enum))
+    empty = len(rows) == len(table)  # then nothing there says what the column holds
+    if library.is_pandas() and (categories or str(series.to_native().dtype) == "object"):
+        filled = _filled_pandas(series.to_native(), rows, found.objects(column, series.to_list()))
+        return nw.from_native(filled, series_only=True)
+    if (dtype.is_numeric() or dtype == nw.Boolean) and not (empty and _words(cells)):
+        numbers = _numbers(cells, table.label(column), dtype)
+        if dtype.is_float():
+            return _scattered(series, rows, numbers.tolist())
+        if not found.whole(column) or (numbers % 1.0).any():
+            return _scattered(series.cast(nw.Float64), rows, numbers.tolist())
+        kind = bool if dtype == nw.Boolean else int
+        return _scattered(series, rows, [kind(cell) for cell in numbers])
+    if isinstance(dtype, nw.String):
+        return _scattered(series, rows, [str(cell) for cell in cells])
+    if categories:
+        return _filled_categories(series, rows, [str(cell) for cell in cells])
+    everything = np.array(series.to_list(), dtype=object)
+    everything[rows] = found.objects(column, series.to_list())
+    return nw.new_series(series.name, everything.tolist(), backend=library)
+
+
+def _scattered(series: Any, rows: IntArray, values: list[Any]) -> Any:
+    import narwhals.stable.v2 as nw
+
+    return series.scatter(rows.tolist(), nw.new_series("", values, series.dtype, backend=series.implementation))
+
+
+def _filled_categories(series: Any, rows: IntArray, words: list[str]) -> Any:
+    """Return a column of words that are stored as numbers; Arrow and polars."""
+    import narwhals.stable.v2 as nw
+
+    if series.implementation.is_pyarrow():
+        filled = _scattered(series.cast(nw.String), rows, words).to_native()
+        return nw.from_native(filled.dictionary_encode(), series_only=True).alias(series.name)
+    if isinstance(series.dtype, nw.Enum) and not set(words) <= set(series.dtype.categories):
+        series = series.cast(nw.String)
+    return _scattered(series, rows, words)
+
+
+def _filled_pandas(column: Any, rows: IntArray, values: NDArray[Any]) -> Any:
+    """Return a pandas column of objects or categories; a category of training that it lacks is added."""
+    filled = column.copy()
+    if hasattr(filled, "cat"):
+        known = set(filled.cat.categories)
+        filled = filled.cat.add_categories([value for value in dict.fromkeys(values.tolist()) if value not in known])
+    filled.iloc[rows] = values
+    return filled

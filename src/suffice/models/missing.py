@@ -1,0 +1,105 @@
+"""Missing values that covariances are learned across: the first sums, before EM fills in expectations.
+
+A row with a missing cell is left out of the sums of a full or tied covariance. Where that happens, the first model is
+made of sums that treat the columns as uncorrelated, which every cell adds to; EM then starts from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from suffice.engines.base import Chunk
+from suffice.families import Gaussian
+from suffice.models.joint import learn
+from suffice.models.schema import Block, Schema
+from suffice.statistics.responsibilities import Labels, PartialLabels
+from suffice.statistics.sums import CategoryCounts, DiagonalMoments, JointStatistics, Moments, Statistics, Sums
+
+
+@dataclass(frozen=True)
+class FirstSums:
+    """The sums that a first model is made of, in the layout of the schema.
+
+    Attributes
+    ----------
+    statistics : JointStatistics
+    missing : bool
+        Whether rows with missing cells were left out of some covariance, so that `statistics` treats columns as
+        uncorrelated.
+    never_seen : frozenset of int
+        The columns without any cell.
+    """
+
+    statistics: JointStatistics
+    missing: bool
+    never_seen: frozenset[int] = frozenset()
+
+
+def first_sums(schema: Schema, statistics: JointStatistics, again: Callable[[Schema], JointStatistics]) -> FirstSums:
+    """Return sums that every cell is in: the given ones, or those of another pass if they left out incomplete rows.
+
+    Parameters
+    ----------
+    again : callable
+        Returns the sums of the same rows under another schema.
+    """
+    if not has_missing_cells(statistics):
+        return FirstSums(statistics, missing=False)
+    simple = again(uncorrelated(schema))
+    return FirstSums(lifted(simple, schema), missing=True, never_seen=never_seen(schema, simple))
+
+
+def has_missing_cells(statistics: JointStatistics) -> bool:
+    """Whether rows with missing cells were left out of some covariance."""
+    weight = statistics.class_count.sum()
+    pairs = [
+        block for block in statistics.blocks if isinstance(block, Moments) and not isinstance(block, DiagonalMoments)
+    ]
+    return any(weight - block.count.sum() > 1e-9 * weight for block in pairs)
+
+
+def never_seen(schema: Schema, statistics: JointStatistics) -> frozenset[int]:
+    """Return the columns without any cell, where cells are counted by column; those of covariances are not."""
+    columns: list[int] = []
+    for block, sums in zip(schema.blocks, statistics.blocks, strict=True):
+        if isinstance(sums, CategoryCounts):
+            weight = np.array([sums.total[:, values].sum() for values in sums.columns()])
+        elif isinstance(sums, (Sums, Moments)) and sums.count.shape[1] == len(block.columns):
+            weight = sums.count.sum(axis=0)
+        else:
+            continue
+        columns += [block.columns[j] for j in np.flatnonzero(weight <= 0).tolist()]
+    return frozenset(columns)
+
+
+def learn_as_one(chunk: Chunk, schema: Schema) -> JointStatistics:
+    """Kernel: the sums of all rows as one class, whatever is known of theirs."""
+    known = chunk.responsibilities
+    assert isinstance(known, PartialLabels)
+    one = Labels(np.zeros(len(chunk), dtype=np.intp), known.weight, 1)
+    return learn(replace(chunk, responsibilities=one), schema)
+
+
+def uncorrelated(schema: Schema) -> Schema:
+    """Return the schema with independent columns where it has covariances: statistics that every cell adds to."""
+    simple = Gaussian("diagonal")
+    return schema.with_blocks(
+        [
+            block if block.family.columnwise or not isinstance(block.family, Gaussian) else Block(simple, block.columns)
+            for block in schema.blocks
+        ]
+    )
+
+
+def lifted(statistics: JointStatistics, schema: Schema) -> JointStatistics:
+    """Return statistics of uncorrelated columns as those of a schema with covariances."""
+    blocks: list[Statistics] = []
+    for block, sums in zip(schema.blocks, statistics.blocks, strict=True):
+        if isinstance(block.family, Gaussian) and isinstance(sums, DiagonalMoments) and not block.family.columnwise:
+            blocks.append(sums.lifted(statistics.class_count, block.family.structure.layout))
+        else:
+            blocks.append(sums)
+    return JointStatistics(statistics.class_count, tuple(blocks))

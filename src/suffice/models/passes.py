@@ -1,0 +1,183 @@
+"""From whatever the user gives as data to the sums of a model: one pass, on the engine that fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import Any
+
+from numpy.typing import NDArray
+
+from suffice.engines import Engine, MemoryEngine, Rows, StreamEngine
+from suffice.models.joint import learn
+from suffice.models.named_statistics import ModelStatistics, collect
+from suffice.models.schema import Encoder, Schema
+from suffice.statistics.responsibilities import PartialLabels
+from suffice.tables.labels import LabelCoder
+from suffice.tables.sources import BATCH_ROWS, Batch, MemorySource, ParquetScan, Source
+from suffice.tables.table import Table, as_table
+
+
+class NoLabelsError(ValueError):
+    """No row has a label."""
+
+
+#: what to do about words in a column that was learned from numbers
+_AS_LEARNED = "give it the type that it had in training"
+Progress = Callable[[int], None] | None
+
+
+def gather(
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    *,
+    schema_of: Callable[[Table], Schema],
+    coder: LabelCoder,
+    n_jobs: int | None = None,
+    progress: Progress = None,
+) -> ModelStatistics:
+    """Return the statistics of the rows, with their classes and categories named.
+
+    Parameters
+    ----------
+    schema_of : callable
+        Gives the schema for the first table, and checks every further one.
+    coder : LabelCoder
+        Numbers the classes; it learns new ones.
+    """
+    source, schema, batches = _open(X, y, sample_weight, schema_of, needs_labels=coder.needs_labels)
+    encoder = Encoder(schema, grow=True)
+
+    def encoded() -> Iterator[Rows]:
+        start = 0
+        for table, labels, weight in batches:
+            schema_of(table)
+            table.offset = start
+            responsibilities = coder.encode(labels, weight, len(table), start)
+            yield Rows(encoder.encode(table), responsibilities, start)
+            start += len(table)
+
+    engine: Engine
+    if _whole(source, schema):
+        engine = MemoryEngine(next(encoded()), n_jobs, progress)
+    else:
+        engine = StreamEngine(encoded, n_jobs, progress)
+    joint = engine.reduce(learn, schema)
+    if coder.n_missing == coder.n_rows > 0:
+        raise NoLabelsError(
+            "every label is missing; say how many classes there are (classes=3), or name them, to find them as the "
+            "components of a mixture"
+        )
+    if joint.class_count.sum() == 0:
+        raise ValueError("at least one row must have a positive weight, but all weights are zero")
+    keep = coder.n_missing > 0
+    return collect(coder.classes(), encoder.learned_schema(), joint, declared=coder.declared, keep_values=keep)
+
+
+def _open(
+    X: Any, y: Any, sample_weight: Any, schema_of: Callable[[Table], Schema], *, needs_labels: bool
+) -> tuple[Source, Schema, Iterator[Batch]]:
+    """Return where the rows are, their schema, and an iterator over them with their labels and weights."""
+    if not isinstance(X, Source):
+        source = MemorySource(X, y, sample_weight)
+        _require_rows(len(source.table), source.table.n_columns)
+        schema = schema_of(source.table)
+        if _whole(source, schema):
+            return source, schema, iter([(source.table, y, sample_weight)])
+        return source, schema, source.batches()
+    if y is not None or sample_weight is not None:
+        raise ValueError(
+            "a stream or a scan brings its own labels and weights; pass y and sample_weight inside it "
+            "(suffice.scan(..., target=..., weight=...)) and not beside it"
+        )
+    if needs_labels and isinstance(X, ParquetScan) and X.target is None:
+        raise ValueError("a classifier needs labels: name their column in suffice.scan(..., target=...)")
+    batches = (batch for batch in X.batches() if len(batch[0]))
+    first = next(batches, None)
+    if first is None:
+        _require_rows(0, 0)
+    assert first is not None
+    return X, schema_of(first[0]), chain([first], batches)
+
+
+def _whole(source: Source, schema: Schema) -> bool:
+    """Whether to hand all rows to the kernels at once: they are an array as they are, or few."""
+    if not isinstance(source, MemorySource):
+        return False
+    return len(source.table) <= BATCH_ROWS or (source.is_array and not schema.categories)
+
+
+def engine(
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    schema: Schema,
+    known: Callable[[Any, Any, int, int], PartialLabels],
+    *,
+    n_jobs: int | None = None,
+) -> Engine:
+    """Return an engine for many passes over the rows, under a schema that an earlier pass has learned.
+
+    Tables in memory are encoded once; streams and files are read again in every pass.
+
+    Parameters
+    ----------
+    known : callable
+        Gives what is known of the classes, of labels, weights, the number of rows and that of the rows before.
+    """
+    encoder = Encoder(schema, grow=False)
+    if not isinstance(X, Source):
+        table = as_table(X)
+        return MemoryEngine(Rows(encoder.encode(table), known(y, sample_weight, len(table), 0)), n_jobs)
+
+    def encoded() -> Iterator[Rows]:
+        start = 0
+        for table, labels, weight in X.batches():
+            table.offset = start
+            yield Rows(encoder.encode(table), known(labels, weight, len(table), start), start)
+            start += len(table)
+
+    return StreamEngine(encoded, n_jobs)
+
+
+def _require_rows(n_rows: int, n_columns: int) -> None:
+    if n_rows == 0:
+        raise ValueError(
+            f"a model needs rows, but the table has none: 0 sample(s) (shape=(0, {n_columns})) while a minimum of 1 is "
+            f"required"
+        )
+
+
+def score(
+    X: Any,
+    schema: Schema,
+    kernel: Callable[..., NDArray[Any]],
+    params: Any,
+    *,
+    estimator: str,
+    n_jobs: int | None = None,
+    progress: Progress = None,
+) -> NDArray[Any]:
+    """Return a kernel's answer for every row, one below the other."""
+    encoder = Encoder(schema, grow=False)
+    source = X if isinstance(X, Source) else MemorySource(X)
+    if isinstance(source, ParquetScan):
+        source = source.without_target()
+
+    def encoded() -> Iterator[Rows]:
+        start = 0
+        for table, _, _ in source.batches():
+            schema.check(table, estimator, extra=True)
+            table.offset, table.advice = start, _AS_LEARNED
+            yield Rows(encoder.encode(table), None, start)
+            start += len(table)
+
+    if not isinstance(source, MemorySource):
+        return StreamEngine(encoded, n_jobs, progress).map(kernel, params)
+    schema.check(source.table, estimator, extra=True)
+    source.table.advice = _AS_LEARNED
+    _require_rows(len(source.table), source.table.n_columns)
+    if _whole(source, schema):
+        return MemoryEngine(Rows(encoder.encode(source.table)), n_jobs, progress).map(kernel, params)
+    return StreamEngine(encoded, n_jobs, progress, len(source.table)).map(kernel, params)

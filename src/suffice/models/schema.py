@@ -1,0 +1,310 @@
+"""Which family reads which columns, and how rows of a table become blocks for the kernels."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from suffice._arrays import IntArray, beside
+from suffice.families import Bernoulli, Categorical, Family, Gaussian, as_family
+from suffice.families.categorical import MISSING, UNSEEN, Codes
+from suffice.tables.factorize import Factorized
+from suffice.tables.table import ArrayTable, Kind, Table
+
+
+def listed(values: Sequence[Any], most: int = 4) -> str:
+    """Return the first few values as text, and how many there are where that is not all.
+
+    Examples
+    --------
+    >>> listed(range(3)), listed("abcdefg")
+    ('0, 1, 2', "'a', 'b', 'c', 'd', … (7)")
+    """
+    first = ", ".join(map(repr, values[:most]))
+    return first if len(values) <= most else f"{first}, … ({len(values):,})"
+
+
+@dataclass(frozen=True)
+class Block:
+    """Columns that one family reads, independent of the other blocks given the class."""
+
+    family: Family
+    columns: tuple[int, ...]
+
+    def __repr__(self) -> str:
+        return f"Block({self.family!r}, columns=({listed(self.columns)}))"
+
+
+@dataclass(frozen=True)
+class Categories:
+    """The values of a categorical column in the order of their numbers; `declared` ones stay, seen or not."""
+
+    values: tuple[Any, ...] = ()
+    declared: bool = False
+
+    def __repr__(self) -> str:
+        return f"Categories(({listed(self.values)}), declared={self.declared})"
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of a table as a model reads them.
+
+    Parameters
+    ----------
+    names : tuple of str or None
+        The names of the columns; None where the table has none.
+    n_columns : int
+    blocks : tuple of Block
+    categories : mapping of column to Categories
+    library : str or None
+        The data-frame library that training came from, for giving samples back in kind.
+    """
+
+    names: tuple[str, ...] | None
+    n_columns: int
+    blocks: tuple[Block, ...]
+    categories: Mapping[int, Categories] = field(default_factory=dict)
+    library: str | None = None
+
+    def __repr__(self) -> str:
+        families = [f"{block.family!r} of {listed([self.labels[c] for c in block.columns])}" for block in self.blocks]
+        return f"<Schema of {self.n_columns:,} columns: {'; '.join(families[:6])}{'; …' * (len(families) > 6)}>"
+
+    @property
+    def labels(self) -> Sequence[str | int]:
+        """What the user calls the columns: their names, or else their places."""
+        return self.names if self.names is not None else range(self.n_columns)
+
+    def sizes(self, block: Block) -> IntArray:
+        """Return how many values each column of a categorical block has."""
+        return np.array([len(self.categories[column].values) for column in block.columns], dtype=np.intp)
+
+    def with_categories(self, categories: Mapping[int, Categories]) -> Schema:
+        """Return the same schema with other values for its categorical columns."""
+        return replace(self, categories=dict(categories))
+
+    def with_blocks(self, blocks: Sequence[Block]) -> Schema:
+        """Return the same schema with other families."""
+        return replace(self, blocks=tuple(blocks))
+
+    def with_columns(self, columns: Sequence[int], blocks: Sequence[Block]) -> Schema:
+        """Return the schema of some of the columns, in the order given, whose places `blocks` already counts."""
+        return replace(
+            self,
+            names=None if self.names is None else tuple(self.names[column] for column in columns),
+            n_columns=len(columns),
+            blocks=tuple(blocks),
+            categories={
+                place: self.categories[column] for place, column in enumerate(columns) if column in self.categories
+            },
+        )
+
+    def families(self) -> dict[tuple[str | int, ...], Family]:
+        """Return the family of each block, as `make_schema` would be given it."""
+        return {tuple(self.labels[column] for column in block.columns): block.family for block in self.blocks}
+
+    def check(self, table: Table, estimator: str, *, extra: bool = False) -> None:
+        """Raise unless `table` has the columns of training, in any order where they have names.
+
+        Parameters
+        ----------
+        extra : bool
+            Whether it may have others beside, which are not read.
+        """
+        if self.names is not None and table.names is not None:
+            given = set(table.names)
+            if table.names != self.names and not (given >= set(self.names) if extra else given == set(self.names)):
+                raise ValueError(_names_differ(self.names, table.names))
+            return
+        if table.n_columns != self.n_columns:
+            raise ValueError(
+                f"X has {table.n_columns} features, but {estimator} is expecting {self.n_columns} features as input; "
+                f"pass the same columns as in training"
+            )
+
+    def arranged(self, table: Table) -> Table:
+        """Return a table that was checked with its columns in the order of training."""
+        if self.names is None or table.names is None or table.names == self.names:
+            return table
+        places = {name: place for place, name in enumerate(table.names)}
+        return table.select([places[name] for name in self.names])
+
+
+def _names_differ(fitted: tuple[str, ...], given: tuple[str, ...]) -> str:
+    """Say how the names differ, in the words that scikit-learn's users know."""
+    message = "The feature names should match those that were passed during fit.\n"
+    unexpected = sorted(set(given) - set(fitted))
+    missing = sorted(set(fitted) - set(given))
+    if unexpected:
+        message += "Feature names unseen at fit time:\n" + _some(unexpected)
+    if missing:
+        message += "Feature names seen at fit time, yet now missing:\n" + _some(missing)
+    return message
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = "".join(f"- {name}\n" for name in names[:5])
+    return shown + ("- ...\n" if len(names) > 5 else "")
+
+
+FamilySpec = Any
+
+
+def make_schema(table: Table, families: FamilySpec, covariance: Any, unseen: str) -> Schema:
+    """Return the schema of a table: families read off its types, but for what the user said."""
+    if table.n_columns == 0:
+        # scikit-learn's words, which its checks look for
+        raise ValueError(f"Found array with 0 feature(s) (shape=({len(table)}, 0)) while a minimum of 1 is required.")
+    groups = _groups(table, families)
+    given = {column for columns, _ in groups for column in columns}
+    automatic = {Kind.NUMBER: Gaussian(covariance), Kind.BOOLEAN: Bernoulli(), Kind.CATEGORY: Categorical(unseen)}
+    of_kind: dict[Kind, list[int]] = {}
+    for column in range(table.n_columns):
+        if column not in given:
+            of_kind.setdefault(table.kind(column), []).append(column)
+    blocks: dict[Family, list[int]] = {automatic[kind]: columns for kind, columns in of_kind.items()}
+    separate: list[Block] = []
+    for columns, family in groups:
+        # columns that are independent anyway share one block, which is the same model and faster
+        if family.columnwise and not _shares_columns(family):
+            blocks.setdefault(family, []).extend(columns)
+        else:
+            separate.append(Block(family, tuple(columns)))
+    merged = [Block(family, tuple(sorted(columns))) for family, columns in blocks.items()]
+    ordered = tuple(sorted([*merged, *separate], key=lambda block: block.columns))
+    categories = {
+        column: Categories() for block in ordered if isinstance(block.family, Categorical) for column in block.columns
+    }
+    return Schema(table.names, table.n_columns, ordered, categories, table.library)
+
+
+def _shares_columns(family: Family) -> bool:
+    """Whether the columns of a block share a parameter, so that the user's grouping means something."""
+    return isinstance(family, Gaussian) and family.structure.one_variance
+
+
+def families_by_column(schema: Schema, families: FamilySpec) -> dict[int, Family]:
+    """Return the families that a user gave, for each column of a model that exists already."""
+    groups = _groups(schema, families)
+    return {column: family for columns, family in groups for column in columns}
+
+
+def _groups(table: Table | Schema, families: FamilySpec) -> list[tuple[list[int], Family]]:
+    if isinstance(families, str) and families == "auto":
+        return []
+    if not isinstance(families, Mapping):
+        return [(list(range(table.n_columns)), as_family(families))]
+    groups, taken = [], set()
+    places = {label: place for place, label in enumerate(table.labels)}
+    for key, spec in families.items():
+        keys = list(key) if isinstance(key, (tuple, list, frozenset)) else [key]
+        columns = [places[name] if name in places else find_column(table, name, "`families`") for name in keys]
+        for name, column in zip(keys, columns, strict=True):
+            if column in taken:
+                raise ValueError(f"column {name!r} is given two families; name it once in `families`")
+            taken.add(column)
+        groups.append((columns, as_family(spec)))
+    return groups
+
+
+def find_column(table: Table | Schema, name: Any, where: str) -> int:
+    """Return the place of a column that is given by its name or place; `where` says who named it, for the error."""
+    labels = list(table.labels)
+    if name in labels:
+        return labels.index(name)
+    if (
+        isinstance(name, (int, np.integer))
+        and not isinstance(name, bool)
+        and -table.n_columns <= name < table.n_columns
+    ):
+        return int(name) % table.n_columns
+    known = ", ".join(map(repr, labels[:8]))
+    raise ValueError(
+        f"{where} names column {name!r}, which the table does not have; its columns are {known}"
+        + (", …" if table.n_columns > 8 else "")
+    )
+
+
+class Encoder:
+    """Turns rows of a table into blocks; its dictionaries of values grow while it learns."""
+
+    def __init__(self, schema: Schema, *, grow: bool) -> None:
+        self.schema = schema
+        self._grow = grow
+        self._numbers = {
+            column: {value: number for number, value in enumerate(known.values)}
+            for column, known in schema.categories.items()
+        }
+        self._declared = {column: known.declared for column, known in schema.categories.items()}
+
+    def encode(self, table: Table) -> tuple[Any, ...]:
+        """Return one block of rows a family; nothing is copied that need not be."""
+        table = self.schema.arranged(table)
+        return tuple(
+            self._codes(table, block.columns) if isinstance(block.family, Categorical) else table.numbers(block.columns)
+            for block in self.schema.blocks
+        )
+
+    def _codes(self, table: Table, columns: tuple[int, ...]) -> Codes:
+        raw = self._raw_codes(table, columns)
+        if raw is not None:
+            return raw
+        codes = np.empty((len(table), len(columns)), dtype=np.intp, order="F")
+        for j, column in enumerate(columns):
+            codes[:, j] = self._lookup(column, table.values(column))
+        sizes = np.array([len(self._numbers[column]) for column in columns], dtype=np.intp)
+        return Codes(beside(codes, table.array) if isinstance(table, ArrayTable) else codes, sizes)
+
+    def _raw_codes(self, table: Table, columns: tuple[int, ...]) -> Codes | None:
+        """Return whole numbers as they are, where each value is its own number; no copy, no dictionary."""
+        codes = table.raw_codes(columns) if isinstance(table, ArrayTable) else None
+        if codes is None or not all(self._numbered_by_itself(column) for column in columns):
+            return None
+        met = codes.max(axis=0).astype(np.intp) + 1
+        if self._grow:
+            for column, size in zip(columns, met.tolist(), strict=True):
+                numbers = self._numbers[column]
+                numbers.update((value, value) for value in range(len(numbers), size))
+        known = np.array([len(self._numbers[column]) for column in columns], dtype=np.intp)
+        return Codes(codes, np.maximum(met, known))
+
+    def _numbered_by_itself(self, column: int) -> bool:
+        numbers = self._numbers[column]
+        return all(value == number and type(value) is int for value, number in numbers.items())
+
+    def _lookup(self, column: int, found: Factorized) -> IntArray:
+        numbers = self._numbers[column]
+        if self._grow:
+            self._declared[column] |= found.declared
+            translated = [numbers.setdefault(value, len(numbers)) for value in found.values]
+        else:
+            translated = [numbers.get(value, UNSEEN) for value in found.values]
+            if found.values and all(number == UNSEEN for number in translated):
+                self._warn_of_other_type(column, found.values[0])
+        # the last entry is what code -1 (missing) picks
+        return np.array([*translated, MISSING], dtype=np.intp)[found.codes]
+
+    def _warn_of_other_type(self, column: int, value: Any) -> None:
+        """Say so where words became numbers, or the other way round, so that no value can be known."""
+        known = next(iter(self._numbers[column]), value)
+        if isinstance(known, str) != isinstance(value, str):
+            warnings.warn(
+                f"column {self.schema.labels[column]!r} was learned from values like {known!r}, but holds values like "
+                f"{value!r} here, so all of them count as unseen; convert the column to the type of training",
+                UserWarning,
+                stacklevel=2,
+            )
+
+    def learned_schema(self) -> Schema:
+        """Return the schema with the values that were met."""
+        return self.schema.with_categories(
+            {column: Categories(tuple(numbers), self._declared[column]) for column, numbers in self._numbers.items()}
+        )
+
+
+__all__ = ["Block", "Categories", "Encoder", "Schema", "find_column", "make_schema"]

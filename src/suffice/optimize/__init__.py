@@ -1,0 +1,1 @@
+"""Optimisation: EM and Newton's method, which know neither families nor engines."""

@@ -1,0 +1,42 @@
+"""A line on the terminal that says how far EM has come."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from suffice.optimize.em import Round
+
+
+@contextmanager
+def watching(show: bool, max_iter: int, tol: float) -> Iterator[Callable[[Round], None] | None]:
+    """Give a callback that shows each round on standard error, or None where nothing is to be shown."""
+    if not show:
+        yield None
+        return
+    try:
+        from rich.console import Console
+        from rich.live import Live
+    except ImportError as error:
+        raise ImportError("verbose needs rich; install it with: pip install 'suffice[cli]'") from error
+    rounds: list[Round] = []
+
+    def line(now: Round) -> str:
+        rounds.append(now)
+        left = _rounds_left(rounds, max_iter, tol) * now.seconds / now.number
+        return f"round {now.number}  bound {now.bound:,.2f}  change {now.change:.2g}  about {left:.1f} s left"
+
+    with Live(console=Console(stderr=True), refresh_per_second=8) as live:
+        yield lambda now: live.update(line(now))
+
+
+def _rounds_left(rounds: list[Round], max_iter: int, tol: float) -> float:
+    """Return how many rounds are left if the change goes on shrinking as it did in the last ones."""
+    most = float(max_iter - rounds[-1].number)
+    recent = [r.change for r in rounds[-4:] if 0 < r.change < math.inf]
+    if len(recent) < 2 or recent[-1] >= recent[0]:
+        return most
+    rate = math.log(recent[0] / recent[-1]) / (len(recent) - 1)
+    goal = max(tol * (1.0 + abs(rounds[-1].bound)), 1e-300)
+    return min(most, max(0.0, math.log(recent[-1] / goal) / rate))

@@ -1,0 +1,7 @@
+"""Choosing models: the size and structure of a mixture, the family of a column, generative or discriminative."""
+
+from suffice.selection.comparison import Comparison, compare
+from suffice.selection.mixture_search import MixtureSearch
+from suffice.selection.ranking import FamilyRanking, best_family, distribution
+
+__all__ = ["Comparison", "FamilyRanking", "MixtureSearch", "best_family", "compare", "distribution"]

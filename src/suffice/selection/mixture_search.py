@@ -1,0 +1,298 @@
+"""Which mixture: the number of components and the covariance structure, by a criterion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from threading import Event
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.utils.validation import check_is_fitted
+
+from suffice._arrays import FloatArray, IntArray
+from suffice.engines.base import ONE_BLAS_THREAD, threads
+from suffice.estimators.mixture import Mixture
+from suffice.estimators.warn import warn_of_light_rows
+from suffice.optimize.interrupts import end_early, keep_on_interrupt
+from suffice.priors import PriorSpec
+from suffice.selection.grids import FIGURES, Grid, NumericGrid, TableGrid
+from suffice.selection.strategy import in_threads
+from suffice.tables.labels import check_weight
+from suffice.tables.sources import Source
+from suffice.tables.table import as_table
+
+#: the covariance models of mclust, from few parameters to many
+ALL = ("EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV")
+#: criteria of which smaller is better; the held-out likelihood of "cv" is to be large
+_SMALLER = {"bic": True, "icl": True, "aic": True, "cv": False}
+
+_CRITERIA_TRUST = "the criteria take these for very few rows. Scale the weights to a mean of 1."
+
+
+class MixtureSearch(DensityMixin, BaseEstimator):
+    """Fit mixtures of several sizes and covariance structures, and keep the best.
+
+    All structures of one size begin with the clusters that merging rows gives (`mixtures.agglomeration`), and then with
+    the clusters that the other structures have found. What was found is used as the best mixture is: `predict`,
+    `score_samples`, `sample` and the like are those of `best_estimator_`.
+
+    Parameters
+    ----------
+    n_components : int, or iterable of int
+        The numbers of components to try; 3 is 1, 2 and 3.
+    covariance : "all", a structure or a list of structures
+        "all" are the fourteen models of mclust, from "EII" to "VVV".
+    criterion : "bic", "icl", "aic" or "cv"
+        The Bayesian criterion, the same with the cost of overlapping clusters, Akaike's, or the mean log-likelihood of
+        held-out rows. The first three are −2 log L plus a penalty: smaller is better.
+    families, max_iter, tol, acceleration, random_state, n_jobs : as in `Mixture`
+    prior : "auto", None, a number, a Prior or a list of Priors
+        "auto" is maximum likelihood where all columns are Gaussian, for that is what the criteria are defined by.
+        A mixture that has no such estimate, because a component collapses, is fitted with the weak prior of `Mixture`
+        instead; its figures depend on that prior, so it is the best one only where there is no other. Tables with
+        columns of other families get the automatic prior of `Mixture`. None is maximum likelihood alone.
+    n_init : int
+        Starts of each size: clusters by merging ellipsoids, by merging spheres, and from the third on by k-means++.
+    cv : int
+        Folds for the criterion "cv".
+
+    Attributes
+    ----------
+    results_ : dict of arrays
+        One entry per mixture: "n_components", "covariance", "log_likelihood", "n_parameters", "bic", "aic", "icl",
+        "converged", "prior" (whether it was fitted with one), and "cv" where that is the criterion; NaN where there is
+        no estimate. Constant columns are not counted. A data frame of it is a table.
+    best_estimator_ : Mixture
+    best_index_ : int
+        Its place in `results_`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from suffice import MixtureSearch
+    >>> search = MixtureSearch(3).fit(load_iris().data)
+    >>> search.best_estimator_.n_components, search.best_estimator_.covariance
+    (2, 'VEV')
+    >>> search.predict_proba(load_iris().data).shape
+    (150, 2)
+    """
+
+    results_: dict[str, NDArray[Any]]
+    best_estimator_: Mixture
+    best_index_: int
+
+    def __init__(
+        self,
+        n_components: int | Iterable[int] = range(1, 10),
+        covariance: Any = "all",
+        criterion: str = "bic",
+        *,
+        families: Any = "auto",
+        prior: PriorSpec = "auto",
+        n_init: int = 2,
+        max_iter: int = 500,
+        tol: float = 1e-6,
+        acceleration: str | None = None,
+        cv: int = 5,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.covariance = covariance
+        self.criterion = criterion
+        self.families = families
+        self.prior = prior
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.acceleration = acceleration
+        self.cv = cv
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit every mixture of the grid.
+
+        Parameters
+        ----------
+        X : array or data frame, in memory
+        y : ignored
+        sample_weight : array of shape (n,), optional
+
+        Raises
+        ------
+        KeyboardInterrupt
+            After Ctrl-C, with the best of the sizes that were done kept; see `suffice.keep_on_interrupt`.
+        """
+        if self.criterion not in _SMALLER:
+            raise ValueError(f"criterion must be one of {', '.join(map(repr, _SMALLER))}, not {self.criterion!r}")
+        sizes, structures = _sizes(self.n_components), self._structures()
+        self._mixture(1, structures[0])._check_parameters()
+        if isinstance(X, Source):
+            raise TypeError(
+                "MixtureSearch needs all rows in memory, and was given a stream; search on a sample of the rows, and "
+                "fit the Mixture that it finds on the stream"
+            )
+        if sample_weight is not None:
+            n_rows = len(as_table(X))
+            weight = check_weight(sample_weight, n_rows)
+            warn_of_light_rows(float(np.sum(np.asarray(weight))), n_rows, max(sizes), _CRITERIA_TRUST)
+        grid = NumericGrid.of(self, structures, X, sample_weight) or TableGrid(self, structures, X, sample_weight)
+        done: dict[int, list[tuple[Any, dict[str, Any]]]] = {}
+        interrupted = False
+        try:
+            with keep_on_interrupt(False), ONE_BLAS_THREAD:  # Ctrl-C ends the search, and not one of its mixtures
+                n_threads = threads(self.n_jobs) if grid.threaded else 1
+                in_threads(lambda k, stop: self._of_one_size(grid, k, stop), sizes, n_threads, done)
+        except KeyboardInterrupt:
+            if not done:
+                raise
+            interrupted = True
+        self._keep_the_best(grid, [entry for place in sorted(done) for entry in done[place]])
+        if interrupted:
+            end_early(f"{len(done)} of {len(sizes)} sizes were compared", stacklevel=2)
+        return self
+
+    def _structures(self) -> list[Any]:
+        if isinstance(self.covariance, str) and self.covariance == "all":
+            return list(ALL)
+        if isinstance(self.covariance, str) or not isinstance(self.covariance, Sequence):
+            return [self.covariance]
+        if not self.covariance:
+            raise ValueError("covariance must be 'all', a structure or a list of structures, but the list is empty")
+        return list(self.covariance)
+
+    def _mixture(self, k: int, structure: Any, prior: PriorSpec = "auto") -> Mixture:
+        return Mixture(
+            k,
+            self.families,
+            structure,
+            prior,
+            n_init=self.n_init,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            acceleration=self.acceleration,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+        )
+
+    def _of_one_size(self, grid: Grid, k: int, stop: Event) -> list[tuple[Any, dict[str, Any]]]:
+        """Return the best run of each structure with k components, and its figures."""
+        nothing = {**dict.fromkeys(FIGURES, float("nan")), "converged": False, "prior": False}
+        found = []
+        for run, structure in zip(grid.of_one_size(k, stop), self._structures(), strict=True):
+            row = {"n_components": k, "covariance": str(getattr(structure, "name", structure))}
+            found.append((run, row | (nothing if run is None else grid.measured(run))))
+        if self.criterion == "cv":
+            for (_, row), value in zip(found, grid.held_out(k, stop), strict=True):
+                row["cv"] = value
+        return found
+
+    def _keep_the_best(self, grid: Grid, found: list[tuple[Any, dict[str, Any]]]) -> None:
+        self.results_ = {name: np.array([row[name] for _, row in found]) for name in found[0][1]}
+        values = self.results_[self.criterion].astype(np.float64)
+        if np.isnan(values).all():
+            raise ValueError("no mixture of the grid has an estimate; use prior='auto', fewer components or more rows")
+        if self.criterion != "cv":  # held-out rows can tell whether a prior did good; the other criteria cannot
+            likelihood = np.where(self.results_["prior"], np.nan, values)
+            values = values if np.isnan(likelihood).all() else likelihood
+        self.best_index_ = int(np.nanargmin(values) if _SMALLER[self.criterion] else np.nanargmax(values))
+        run, row = found[self.best_index_]
+        structure = self._structures()[self.best_index_ % len(self._structures())]
+        self._use(grid.mixture(run, row["n_components"], structure))
+
+    def _use(self, best: Mixture) -> Self:
+        """Be the best mixture."""
+        self.best_estimator_ = best
+        self.n_features_in_ = best.n_features_in_
+        self.__dict__.pop("feature_names_in_", None)
+        if hasattr(best, "feature_names_in_"):
+            self.feature_names_in_ = best.feature_names_in_
+        return self
+
+    # -- the best mixture ---------------------------------------------------------------------------------------
+
+    @property
+    def _best(self) -> Mixture:
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_
+
+    def predict(self, X: Any) -> IntArray:
+        """Return the most probable component of each row under the best mixture, (n,)."""
+        return self._best.predict(X)
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> IntArray:
+        """Search, and return the most probable component of each row under the best mixture."""
+        return self.fit(X, y, sample_weight).predict(X)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return p(c | x) under the best mixture, n×k."""
+        return self._best.predict_proba(X)
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Return log p(c | x) under the best mixture, n×k."""
+        return self._best.predict_log_proba(X)
+
+    def predict_joint_log_proba(self, X: Any) -> FloatArray:
+        """Return log p(x, c) under the best mixture, n×k."""
+        return self._best.predict_joint_log_proba(X)
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """Return log p(x) of each row under the best mixture, (n,)."""
+        return self._best.score_samples(X)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the mean log-likelihood of a row under the best mixture."""
+        return self._best.score(X, y, sample_weight)
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, IntArray]:
+        """Draw rows from the best mixture, and their components."""
+        return self._best.sample(n_samples, random_state)
+
+    def impute(self, X: Any, *, random_state: Any = None, sample: bool = False) -> Any:
+        """Return the table with its missing cells filled in by the best mixture; see `Mixture.impute`."""
+        return self._best.impute(X, random_state=random_state, sample=sample)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the criterion against the number of components, one line per structure; return the axes."""
+        check_is_fitted(self, "best_estimator_")
+        import matplotlib.pyplot as plt
+
+        ax = plt.subplots(figsize=(7.0, 4.5), layout="constrained")[1] if ax is None else ax
+        names, sizes = self.results_["covariance"], self.results_["n_components"]
+        values = self.results_[self.criterion]
+        colours = plt.get_cmap("turbo")(np.linspace(0.05, 0.95, len(dict.fromkeys(names.tolist()))))
+        for name, colour in zip(dict.fromkeys(names.tolist()), colours, strict=True):
+            here = names == name
+            ax.plot(sizes[here], values[here], "o-", ms=3, lw=1.2, label=name, color=colour)
+        best = self.best_index_
+        ax.plot(sizes[best], values[best], "o", ms=11, mfc="none", mec="black")
+        title = f"{names[best]} with {sizes[best]} components"
+        better = "smaller is better" if _SMALLER[self.criterion] else "larger is better"
+        ax.set(xlabel="components", ylabel=f"{self.criterion} ({better})", title=title)
+        ax.set_xticks(sorted(set(sizes.tolist())))
+        ax.legend(fontsize=8, ncols=2, frameon=False)
+        ax.spines[["top", "right"]].set_visible(False)
+        return ax
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = Mixture().__sklearn_tags__().input_tags
+        return tags
+
+
+def _sizes(n_components: Any) -> list[int]:
+    """Return the numbers of components to try: all up to a number, or those that are listed."""
+    whole = isinstance(n_components, (int, np.integer)) and not isinstance(n_components, bool)
+    listed = range(1, n_components + 1) if whole else n_components
+    sizes = list(listed) if isinstance(listed, Iterable) and not isinstance(listed, str) else []
+    if not sizes or not all(
+        isinstance(k, (int, float, np.number)) and np.isfinite(k) and k == int(k) >= 1 for k in sizes
+    ):
+        raise ValueError(
+            f"n_components must be a whole number of at least 1, up to which all are tried, or a list of such numbers, "
+            f"not {n_components!r}"
+        )
+    return [int(k) for k in sizes]

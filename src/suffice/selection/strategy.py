@@ -1,0 +1,126 @@
+"""How a search finds the best mixture of each structure: which starts are tried, for how long, in which threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
+from threading import Event
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.selection.trials import Start, Trial, beats, judge
+
+T = TypeVar("T", bound=Trial)
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+#: iterations after which starts are compared by their likelihood, how many of them by their objective, and how many of
+#: these go on
+_SHORT, _COMPARED, _KEPT = 8, 6, 2
+#: starts whose objectives differ by less than this share come to the same optimum
+_SAME = 1e-5
+#: clusters that differ in fewer rows than this share are one start
+_NEAR = 0.05
+
+
+def best_of_one_size(
+    begin: Callable[[Any, Start], T], structures: Sequence[Any], starts: Sequence[Start], max_iter: int
+) -> list[T]:
+    """Return the best run of EM for each structure, all with the same number of components.
+
+    Every structure begins with the first start, and goes on until it converges. Then it tries the other starts, and the
+    clusters that the other structures have found, for a few iterations; the best two of these go on as well.
+
+    Parameters
+    ----------
+    begin : callable
+        Gives the run of a structure from a start.
+    structures, starts : sequences
+    max_iter : int
+        Iterations of a run at most.
+    """
+    found = [_run(begin(structure, starts[0]), max_iter) for structure in structures]
+    own = [run.shares() if len(structures) > 1 and run.found else None for run in found]
+    candidates = [*starts[1:], *own]
+    near = _near(candidates)
+    others: list[int] = []
+    for i, start in enumerate(candidates):
+        if start is not None and not near[i, others].any():
+            others.append(i)
+    return [
+        _best_of(run, (begin(structure, candidates[j]) for j in others if not near[i, j]), max_iter)
+        for i, (structure, run) in enumerate(zip(structures, found, strict=True), start=len(starts) - 1)
+    ]
+
+
+def _near(starts: Sequence[Start]) -> NDArray[np.bool_]:
+    """Return which pairs of starts have almost the same clusters, with the same numbers.
+
+    Labels are responsibilities of 0 and 1; other kinds of starts are near to none.
+    """
+    near = np.zeros((len(starts), len(starts)), dtype=bool)
+    given = {i: start for i, start in enumerate(starts) if isinstance(start, np.ndarray)}
+    k = max((int(start.max()) + 1 if start.ndim == 1 else start.shape[1] for start in given.values()), default=0)
+    shares = [(np.eye(k)[start] if start.ndim == 1 else start).ravel() for start in given.values()]
+    if shares:
+        places, stacked = np.array(list(given)), np.stack(shares)
+        for i, one in zip(given, shares, strict=True):  # a row whose cluster differs has a distance of 2
+            near[i, places] = np.abs(stacked - one).sum(1) < 2.0 * _NEAR * (len(one) // k)
+    return near
+
+
+def _run(run: T, iterations: int) -> T:
+    run.advance(iterations)
+    return run
+
+
+def _best_of(first: T, others: Iterator[T], max_iter: int) -> T:
+    """Return the best of a run that has ended and of others, which are tried for a few iterations."""
+    short = min(_SHORT, max_iter)
+    tried = sorted((_run(other, short) for other in others), key=lambda run: -run.log_likelihood)
+    judge(tried[:_COMPARED])
+    found = list(islice((run for run in tried if run.found), _COMPARED))
+    best, seen, kept = first, [first.objective] if first.found else [], 0
+    for run in sorted(found, key=lambda run: -run.objective):
+        if kept == _KEPT:
+            break
+        if any(abs(run.objective - other) <= _SAME * (1.0 + abs(other)) for other in seen):
+            continue
+        seen.append(run.objective)
+        kept += 1
+        run.advance(max_iter - short, leaps=True)
+        best = run if beats(run, best) else best
+    return best
+
+
+def in_threads(
+    work: Callable[[Item, Event], Result], items: Sequence[Item], n_threads: int, done: dict[int, Result]
+) -> None:
+    """Do some work for each item and put what comes of it into `done`, by its place; the last items begin first.
+
+    Parameters
+    ----------
+    work : callable
+        Is given an item, and an event that says when to give up, by raising `StoppedError`.
+    """
+    stop = Event()
+    if n_threads == 1 or len(items) == 1:
+        for place, item in enumerate(items):
+            done[place] = work(item, stop)
+        return
+    running: dict[int, Future[Result]] = {}
+    with ThreadPoolExecutor(min(n_threads, len(items)), thread_name_prefix="suffice-search") as pool:
+        try:
+            for place in reversed(range(len(items))):
+                running[place] = pool.submit(work, items[place], stop)
+            for place, future in running.items():
+                done[place] = future.result()
+        except BaseException:
+            stop.set()
+            for place, future in running.items():
+                if not future.cancel() and future.done() and not future.exception():
+                    done[place] = future.result()
+            raise
