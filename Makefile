@@ -34,6 +34,7 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo --no-cache
 
 # the kernels with AddressSanitizer and UndefinedBehaviorSanitizer, apart from the installed ones
 sanitize: $(STAMP)

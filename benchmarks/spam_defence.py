@@ -43,7 +43,10 @@ Judge = Callable[[list[bytes]], np.ndarray]
 def words_as_written() -> Iterator[None]:
     """Switch off what undoes disguises: look-alike and zero-width characters, spaced words, digits for letters."""
     with patch.multiple(
-        "suffice.spam.tokens", normalised=lambda text: text, spaced_words=lambda text: [], plain_word=lambda word: ""
+        "suffice.spam.tokenizing",
+        normalised=lambda text: text,
+        spaced_words=lambda text: [],
+        plain_word=lambda word: "",
     ):
         yield
 

@@ -27,7 +27,7 @@ from suffice.spam import SpamFilter, digest, read
 from suffice.spam.bulk import KnownWeights
 from suffice.spam.counting import Label, counted_lines
 from suffice.spam.reading import Reading, pack, sorted_lines
-from suffice.spam.tokens import all_tokens
+from suffice.spam.tokenizing import all_tokens
 
 COLD = """
 import sys

@@ -19,7 +19,8 @@ PARTS = [
     "_environment.py",
     "_version.py",
     "py.typed",
-    *(f"cli/{name}.py" for name in ("__init__", "__main__", "app", "ask", "descriptions", "mistakes", "pipe")),
+    *(f"cli/{name}.py" for name in ("__init__", "__main__", "app")),
+    *(f"terminal/{name}.py" for name in ("__init__", "descriptions", "mistakes")),
 ]
 #: requirements that are narrower here: from 0.29 on typer brings Pydantic, 10 MB, which is a third of all
 LIGHT = {"typer>=0.15": "typer>=0.15,<0.29"}
@@ -44,6 +45,9 @@ page = {page}
 
 [project.scripts]
 suffice = "suffice.cli:main"
+
+[project.entry-points."suffice.commands"]
+spam = "suffice.spam.commands:app"
 
 [tool.setuptools.dynamic]
 version = {{ attr = "suffice._version.__version__" }}

@@ -251,7 +251,7 @@ def examine(raw: bytes) -> float:
 
 def twin(raw: bytes) -> tuple[list[str], str]:
     """Return the tokens of a message, and their lines, as Python alone finds them."""
-    modules = sys.modules["suffice.spam.tokens"], reading
+    modules = sys.modules["suffice.spam.tokenizing"], reading
     kept = [module.compiled for module in modules]
     try:
         for module in modules:

@@ -12,13 +12,13 @@ MARK = b"set off the fault"
 FAULTS = {
     "reading": ("suffice.spam.message", "_leaves", 0, ValueError),
     "identity": ("suffice.spam.message", "_with_line_feeds", 0, RecursionError),
-    "tokens": ("suffice.spam.tokens", "_text_tokens", 0, KeyError),
+    "tokens": ("suffice.spam.tokenizing", "_text_tokens", 0, KeyError),
     "memory": ("suffice.spam.message", "_part", 1, MemoryError),
 }
 #: one that never ends, in compiled code that keeps the lock of the interpreter and looks at no signal
-HANG = ("suffice.spam.tokens", "_text_tokens", 0, None)
+HANG = ("suffice.spam.tokenizing", "_text_tokens", 0, None)
 #: one that ends the process
-KILL = ("suffice.spam.tokens", "_text_tokens", 0, SystemExit)
+KILL = ("suffice.spam.tokenizing", "_text_tokens", 0, SystemExit)
 
 
 def faulty(fault):

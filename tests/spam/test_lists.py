@@ -10,10 +10,10 @@ from mailbag import message
 from typer.testing import CliRunner
 
 from suffice.cli.app import app
-from suffice.cli.pipe import Settings, _answer
 from suffice.spam import ListError, Lists, SpamFilter, Verdict
 from suffice.spam.daemon.answers import symbol
 from suffice.spam.lists import checked_entry, sender_of
+from suffice.spam.pipe import Settings, _answer
 from suffice.spam.serving.scoring import Request, judge, points
 from suffice.spam.stamping import stamped, stamps
 

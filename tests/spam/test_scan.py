@@ -13,7 +13,7 @@ from suffice.spam import SpamFilter, bulk, counting, reading, scan
 from suffice.spam.scoring import ALLOWED, FIELD_NAMES, FIELDS, MAJORITY
 from suffice.spam.store import Store
 
-tokeniser = sys.modules["suffice.spam.tokens"]  # the package has a function of that name
+tokeniser = sys.modules["suffice.spam.tokenizing"]  # the package has a function of that name
 pytestmark = pytest.mark.skipif(scan.compiled is None, reason="the loops were not built (no C compiler)")
 
 TEXT = st.one_of(

@@ -19,9 +19,8 @@ from hypothesis import strategies as st
 from mailbag import message
 from typer.testing import CliRunner
 
-from suffice.cli import pipe
 from suffice.cli.app import app
-from suffice.spam import SpamFilter, Thresholds, Verdict, digest
+from suffice.spam import SpamFilter, Thresholds, Verdict, digest, pipe
 from suffice.spam.stamping import stamped, stamps, unstamped
 
 SPAMS = [message(i, "spam") for i in range(30)]

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from suffice.spam import read, tokens
-from suffice.spam.tokens import suffixes
+from suffice.spam.tokenizing import suffixes
 
 MAIL = b"""Return-Path: <bounce@lists.example.org>
 Received: from mail.example.net (unknown [192.0.2.7])

@@ -14,7 +14,7 @@ def main() -> None:
     arguments = sys.argv[1:]
     try:
         if arguments[:2] == ["spam", "filter"] and not {"-h", "--help"} & set(arguments):
-            from suffice.cli import pipe  # it is started for every letter, and needs none of these packages
+            from suffice.spam import pipe  # it is started for every letter, and needs none of these packages
 
             raise SystemExit(pipe.main(arguments[2:]))
         extra = "spam" if arguments[:1] == ["spam"] else "cli"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from suffice._version import __version__
-from suffice.cli.mistakes import PlainSpeaking
-from suffice.spam.commands import app as spam
+from suffice.terminal.mistakes import PlainSpeaking
 
 _EXAMPLE = """[bold]Example[/bold]
 
@@ -25,7 +25,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=_EXAMPLE,
 )
-app.add_typer(spam)
+for _commands in entry_points(group="suffice.commands"):  # the spam filter and other applications
+    app.add_typer(_commands.load())
 
 
 def _version(wanted: bool) -> None:

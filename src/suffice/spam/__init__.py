@@ -3,8 +3,6 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from suffice.spam.tokens import tokens  # at once: the module would take the place of its function later
-
 if TYPE_CHECKING:  # what is read here is loaded by `__getattr__` when it is first asked for
     from suffice.spam.connected import StoreError
     from suffice.spam.evaluation import Bin, Errors, Evaluation, Point
@@ -15,6 +13,7 @@ if TYPE_CHECKING:  # what is read here is loaded by `__getattr__` when it is fir
     from suffice.spam.mailboxes import MailboxError, lines, messages, stream
     from suffice.spam.message import Message, Part, digest, read
     from suffice.spam.scoring import Score, Scoring, score
+    from suffice.spam.tokenizing import tokens
     from suffice.spam.transfer import Transfer
     from suffice.spam.tuning import Tuning
     from suffice.spam.unlabeled import Unlabeled
@@ -30,6 +29,7 @@ _NAMES = {
     "message": ("Message", "Part", "digest", "read"),
     "scoring": ("Score", "Scoring", "score"),
     "connected": ("StoreError",),
+    "tokenizing": ("tokens",),
     "transfer": ("Transfer",),
     "tuning": ("Tuning",),
     "unlabeled": ("Unlabeled",),

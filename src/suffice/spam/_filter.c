@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define HEAD ((size_t)16000000) /* as in cli/pipe.py */
+#define HEAD ((size_t)16000000) /* as in pipe.py */
 #define PIECE ((size_t)65536)
 
 typedef struct {

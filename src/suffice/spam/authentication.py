@@ -21,7 +21,7 @@ from collections.abc import Collection, Iterator
 
 from suffice.spam.message import Headers, Message
 from suffice.spam.names import addresses
-from suffice.spam.tokens import suffixes
+from suffice.spam.tokenizing import suffixes
 
 #: how much of a header is read, and how many of them
 VALUE_LIMIT, COUNT_LIMIT = 4_000, 20

@@ -9,7 +9,7 @@ from typing import Self
 
 from suffice.spam.scoring import Scoring, evidence, logistic
 from suffice.spam.store import Row, Store
-from suffice.spam.tokens import ATTACHED
+from suffice.spam.tokenizing import ATTACHED
 from suffice.spam.verdict import Thresholds, Verdict
 
 _SCORING = Scoring()

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from suffice.spam.evasion import normalised
 from suffice.spam.names import hosts
-from suffice.spam.tokens import WORD_LIMIT
+from suffice.spam.tokenizing import WORD_LIMIT
 
 _BOGOFILTER = re.compile(rb"(\S+) ([0-9]{1,9}) ([0-9]{1,9})(?: [0-9]{1,9})?")
 _VERSION = re.compile(rb"v\t([0-9]{1,9})\tdb_version\b.*")

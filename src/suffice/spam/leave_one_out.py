@@ -22,7 +22,7 @@ from suffice.spam.reading import Reading, unpack
 from suffice.spam.scoring import evidence, logistic
 from suffice.spam.shares import KnownMessage, Label
 from suffice.spam.store import Row, Store
-from suffice.spam.tokens import ATTACHED
+from suffice.spam.tokenizing import ATTACHED
 from suffice.spam.verdict import Thresholds
 
 #: so many messages are scored together: the rows of their tokens are in memory at a time

@@ -13,7 +13,7 @@ from suffice.spam.arrival import DAY_PREFIX, arrival_day
 from suffice.spam.isolation import Unread, isolated
 from suffice.spam.message import digest, read
 from suffice.spam.scan import compiled
-from suffice.spam.tokens import all_tokens
+from suffice.spam.tokenizing import all_tokens
 from suffice.spam.workers import checked, spread
 
 #: names of mail servers whose Authentication-Results are believed

@@ -32,7 +32,7 @@ from suffice.spam.reading import Reading, unpack
 from suffice.spam.readonly import State, address, may_write, state_of
 from suffice.spam.schema import APPLICATION, SCHEMA_VERSION, foreign_parts, has_bucket_tables, make_tables
 from suffice.spam.shares import Kind, Known, KnownMessage, Label, parts
-from suffice.spam.tokens import ATTACHED
+from suffice.spam.tokenizing import ATTACHED
 
 #: token, weight of the spams that hold it, weight of the hams
 Row = tuple[str, int, int]

@@ -34,7 +34,7 @@ def check(boxes: Iterable[str], *, lines: bool = False) -> None:
             )
     for box in boxes:
         if _is_kept(box) and next(entries([box], lines=lines), None) is None:
-            from suffice.cli.mistakes import say
+            from suffice.terminal.mistakes import say
 
             say("warning", f"there are no messages in {box!r}")
 
@@ -93,8 +93,8 @@ def in_classes(
 
 
 def _tell_left_out(path: Path) -> None:
-    from suffice.cli.mistakes import say
     from suffice.spam.plain import one_line
+    from suffice.terminal.mistakes import say
 
     place = one_line(str(path), 1000)
     say("note", f"{place} is not read as ham, since it is a folder for spam or trash; name it to have it read")

@@ -66,7 +66,7 @@ def daemon(
 
     SIGTERM and Ctrl-C end it after the requests under way, SIGHUP starts its processes anew.
     """
-    from suffice.cli.ask import daemon_address
+    from suffice.spam.ask import daemon_address
     from suffice.spam.daemon.server import DaemonServer, Policy
     from suffice.spam.pulse import Pulse
     from suffice.spam.serving.activation import inherited_sockets, notify

@@ -1,4 +1,4 @@
-"""`suffice spam filter`: what it means, for `--help`; the work, done without typer, is in `suffice.cli.pipe`."""
+"""`suffice spam filter`: what it means, for `--help`; the work, done without typer, is in `suffice.spam.pipe`."""
 
 from __future__ import annotations
 
@@ -58,6 +58,6 @@ def filter_(
 
     Exit codes: 0 spam, 1 ham, 2 unsure, 3 error. On an error the message comes out with X-Suffice-Status: error.
     """
-    from suffice.cli.pipe import Settings, run
+    from suffice.spam.pipe import Settings, run
 
     raise typer.Exit(run(Settings(store, no_exit_code, as_json, timeout, no_details, "" if daemon else None)))

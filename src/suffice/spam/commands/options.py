@@ -54,7 +54,7 @@ def json_option(keys: str) -> Any:
 
 def wrong_usage(message: str) -> Exception:
     """Return the error for options that do not go together, to be raised."""
-    from suffice.cli.mistakes import UsageError
+    from suffice.terminal.mistakes import UsageError
 
     return UsageError(message)
 

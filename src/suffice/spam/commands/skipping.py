@@ -20,8 +20,8 @@ class Skipped:
 
     def add(self, place: str, reason: str) -> None:
         """Take note of a message that could not be read."""
-        from suffice.cli.mistakes import say
         from suffice.spam.plain import one_line
+        from suffice.terminal.mistakes import say
 
         self.messages.append({"place": place, "reason": reason})
         if len(self.messages) <= NAMED:
@@ -29,8 +29,8 @@ class Skipped:
 
     def finish(self) -> None:
         """Say how many messages were skipped, and leave with an exit code of their own; return if there are none."""
-        from suffice.cli.mistakes import say
         from suffice.spam.commands.screen import count
+        from suffice.terminal.mistakes import say
 
         if self.messages:
             more = len(self.messages) - NAMED

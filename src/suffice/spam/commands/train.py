@@ -156,7 +156,7 @@ def _learn_unlabeled(spam_filter: Any, found: Any, skipped: Any) -> dict[str, An
 
 
 def _interrupted(kept: str) -> NoReturn:
-    from suffice.cli.mistakes import say
+    from suffice.terminal.mistakes import say
 
     say("interrupted", kept)
     raise typer.Exit(130)

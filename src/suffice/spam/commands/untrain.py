@@ -90,9 +90,9 @@ def retrain(
 
 def _each(what: str, items: Any, act: Any, place: Any) -> tuple[Counter[Any], list[str], Skipped]:
     """Do something with every message, and return how often what came of it, those never trained and those not read."""
-    from suffice.cli.mistakes import say
     from suffice.spam import NotTrainedError, UnreadableError
     from suffice.spam.commands.screen import count, meter
+    from suffice.terminal.mistakes import say
 
     skipped = Skipped()
     done: Counter[Any] = Counter()
@@ -115,9 +115,9 @@ def _each(what: str, items: Any, act: Any, place: Any) -> tuple[Counter[Any], li
 
 def _finish(answer: dict[str, Any], unknown: list[str], skipped: Skipped, text: str, as_json: bool) -> None:
     """Say what was done, and what was never trained or not read; leave with an exit code for either."""
-    from suffice.cli.mistakes import say
     from suffice.spam.commands.screen import count
     from suffice.spam.plain import one_line
+    from suffice.terminal.mistakes import say
 
     if as_json:
         say_json({**answer, "never_trained": unknown, **skipped.as_json()})

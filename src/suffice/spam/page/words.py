@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from suffice.spam.mailboxes import IMAP_ADDRESS
 from suffice.spam.plain import one_line
-from suffice.spam.tokens import ATTACHED
+from suffice.spam.tokenizing import ATTACHED
 from suffice.spam.verdict import Verdict
 
 #: verdicts and classes

@@ -10,7 +10,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from suffice.cli.descriptions import describe
+from suffice.terminal.descriptions import describe
 
 #: a wrong option or argument; the parent of BadParameter, whether typer brings its own click or uses the real one
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]

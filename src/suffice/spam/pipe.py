@@ -132,7 +132,7 @@ def run(settings: Settings | ValueError) -> int:
                 _say(answer)
     except Exception as error:  # whatever it is, the mail must come out
         message, how = _passed(message)
-        from suffice.cli.descriptions import describe
+        from suffice.terminal.descriptions import describe
 
         _say(f"error: the message is passed on {how}: {describe(error, 'message')}")
         code = ERROR
@@ -141,7 +141,7 @@ def run(settings: Settings | ValueError) -> int:
 
 def _asked(message: bytes, settings: Settings) -> tuple[bytes, int] | None:
     """Return a message as the daemon stamps it, and the exit code; None if it cannot be asked."""
-    from suffice.cli.ask import running_daemon, stamped_by_daemon
+    from suffice.spam.ask import running_daemon, stamped_by_daemon
 
     address = settings.daemon or running_daemon()
     try:
@@ -203,7 +203,7 @@ def _answer(message: bytes, settings: Settings) -> bytes:
         if verdict.label == "error":
             raise ValueError(verdict.problem)
     except Exception as error:  # whatever it is, it is told by the process that waits
-        from suffice.cli.descriptions import describe
+        from suffice.terminal.descriptions import describe
 
         return json.dumps({"error": describe(error, "message")}).encode()
     answer: dict[str, object] = {

@@ -285,7 +285,7 @@ def suffixes(host: str) -> list[str]:
 
     Examples
     --------
-    >>> from suffice.spam.tokens import suffixes
+    >>> from suffice.spam.tokenizing import suffixes
     >>> suffixes("mail.a.example.org")
     ['mail.a.example.org', 'a.example.org', 'example.org']
     """
@@ -298,7 +298,7 @@ def shape(value: str) -> str:
 
     Examples
     --------
-    >>> from suffice.spam.tokens import shape
+    >>> from suffice.spam.tokenizing import shape
     >>> shape("<20020830.ABCdef-12")
     '<9.Aa-9'
     """
