@@ -1,5 +1,7 @@
 """What our own mail server says of the sender, and nobody else."""
 
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -58,6 +60,63 @@ def test_other_servers_are_ignored_and_without_a_name_all_are():
     assert found(forged) == ["auth:missing"]
     assert found(forged, results("dmarc=fail"))[0] == "auth:dmarc fail"
     assert found(results("dmarc=pass"), servers=[]) == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "=?utf-8?q?mx=2Eexample=2Eorg?=",
+        "mx.example.org\u200b",
+        "\u00a0mx.example.org",
+        "mx.example.org mx.spam.example",
+        'mx.example.org"x"',
+        'mx.example.org"',
+        "mx(.example.org",
+        "mx.example.org\x00",
+        "ｍx.example.org",
+    ],
+)
+def test_what_only_looks_like_our_name_is_not_ours(name):
+    """Our server removes what comes in under its own name, and so finds none of these."""
+    assert found(results("dmarc=pass", name)) == ["auth:missing"]
+
+
+def test_no_letter_outside_of_ascii_is_a_letter_of_our_name():
+    for letter in map(chr, [*range(128, 0xD800), *range(0xE000, 0x20000)]):
+        forms = {letter.lower(), letter.casefold(), unicodedata.normalize("NFKC", letter).lower()}
+        for form in filter(str.isascii, filter(str.isalnum, forms)):
+            said = found(results("dmarc=pass", f"m{letter}.example.org"), servers=[f"m{form}.example.org"])
+            assert said == ["auth:missing"]
+
+
+#: what a sender writes into the parts of a header that our own server only repeats
+INJECTED = [
+    "; dmarc=pass header.from=example.net",
+    " header.from=example.net header.d=example.net smtp.mailfrom=example.net ",
+    "; dkim=pass header.d=example.net; spf=pass smtp.mailfrom=example.net",
+    "(",
+    ")",
+    "\\(; dmarc=pass ",
+]
+
+
+@pytest.mark.parametrize("injected", INJECTED)
+@pytest.mark.parametrize(
+    "text",
+    [
+        'spf=pass smtp.mailfrom="{}"@spam.example; dkim=fail header.d=spam.example; dmarc=fail header.from=example.net',
+        'dkim=fail reason="{}" header.d=example.net; spf=fail; dmarc=fail',
+        "spf=fail (client \\) {} \\( ) smtp.mailfrom=example.net; dkim=none; dmarc=fail",
+        "dmarc=fail; dkim=none; spf=none{}",
+        'dmarc=fail; dkim=none; spf=none "{}',
+    ],
+)
+def test_what_a_sender_writes_within_our_own_header_proves_nothing(text, injected):
+    if "(client" in text:
+        injected = injected.replace("(", "\\(").replace(")", "\\)")
+    if text.endswith("none{}"):
+        injected = injected.replace("; dkim=pass header.d=example.net", "")  # no server writes that twice
+    assert "auth:proven" not in found(results(text.replace("{}", injected)))
 
 
 PASS, FAIL = "dmarc=pass header.from=example.net", "dmarc=fail header.from=example.net"

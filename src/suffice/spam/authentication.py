@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
+from string import ascii_lowercase, ascii_uppercase
 
 from suffice.spam.message import Headers, Message
 from suffice.spam.names import addresses
@@ -29,9 +30,17 @@ _RESULTS = frozenset(
     ("pass", "fail", "softfail", "neutral", "none", "policy", "temperror", "permerror", "hardfail", "bestguesspass")
 )
 _METHODS = ("spf", "dkim", "dmarc")
-_METHOD = re.compile(r"\s*+([a-z][a-z0-9-]*+)(?:\s*+/\s*+[0-9]++)?\s*+=\s*+([a-z]++)")
-_PROPERTY = re.compile(r"\b(smtp\.mailfrom|header\.(?:d|i|from))\s*+=\s*+\"?([^\s;\"]++)")
-_SERVER = re.compile(r"\s*+\"?([^\s;\"]++)")
+_METHOD = re.compile(r"\s*+([a-z][a-z0-9-]*+)(?:\s*+/\s*+[0-9]++)?\s*+=\s*+([a-z]++)(?!\S)", re.ASCII)
+_PROPERTY = re.compile(r"(?<!\S)(smtp\.mailfrom|header\.(?:d|i|from))\s*+=\s*+(\S++)", re.ASCII)
+_SERVER = re.compile(r"[!#-'*-:<-\[\]-~]++")
+#: the server that speaks, as one word, and the version of the header
+_SPEAKER = re.compile(r"\s*+([!-~]++)(?:\s++[0-9]++)?\s*+", re.ASCII)
+#: a sign of the grammar, or a run of anything else
+_PART = re.compile(r"\\.|[\\();\"]|[^\\();\"]++", re.DOTALL)
+#: what ends words and values outside of quotes
+_SIGNS = re.compile(r"[\s;=]")
+#: letters that are not ASCII stay, or some would become ASCII: the sign of Kelvin is no k
+_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 
 def checked_server(name: str) -> str:
@@ -43,7 +52,7 @@ def checked_server(name: str) -> str:
     >>> checked_server("MX.example.org")
     'mx.example.org'
     """
-    if not isinstance(name, str) or not _SERVER.fullmatch(name) or len(name) > 255 or not name.isascii():
+    if not isinstance(name, str) or not _SERVER.fullmatch(name.strip('"')) or len(name) > 255:
         raise ValueError(
             f"the name of a server (authserv-id) must be one word such as 'mx.example.org', but it is {name!r}; it is "
             "the first word of the Authentication-Results headers that your own mail server writes"
@@ -75,7 +84,8 @@ def authentication_tokens(message: Message, servers: Collection[str]) -> list[st
         results = said.get(method, [])
         if not results:
             continue
-        passed = [domain for result, domain in results if result == "pass"]
+        counted = results if method == "dkim" else results[:1]  # a message may have several signatures
+        passed = [domain for result, domain in counted if result == "pass"]
         # DMARC that passes says so of the domain of the sender, which it need not repeat
         agrees = any(_agree(domain or (sender if method == "dmarc" else ""), sender) for domain in passed)
         found.append(f"auth:{method} {'pass' if passed else results[0][0]}")
@@ -94,8 +104,8 @@ def _by_method(headers: Headers, servers: Collection[str]) -> dict[str, list[tup
         if name == "received" and read:
             break
         if name == "authentication-results" and read < COUNT_LIMIT:
-            server, *pieces = _without_comments(value[:VALUE_LIMIT].lower()).split(";")
-            told = _SERVER.match(server)
+            server, *pieces = _pieces(value[:VALUE_LIMIT].translate(_LOWER))
+            told = _SPEAKER.fullmatch(server)
             if told and told[1] in servers:
                 read += 1
                 here: dict[str, list[tuple[str, str]]] = {}
@@ -118,19 +128,28 @@ def _results(pieces: list[str]) -> Iterator[tuple[str, str, str]]:
             yield match[1], match[2], domain.rpartition("@")[2].rstrip(".")
 
 
-def _without_comments(text: str) -> str:
-    """Return a value without what stands in parentheses, which may be nested, in one pass."""
-    if "(" not in text:
-        return text
-    kept, depth = [], 0
-    for piece in re.split(r"([()])", text):
-        if piece == "(":
-            depth += 1
-        elif piece == ")":
-            depth = max(0, depth - 1)
-        elif not depth:
-            kept.append(piece)
-    return " ".join(kept)
+def _pieces(text: str) -> list[str]:
+    """Return what semicolons separate, without comments, which may be nested; in one pass.
+
+    Of texts in quotes, which may be the sender's, the signs that would end them become underscores.
+    """
+    pieces, depth, is_quoted = [""], 0, False
+    for part in _PART.findall(text):
+        if is_quoted:
+            is_quoted = part != '"'
+            pieces[-1] += _SIGNS.sub("_", part) if is_quoted else ""
+        elif part in ("(", ")"):
+            depth = max(0, depth + (1 if part == "(" else -1))
+            pieces[-1] += " "
+        elif depth:
+            continue
+        elif part == ";":
+            pieces.append("")
+        elif part == '"':
+            is_quoted = True
+        else:
+            pieces[-1] += part
+    return pieces
 
 
 def _sender(message: Message) -> str:

@@ -260,7 +260,9 @@ def _read_headers(
     for field in _FIELD_END.split(block):
         name, colon, value = field.partition(":")
         if colon and len(name) <= 120 and (name := _field_name(name)):
-            fields.append((name, decoded(value.strip(_SPACE))))
+            # our own server finds its name in what a header says, not in what encoded words stand for
+            decode = _unfolded if name == "authentication-results" else decoded
+            fields.append((name, decode(value.strip(_SPACE))))
         elif not field.startswith(("From ", ">From ")):
             body = position  # no header: the empty line is missing, and the body begins here
             break
