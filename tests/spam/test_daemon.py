@@ -319,20 +319,67 @@ def test_limits_hold_before_and_after_messages_are_decompressed(store):
     asyncio.run(run())
 
 
-def test_all_messages_together_have_a_limit(store, monkeypatch):
-    monkeypatch.setattr(server_module, "BUFFERED", 1000)
+@pytest.mark.parametrize("held", ["half of a request", "an answer that is not read"])
+def test_those_who_hold_the_room_for_messages_give_way_to_those_who_ask(store, monkeypatch, held):
+    long = SPAM + b"x" * 8_000_000
+    monkeypatch.setattr(server_module, "BUFFERED", 2 * len(long) + 10 * len(SPAM))
+    begun = spamc("PROCESS", long)[: -10 if held.startswith("half") else None]
 
     async def run():
         async with served(store) as (ask, server, _log):
-            reader, writer = await asyncio.open_unix_connection(ask.path)
-            writer.write(b"CHECK SPAMC/1.5\r\nContent-length: 990\r\n\r\n" + b"x" * 900)
-            await asyncio.sleep(0.1)
+            holding = [await asyncio.open_unix_connection(ask.path) for _ in range(3)]
+            for _, writer in holding:
+                writer.transport.pause_reading()
+                writer.write(begun)
+            while server.buffered < len(begun):
+                await asyncio.sleep(0.01)
+            for _ in range(20):
+                assert (await ask(spamc("CHECK", SPAM))).startswith(b"SPAMD/1.1 0 EX_OK")
+                assert server.buffered <= server_module.BUFFERED
+            for _, writer in holding:
+                writer.transport.abort()
+            while server.buffered:
+                await asyncio.sleep(0.01)
+            monkeypatch.setattr(server_module, "BUFFERED", 100)
             assert (await ask(spamc("CHECK", SPAM))).startswith(b"SPAMD/1.0 76 EX_PROTOCOL too many messages")
-            writer.close()
-            await asyncio.sleep(0.1)
-            assert server.buffered == 0
-            assert (await ask(spamc("CHECK", SPAM))).startswith(b"SPAMD/1.1 0 EX_OK")
-            assert await reader.read() == b""
+
+    asyncio.run(run())
+
+
+def test_a_client_that_costs_time_does_not_take_the_turn_of_others(store):
+    """Single bytes as chunks cost the reader most."""
+
+    async def run():
+        async with served(store, timeout=20.0) as (ask, _server, _log):
+            _, writer = await asyncio.open_unix_connection(ask.path)
+            writer.write(b"POST /checkv2 HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 500_000)
+            answered = 0
+            sending = asyncio.create_task(writer.drain())
+            while not sending.done():
+                assert (await ask(spamc("CHECK", SPAM))).startswith(b"SPAMD/1.1 0 EX_OK")
+                answered += 1
+            assert answered >= 3
+            writer.transport.abort()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("sign", [chr(code) for code in range(256) if chr(code).splitlines() != [chr(code)]][1:])
+def test_only_line_feeds_end_the_headers_of_a_request(sign):
+    for ask in (spamc, http):
+        if sign == "\n":
+            continue
+        request = ask("CHECK" if ask is spamc else "/checkv2", SPAM, User=f"ann{sign}Content-length: 3")
+        found = RequestReader(10_000).feed(request.decode("latin-1").encode("latin-1"))
+        assert found.body == SPAM
+
+
+def test_a_message_that_would_be_judged_as_other_bytes_is_refused(store):
+    async def run():
+        async with served(store) as (ask, _server, _log):
+            for name, value in {"Compression": "zstd", "Key": "abc", "Content_Encoding": "zstd"}.items():
+                for path in ("/checkv2", "/check", "/symbols", "/learnspam"):
+                    assert (await ask(http(path, SPAM, **{name: value}))).startswith(b"HTTP/1.1 400 ")
 
     asyncio.run(run())
 
@@ -375,9 +422,10 @@ def test_processes_are_replaced_while_messages_are_judged(store):
         async with served(store, workers=2) as (ask, server, log):
             before = set(server._scorer._processes)
             asking = [asyncio.create_task(ask(spamc("CHECK", SPAM))) for _ in range(50)]
-            server.reload()
+            for _ in range(3):  # as many as come while the first one is under way
+                server.reload()
             assert all(each.startswith(b"SPAMD/1.1 0 EX_OK") for each in await asyncio.gather(*asking))
-            while log()[-1]["event"] != "reloaded":
+            while [line["event"] for line in log()].count("reloaded") < 3:
                 await asyncio.sleep(0.05)
             assert len(server._scorer._processes) == 2
             assert not before & server._scorer._processes
@@ -529,6 +577,26 @@ def test_a_socket_that_systemd_has_opened_is_used_and_systemd_is_told(store):
         assert os.path.exists(f"{folder}/s")  # it is systemd's
 
 
+def test_a_log_that_nobody_reads_stops_no_mail(store):
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    with suppress(BlockingIOError):
+        while os.write(write, b"x" * 65536):
+            pass
+    os.set_blocking(write, True)
+    with open(write, "w") as output:
+        journal = Journal(output=output)
+        begun = time.monotonic()
+        for _ in range(3):
+            journal.say("message", label="spam")
+        assert time.monotonic() - begun < 1
+        os.read(read, 1 << 20)
+        journal.say("message", label="ham")
+    assert os.read(read, 1 << 20).endswith(b"message: label=ham\n")
+    os.close(read)
+    assert journal.counts == {"spam": 3, "ham": 1}
+
+
 def test_descriptors_that_are_meant_for_another_process_are_not_taken(monkeypatch):
     for count, meant_for in (("1", "1"), ("x", str(os.getpid())), ("²", str(os.getpid())), ("", "")):
         monkeypatch.setenv("LISTEN_FDS", count)
@@ -539,7 +607,10 @@ def test_descriptors_that_are_meant_for_another_process_are_not_taken(monkeypatc
     notify("READY=1")  # nothing
 
 
-def pipe(*arguments, raw=SPAM, program=(sys.executable, "-m", "suffice.cli", "spam", "filter"), **environment):
+FILTER = (sys.executable, "-m", "suffice.cli", "spam", "filter")
+
+
+def pipe(*arguments, raw=SPAM, program=FILTER, **environment):
     path = os.pathsep.join(map(str, sys.path))
     environment = {**os.environ, "PYTHONPATH": path, "XDG_RUNTIME_DIR": "/nowhere", **environment}
     done = subprocess.run([*program, *map(str, arguments)], input=raw, capture_output=True, env=environment, timeout=60)
@@ -586,6 +657,21 @@ def test_filter_asks_the_daemon_and_judges_the_message_itself_where_there_is_non
     assert (code, output) == pipe("-s", store, raw=HAM)[:2]
     assert "cannot be asked" in errors
     assert pipe("--json", raw=HAM, SUFFICE_SPAM_STORE=str(store), **program)[2].startswith('{"label": "ham"')
+
+
+@pytest.mark.parametrize("by", [pytest.param("Python", marks=pytest.mark.slow), "C"])
+def test_a_message_that_cannot_be_read_to_its_end_does_not_go_on_as_if_it_were_whole(store, by, request, tmp_path):
+    program = [str(request.getfixturevalue("client"))] if by == "C" else [*FILTER]
+    path = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, sys.path)), "SUFFICE_SPAM_STORE": str(store)}
+    with tempfile.TemporaryDirectory() as folder, daemon("-s", store, "-l", f"unix:{folder}/s") as process:
+        assert json.loads(process.stdout.readline())["event"] == "listening"
+        standard_input = os.open(tmp_path, os.O_RDONLY)  # a folder: each read fails
+        done = subprocess.run(
+            [*program, f"--daemon=unix:{folder}/s", "-p"], stdin=standard_input, capture_output=True, env=path
+        )
+        os.close(standard_input)
+    assert (done.returncode, done.stdout) == (3, b"")
+    assert b"standard input cannot be read" in done.stderr
 
 
 def answer_once(listener, answer):

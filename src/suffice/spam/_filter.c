@@ -90,6 +90,7 @@ static int connect_unix(const char *path) {
 /* inet:PORT@HOST, as in serving/address.py */
 static int connect_inet(const char *address) {
     char port[8] = "", host[64] = "127.0.0.1";
+    if (!strncmp(address, "inet6:", 6)) strcpy(host, "::1");
     if (sscanf(address, "inet%*1[6]:%7[0-9]@%63s", port, host) < 1 && sscanf(address, "inet:%7[0-9]@%63s", port, host) < 1)
         return -1;
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV}, *found;
@@ -231,7 +232,11 @@ int main(int count, char **given) {
     while (is_known && message.size < HEAD && grow(&message)) {
         ssize_t got = read(0, message.data + message.size, PIECE < HEAD - message.size ? PIECE : HEAD - message.size);
         if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) {
+        if (got < 0) { /* who gave the message still has it */
+            fprintf(stderr, "error: standard input cannot be read: %s\n", strerror(errno));
+            return 3;
+        }
+        if (got == 0) {
             is_all = 1;
             break;
         }

@@ -21,6 +21,8 @@ _FIRST = re.compile(r"([A-Z_]{1,20}) (R?SPAMC)/([0-9]\.[0-9]{1,2})\Z")
 _HTTP = re.compile(r"([A-Z]{1,20}) (?:http://[^/ ]*)?(/[^ ]*) HTTP/1\.[01]\Z")
 _LENGTH = re.compile(r"[0-9]{1,12}\Z")
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n")
+#: headers of rspamd's clients (`rspamc --compressed`, `--key`) whose messages would be judged as the bytes they became
+_OPAQUE = frozenset(("compression", "key"))
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
 
 
@@ -125,7 +127,8 @@ class RequestReader:
             if line_end or len(first) > 1024:  # no need to wait for more of what is none
                 _first_line(first.decode("latin-1").rstrip("\r"))
             return False
-        lines = self._buffer[: end.start()].decode("latin-1").splitlines() or [""]
+        # other signs that end lines in Unicode, such as 0x85, may be bytes of letters in UTF-8
+        lines = self._buffer[: end.start()].decode("latin-1").replace("\r\n", "\n").split("\n")
         protocol, method, target = _first_line(lines[0])
         headers: dict[str, str] = {}
         for line in lines[1:]:
@@ -182,7 +185,10 @@ class RequestReader:
     def _finished(self, body: bytes) -> Request:
         assert self._head is not None
         self._buffer, self._chunks = bytearray(), bytearray()
-        if compression := self._head.headers.get("compress" if self._head.protocol != "http" else "content-encoding"):
+        headers, is_http = self._head.headers, self._head.protocol == "http"
+        if is_http and not _OPAQUE.isdisjoint(headers):
+            raise BadRequestError("http", "a message that is encrypted, or compressed as rspamd does it, is not read")
+        if compression := headers.get("content-encoding" if is_http else "compress"):
             body = self._decompressed(body, compression)
         return self._head._replace(body=body)
 

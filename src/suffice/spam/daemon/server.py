@@ -97,6 +97,9 @@ class Connection:
             elif not data:
                 self.close()
                 return
+            else:  # others have their turn before the next piece
+                self._loop.add_reader(self._client, self.receive)
+                return
 
     def _refuse(self, error: BadRequestError) -> None:
         code = answers.DATA_ERROR if error.too_long else answers.PROTOCOL
@@ -108,7 +111,12 @@ class Connection:
         self._server.buffered += size - self._kept
         self._kept = size
         if size and self._server.buffered > BUFFERED:
-            raise BadRequestError("", "too many messages are under way")
+            self._server.make_room(self)
+
+    @property
+    def kept(self) -> int:
+        """How many bytes are kept."""
+        return self._kept
 
     def answer(self, data: bytes) -> None:
         """Write an answer, and close."""
@@ -261,6 +269,15 @@ class DaemonServer:
         idle = [each for each in self._connections if not each.is_asking]
         oldest = min(idle, key=lambda each: each.heard) if idle else connection
         oldest.close()
+
+    def make_room(self, connection: Connection) -> None:
+        """Close those that keep most bytes while they send or should read; BadRequestError if there are none."""
+        while self.buffered > BUFFERED:
+            others = [each for each in self._connections if each.kept and each is not connection and not each.is_asking]
+            if not others:
+                raise BadRequestError("", "too many messages are under way")
+            self.journal.trouble(RuntimeError(f"more than {BUFFERED} bytes of messages are under way"))
+            max(others, key=lambda each: each.kept).close()
 
     def leave(self, connection: Connection) -> None:
         """Forget a connection."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import select
 import sys
 import time
 from collections import Counter
@@ -14,6 +15,15 @@ from suffice.spam.plain import one_line
 
 #: after how many seconds the same kind of trouble is told again
 REPEAT = 3600.0
+
+
+def _has_room(output: TextIO) -> bool:
+    """Return whether a line can be written without waiting: not to a pipe that is full, or a terminal that is held."""
+    try:
+        descriptor = output.fileno()
+    except (OSError, ValueError, AttributeError):
+        return True  # no file of the system
+    return bool(select.select((), (descriptor,), (), 0.0)[1])
 
 
 class Journal:
@@ -46,7 +56,8 @@ class Journal:
             pairs = (f"{name}={'-' if value is None else value}" for name, value in facts.items())
             line = f"{event}: {' '.join(pairs)}".encode("ascii", "backslashreplace").decode()
         with suppress(OSError, ValueError):  # where nobody reads it any more, mail goes on
-            print(line, file=self._output, flush=True)
+            if _has_room(self._output):
+                print(line, file=self._output, flush=True)
 
     def trouble(self, error: BaseException) -> None:
         """Tell what kept a message from being scored, once an hour for each kind."""

@@ -105,11 +105,7 @@ class Scorer:
     async def reload(self) -> None:
         """Replace the processes, one after the other, each when it has answered: they open stores anew."""
         for process in [*self._processes]:
-            await self._add()
-            self._processes.discard(process)
-            if process in self._idle:
-                self._idle.remove(process)
-                process.end()
+            await self._add(instead=process)
 
     async def close(self) -> None:
         """End the processes."""
@@ -194,12 +190,20 @@ class Scorer:
         job.settle(result, _late(job) if isinstance(error, TimeoutError) else error)
         self._dispatch()
 
-    async def _add(self) -> None:
-        """Start a process, however often that takes."""
+    async def _add(self, instead: Process | None = None) -> None:
+        """Start a process, however often that takes; one that is not needed any more is ended at once."""
         while not self._is_closed:
             process = Process(self._ended)
             with suppress(OSError, TimeoutError):
                 await process.start(ready, START)
+                if instead in self._processes:
+                    self._processes.discard(instead)
+                    if instead in self._idle:
+                        self._idle.remove(instead)
+                        instead.end()
+                if len(self._processes) >= self._workers:
+                    process.end()
+                    return
                 self._processes.add(process)
                 self._idle.append(process)
                 self._dispatch()
