@@ -12,8 +12,8 @@ import suffice
 from suffice import Gaussian, GaussianDiscriminant, NormalInverseWishart
 from suffice.families.gaussian.covariance import CODES, STRUCTURES, as_structure, expected_log_likelihood
 from suffice.families.gaussian.covariance.orientation import axes_of
+from suffice.statistics.moments import DiagonalMoments, FullMoments
 from suffice.statistics.responsibilities import SoftLabels
-from suffice.statistics.sums import DiagonalMoments, FullMoments
 
 every_structure = pytest.mark.parametrize("structure", CODES.values(), ids=CODES)
 ITERATIVE = [CODES[code] for code in ("VEI", "VEE", "VEV", "EVE", "VVE")]

@@ -27,8 +27,9 @@ from suffice import (
     PseudoCount,
 )
 from suffice.posteriors import Posterior, WaitingTimePosterior, posterior_of
+from suffice.statistics.category_counts import CategoryCounts
 from suffice.statistics.responsibilities import Labels
-from suffice.statistics.sums import CategoryCounts, Sums
+from suffice.statistics.sums import Sums
 
 K, D = 2, 3
 WISHART = NormalInverseWishart.textbook(

@@ -15,8 +15,8 @@ from suffice.engines.base import CHUNK_BYTES, CHUNKS_PER_TASK
 from suffice.models.joint import learn, log_evidence, posterior
 from suffice.models.schema import Encoder
 from suffice.tables.labels import LabelCoder
+from suffice.tables.reading import as_table
 from suffice.tables.sources import BATCH_ROWS
-from suffice.tables.table import as_table
 
 from .cases import CASES, Shape, assert_same_model, assert_same_statistics, each, law, parameters, shapes
 

@@ -88,7 +88,7 @@ class EMLoop:
     log_shares, means, covariance : arrays of shape (k,), (k, d), …
         The parameters; covariances as `suffice.families.gaussian.covariance` keeps them.
     count, center, first, second : arrays
-        The moments that they were estimated from, as in `suffice.statistics.sums`.
+        The moments that they were estimated from, as in `suffice.statistics.moments`.
     bounds : list of float
         The bound of each iteration.
     status : int

@@ -16,7 +16,7 @@ from suffice.families import Codes, Gaussian, Multinomial, Poisson
 from suffice.models.named_statistics import ModelStatistics
 from suffice.models.schema import Block, Encoder, Schema
 from suffice.tables.labels import class_list
-from suffice.tables.table import as_table
+from suffice.tables.reading import as_table
 
 #: rows to look at; more would take longer and not change what is said
 MOST_ROWS = 20_000

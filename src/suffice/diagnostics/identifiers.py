@@ -20,9 +20,12 @@ from suffice.errors import IdentifierWarning, warn_user
 from suffice.families import Bernoulli, Beta, Categorical, Dirichlet, Multinomial
 from suffice.models.named_statistics import ModelStatistics
 from suffice.models.schema import Schema
-from suffice.statistics.sums import CategoryCounts, Moments
+from suffice.statistics.category_counts import CategoryCounts
+from suffice.statistics.moments import Moments
+from suffice.tables.arrays import ArrayTable
+from suffice.tables.reading import as_table
 from suffice.tables.sources import Source
-from suffice.tables.table import ArrayTable, Table, as_table
+from suffice.tables.table import Table
 
 _FEWEST_ROWS = 50
 _DISTINCT = 0.9

@@ -19,14 +19,14 @@ from suffice.engines import MemoryEngine, Rows
 from suffice.engines.base import Chunk
 from suffice.errors import InvalidCellError, NotKeptError
 from suffice.families import Gaussian
-from suffice.families.base import invalid_cell
+from suffice.families.cells import invalid_cell
 from suffice.families.gaussian.family import GaussianDistributions
 from suffice.families.gaussian.quadratic import QuadraticForm
 from suffice.models.joint import JointModel, log_evidence
 from suffice.models.named_statistics import ModelStatistics, collect
 from suffice.models.schema import Block, Schema
+from suffice.statistics.joint import JointStatistics
 from suffice.statistics.responsibilities import Labels
-from suffice.statistics.sums import JointStatistics
 from suffice.tables.labels import LabelCoder, as_objects_if_mixed, class_list, sorted_order
 
 _LOG_2PI = float(np.log(2.0 * np.pi))

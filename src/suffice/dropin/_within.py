@@ -18,9 +18,10 @@ from suffice.errors import InvalidCellError
 from suffice.families import Gaussian
 from suffice.models.joint import learn
 from suffice.models.schema import Block, Schema
+from suffice.statistics.joint import JointStatistics
+from suffice.statistics.moments import FullMoments, Moments
 from suffice.statistics.responsibilities import Labels, Responsibilities
-from suffice.statistics.sums import FullMoments, JointStatistics, Moments
-from suffice.tables.table import ArrayTable
+from suffice.tables.arrays import ArrayTable
 
 _EPSILON = float(np.finfo(np.float64).eps)
 #: where correlations have a smaller eigenvalue than this, float32 products are too coarse and the sums are taken again

@@ -16,8 +16,9 @@ from suffice.dropin._common import (
 )
 from suffice.dropin._naive_bayes import Counting, fitted, ratio
 from suffice.families import Bernoulli
-from suffice.families.base import log_of, observed_cells
 from suffice.families.bernoulli import BernoulliDistributions
+from suffice.families.cells import observed_cells
+from suffice.families.products import log_of
 from suffice.models.joint import JointModel
 from suffice.models.schema import Schema
 from suffice.statistics.responsibilities import Responsibilities

@@ -36,7 +36,7 @@ from suffice.families.gaussian.quadratic import DenseForm, SharedForm
 from suffice.models.joint import JointModel, log_posterior, posterior
 from suffice.models.named_statistics import ModelStatistics
 from suffice.models.schema import Block, Schema
-from suffice.statistics.sums import FullMoments, Moments, TiedMoments
+from suffice.statistics.moments import FullMoments, Moments, TiedMoments
 from suffice.tables.labels import LabelCoder, class_list, sorted_order
 
 _EPSILON = float(np.finfo(np.float64).eps)

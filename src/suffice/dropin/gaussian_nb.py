@@ -23,8 +23,9 @@ from suffice.families.gaussian.family import GaussianDistributions
 from suffice.models.joint import JointModel, log_joint, log_posterior, posterior
 from suffice.models.named_statistics import ModelStatistics
 from suffice.models.schema import Block, Schema
+from suffice.statistics.joint import JointStatistics
+from suffice.statistics.moments import DiagonalMoments, Moments
 from suffice.statistics.responsibilities import Labels, Responsibilities
-from suffice.statistics.sums import DiagonalMoments, JointStatistics, Moments
 from suffice.tables.labels import LabelCoder
 from suffice.tables.sources import Source
 from suffice.tables.table import Table

@@ -36,8 +36,9 @@ from suffice.mixtures.compiled_loop import is_small
 from suffice.mixtures.kmeans import k_means
 from suffice.models.joint import Expectation, JointModel, expect, learn, log_evidence, most_probable, posterior
 from suffice.models.schema import Block, Schema
+from suffice.statistics.joint import JointStatistics
+from suffice.statistics.moments import Moments, TiedMoments
 from suffice.statistics.responsibilities import Labels, PartialLabels, Responsibilities, SoftLabels
-from suffice.statistics.sums import JointStatistics, Moments, TiedMoments
 from suffice.tables.labels import check_weight
 
 #: the pseudo-count that scikit-learn gives each component: one without rows lies at 0, with the weight of rounding

@@ -15,8 +15,8 @@ from suffice.dropin._common import (
 )
 from suffice.dropin._naive_bayes import Counting, fitted, shares
 from suffice.families import Multinomial
-from suffice.families.base import Factor, LogParameters
 from suffice.families.multinomial import MultinomialDistributions
+from suffice.families.products import Factor, LogParameters
 from suffice.models.joint import JointModel
 from suffice.models.schema import Schema
 from suffice.tables.table import Table

@@ -18,7 +18,7 @@ from suffice.models.joint import JointModel
 from suffice.models.linear import linear_block
 from suffice.models.schema import Schema
 from suffice.posteriors.predictive import Predictive
-from suffice.statistics.sums import CategoryCounts
+from suffice.statistics.category_counts import CategoryCounts
 from suffice.tables.labels import sorted_order
 
 

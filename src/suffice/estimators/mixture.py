@@ -35,10 +35,11 @@ from suffice.optimize import em
 from suffice.optimize.extrapolation import accelerates
 from suffice.optimize.interrupts import Interrupted, end_early
 from suffice.priors import PriorSpec, check_prior
+from suffice.statistics.joint import JointStatistics
 from suffice.statistics.responsibilities import PartialLabels
-from suffice.statistics.sums import JointStatistics
 from suffice.tables.labels import NoLabels, check_weight, row_weights
-from suffice.tables.table import Table, as_table
+from suffice.tables.reading import as_table
+from suffice.tables.table import Table
 
 #: a component with a smaller share than this of all rows is empty
 _EMPTY = 1e-12

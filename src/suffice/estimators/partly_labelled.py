@@ -22,8 +22,8 @@ from suffice.optimize.extrapolation import accelerates
 from suffice.optimize.interrupts import Interrupted
 from suffice.optimize.progress import watching
 from suffice.priors import PriorSpec
+from suffice.statistics.joint import JointStatistics
 from suffice.statistics.responsibilities import PartialLabels
-from suffice.statistics.sums import JointStatistics
 from suffice.tables.labels import LabelCoder, as_class_array, as_objects_if_mixed, class_list, sorted_order
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from suffice._arrays import FloatArray, to_float64
 from suffice.engines.base import Chunk
 from suffice.estimators.classifier import GenerativeClassifier
 from suffice.families import Gaussian
-from suffice.families.base import observed_cells
+from suffice.families.cells import observed_cells
 from suffice.models import passes
 from suffice.models.linear import discriminant_directions
 from suffice.priors import PriorSpec

@@ -27,8 +27,8 @@ from suffice.models.named_statistics import ModelStatistics, sums_by_class
 from suffice.models.schema import Schema
 from suffice.optimize import em
 from suffice.priors import PriorSpec
+from suffice.statistics.joint import JointStatistics
 from suffice.statistics.responsibilities import Labels, PartialLabels, SoftLabels
-from suffice.statistics.sums import JointStatistics
 from suffice.tables.labels import class_list
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 from suffice.errors import MissingLabelsWarning, warn_user
 from suffice.families.gaussian.covariance.constant import constant
 from suffice.models.named_statistics import ModelStatistics
-from suffice.statistics.sums import DiagonalMoments, Moments
+from suffice.statistics.moments import DiagonalMoments, Moments
 from suffice.tables.labels import LabelCoder
 
 _PRIOR_OUTWEIGHS = (

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from suffice.families.base import Distribution, Distributions, Family
+from suffice.families.base import Distributions, Family
 from suffice.families.bernoulli import Bernoulli
 from suffice.families.beta import Beta
 from suffice.families.categorical import Categorical, Codes
 from suffice.families.dirichlet import Dirichlet
+from suffice.families.distribution import Distribution
 from suffice.families.exponential import Exponential
 from suffice.families.gamma import Gamma
 from suffice.families.gaussian.family import Gaussian

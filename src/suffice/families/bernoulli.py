@@ -13,23 +13,17 @@ from scipy.special import entr, expit, logit, rel_entr
 
 from suffice import compiled
 from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, namespace, to_float64
-from suffice.families.base import (
-    Distributions,
-    Factor,
-    Family,
-    LogParameters,
+from suffice.families.base import Distributions, Family
+from suffice.families.cells import (
     dense_rows,
     in_double,
     invalid_cell,
-    log_of,
-    log_product,
     observed_cells,
-    product,
-    require_rows,
     scaled_rows,
     weighted_counts,
     without_holes,
 )
+from suffice.families.products import Factor, LogParameters, log_of, log_product, product, require_rows
 from suffice.priors import PriorSpec, PseudoCount, resolve_prior
 from suffice.statistics.responsibilities import Responsibilities
 from suffice.statistics.sums import Sums

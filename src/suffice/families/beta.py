@@ -10,11 +10,12 @@ import numpy as np
 from scipy.special import betaln, digamma, logit
 
 from suffice._arrays import Array, FloatArray, IntArray, namespace
-from suffice.families.base import dense_rows, require_rows, scaled_rows
+from suffice.families.cells import dense_rows, scaled_rows
 from suffice.families.columnwise import ColumnwiseFamily, PseudoRows, refuse_cells
 from suffice.families.columnwise_distributions import LARGE_TERMS, ColumnwiseDistributions
 from suffice.families.concentration import concentrations, dirichlet_spread, trigamma
 from suffice.families.gamma import log_of_ratio, peak
+from suffice.families.products import require_rows
 from suffice.families.spread import require_spread, share_of_components, spread_rows, without_rounding
 from suffice.priors import PriorSpec
 from suffice.statistics.sums import Sums

@@ -14,10 +14,12 @@ from scipy.special import logsumexp
 
 from suffice import compiled
 from suffice._arrays import Array, FloatArray, IntArray, beside, namespace, rows_to_columns, to_float64, to_numpy
-from suffice.families.base import Distribution, Distributions, Family, log_of, require_rows
+from suffice.families.base import Distributions, Family
+from suffice.families.distribution import Distribution
+from suffice.families.products import log_of, require_rows
 from suffice.priors import PriorSpec, PseudoCount, resolve_prior
+from suffice.statistics.category_counts import CategoryCounts
 from suffice.statistics.responsibilities import Labels, Responsibilities
-from suffice.statistics.sums import CategoryCounts
 from suffice.tables.factorize import MISSING, factorize, is_missing
 from suffice.tables.labels import as_objects_if_mixed, check_weight
 

@@ -16,15 +16,9 @@ from numpy.typing import ArrayLike
 
 from suffice._arrays import Array, FloatArray, as_like, issparse, namespace
 from suffice.errors import EstimateError
-from suffice.families.base import (
-    Family,
-    dense_rows,
-    in_double,
-    invalid_cell,
-    observed_cells,
-    require_rows,
-    weighted_counts,
-)
+from suffice.families.base import Family
+from suffice.families.cells import dense_rows, in_double, invalid_cell, observed_cells, weighted_counts
+from suffice.families.products import require_rows
 from suffice.priors import Prior, PriorSpec, PseudoCount, resolve_prior
 from suffice.statistics.responsibilities import Responsibilities
 from suffice.statistics.sums import SignedSums, Sums

@@ -11,14 +11,9 @@ from typing import Any, Self
 import numpy as np
 
 from suffice._arrays import Array, FloatArray, IntArray, as_like, namespace, to_float64
-from suffice.families.base import (
-    Distributions,
-    LogParameters,
-    dense_rows,
-    in_double,
-    log_product,
-    scaled_rows,
-)
+from suffice.families.base import Distributions
+from suffice.families.cells import dense_rows, in_double, scaled_rows
+from suffice.families.products import LogParameters, log_product
 
 #: terms above this size have an error of more than 1e-10
 LARGE_TERMS = 1e5

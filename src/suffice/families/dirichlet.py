@@ -12,18 +12,12 @@ from scipy.special import digamma, gammaln
 
 from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, namespace, to_float64
 from suffice.errors import InvalidCellError
-from suffice.families.base import (
-    Distributions,
-    Family,
-    dense_rows,
-    in_double,
-    invalid_cell,
-    observed_cells,
-    require_rows,
-)
+from suffice.families.base import Distributions, Family
 from suffice.families.beta import UNIT_SPREAD, rows_for_each
+from suffice.families.cells import dense_rows, in_double, invalid_cell, observed_cells
 from suffice.families.columnwise import PseudoRows, refuse_cells, require_finite
 from suffice.families.concentration import concentrations, dirichlet_spread, trigamma
+from suffice.families.products import require_rows
 from suffice.families.spread import share_of_components, spread_rows, without_rounding
 from suffice.priors import PriorSpec, PseudoCount, resolve_prior
 from suffice.statistics.responsibilities import Responsibilities

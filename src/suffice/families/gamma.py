@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import digamma, gammaln, xlogy
 
 from suffice._arrays import Array, FloatArray, IntArray, namespace
-from suffice.families.base import dense_rows, scaled_rows
+from suffice.families.cells import dense_rows, scaled_rows
 from suffice.families.columnwise import refuse_cells
 from suffice.families.columnwise_distributions import LARGE_TERMS, ColumnwiseDistributions
 from suffice.families.concentration import gamma_shape, log_less_digamma, trigamma

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import exp1
 
 from suffice._arrays import Array, FloatArray, IntArray
-from suffice.families.base import dense_rows, scaled_rows
+from suffice.families.cells import dense_rows, scaled_rows
 from suffice.families.columnwise_distributions import LARGE_TERMS, ColumnwiseDistributions
 from suffice.families.gamma import refuse_positive
 from suffice.families.spread import SpreadFamily, without_rounding

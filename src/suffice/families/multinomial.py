@@ -13,20 +13,10 @@ from scipy.special import gammaln, logsumexp
 
 from suffice import compiled
 from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, to_float64
-from suffice.families.base import (
-    Distributions,
-    Family,
-    LogParameters,
-    dense_rows,
-    in_double,
-    invalid_cell,
-    log_of,
-    log_product,
-    observed_cells,
-    require_not_negative,
-    require_rows,
-)
+from suffice.families.base import Distributions, Family
+from suffice.families.cells import dense_rows, in_double, invalid_cell, observed_cells, require_not_negative
 from suffice.families.poisson import log_factorials
+from suffice.families.products import LogParameters, log_of, log_product, require_rows
 from suffice.priors import PriorSpec, PseudoCount, resolve_prior
 from suffice.statistics.responsibilities import Responsibilities
 from suffice.statistics.sums import Sums

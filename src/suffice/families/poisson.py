@@ -12,20 +12,16 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaln, xlogy
 
 from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, namespace, to_float64
-from suffice.families.base import (
-    Distributions,
-    Family,
-    LogParameters,
+from suffice.families.base import Distributions, Family
+from suffice.families.cells import (
     in_double,
-    log_of,
-    log_product,
     observed_cells,
     require_not_negative,
-    require_rows,
     scaled_rows,
     weighted_counts,
     without_holes,
 )
+from suffice.families.products import LogParameters, log_of, log_product, require_rows
 from suffice.priors import PriorSpec, PseudoCount, resolve_prior
 from suffice.statistics.responsibilities import Responsibilities
 from suffice.statistics.sums import Sums

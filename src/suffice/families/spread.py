@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from suffice._arrays import FloatArray
-from suffice.families.base import require_rows
 from suffice.families.columnwise import SHARE_OF_A_ROW, SHARE_OF_ALL, ColumnwiseFamily, PseudoRows, require_finite
+from suffice.families.products import require_rows
 from suffice.priors import PriorSpec
 from suffice.statistics.sums import Sums
 

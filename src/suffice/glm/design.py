@@ -10,8 +10,9 @@ import numpy as np
 
 from suffice._arrays import Array, FloatArray, issparse, to_float64
 from suffice.models.schema import Schema, find_column, listed
+from suffice.tables.arrays import ArrayTable
 from suffice.tables.labels import sorted_order
-from suffice.tables.table import ArrayTable, Kind, Table
+from suffice.tables.table import Kind, Table
 
 #: numbers whose squares, summed and weighted, stay well within what a float64 can be
 SMALLEST, LARGEST = 1e-140, 1e140

@@ -11,8 +11,9 @@ import numpy as np
 from suffice._arrays import FloatArray, IntArray, issparse, to_float64
 from suffice.engines import Engine, MemoryEngine, Rows, StreamEngine
 from suffice.glm.design import Design, Survey
+from suffice.tables.arrays import SparseRows
 from suffice.tables.sources import MemorySource, ParquetScan, Source
-from suffice.tables.table import SparseRows, Table
+from suffice.tables.table import Table
 
 #: rows on which a fit in memory begins, where there are several times as many
 SAMPLE_ROWS = 16_384

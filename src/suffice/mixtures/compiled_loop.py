@@ -21,8 +21,9 @@ from suffice.families.gaussian.family import GaussianDistributions
 from suffice.models.joint import JointModel
 from suffice.optimize import em
 from suffice.priors import NormalInverseWishart, PriorSpec
+from suffice.statistics.joint import JointStatistics
+from suffice.statistics.moments import DiagonalMoments, FullMoments, Moments, TiedMoments
 from suffice.statistics.responsibilities import Labels, PartialLabels, Responsibilities, SoftLabels
-from suffice.statistics.sums import DiagonalMoments, FullMoments, JointStatistics, Moments, TiedMoments
 
 if TYPE_CHECKING:
     from suffice.mixtures.components import Components

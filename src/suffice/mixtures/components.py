@@ -18,7 +18,8 @@ from suffice.models.missing import lifted, uncorrelated
 from suffice.models.schema import Schema
 from suffice.optimize import em
 from suffice.priors import PriorSpec
-from suffice.statistics.sums import JointStatistics, Moments
+from suffice.statistics.joint import JointStatistics
+from suffice.statistics.moments import Moments
 
 
 def shares(count: FloatArray) -> FloatArray:

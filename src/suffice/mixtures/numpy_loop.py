@@ -21,8 +21,8 @@ from suffice.models.joint import JointModel
 from suffice.models.schema import Block, Schema
 from suffice.optimize import em
 from suffice.priors import NormalInverseWishart
+from suffice.statistics.moments import Moments
 from suffice.statistics.responsibilities import Labels, PartialLabels, Responsibilities, SoftLabels
-from suffice.statistics.sums import Moments
 
 
 class PlainLoop:

@@ -23,8 +23,8 @@ from suffice.mixtures.start_points import Points, random_responsibilities, some_
 from suffice.models.joint import JointModel
 from suffice.models.schema import Schema
 from suffice.optimize import em
+from suffice.statistics.joint import JointStatistics
 from suffice.statistics.responsibilities import Labels, PartialLabels, Responsibilities, SoftLabels
-from suffice.statistics.sums import JointStatistics
 from suffice.tables.labels import as_column
 
 Problem = em.Problem[JointModel, JointStatistics]

@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 from suffice._arrays import FloatArray, IntArray, to_float64
 from suffice.errors import InvalidCellError
 from suffice.families import Categorical, Codes, Distributions, Multinomial
-from suffice.families.base import other_columns
+from suffice.families.cells import other_columns
 from suffice.models.joint import JointModel
 from suffice.models.schema import Block, Schema, find_column
 from suffice.tables.factorize import is_missing

@@ -17,9 +17,13 @@ from suffice.models import impossible
 from suffice.models.joint import JointModel, posterior
 from suffice.models.missing import never_seen
 from suffice.models.schema import Schema
+from suffice.tables.arrays import ArrayTable
+from suffice.tables.columns import ObjectTable
 from suffice.tables.factorize import is_missing
+from suffice.tables.frames import FrameTable
+from suffice.tables.reading import as_table
 from suffice.tables.sources import Source
-from suffice.tables.table import ArrayTable, FrameTable, ObjectTable, Table, as_table
+from suffice.tables.table import Table
 
 
 def impute(estimator: Any, X: Any, model: JointModel, random_state: Any, sample: bool) -> Any:

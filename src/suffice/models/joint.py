@@ -16,8 +16,8 @@ from suffice.engines.base import Chunk
 from suffice.errors import InvalidCellError
 from suffice.families import Distributions
 from suffice.models.schema import Block, Schema
+from suffice.statistics.joint import JointStatistics
 from suffice.statistics.responsibilities import PartialLabels, Responsibilities, SoftLabels
-from suffice.statistics.sums import JointStatistics
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,8 +15,12 @@ from suffice.engines.base import Chunk
 from suffice.families import Gaussian
 from suffice.models.joint import learn
 from suffice.models.schema import Block, Schema
+from suffice.statistics.base import Statistics
+from suffice.statistics.category_counts import CategoryCounts
+from suffice.statistics.joint import JointStatistics
+from suffice.statistics.moments import DiagonalMoments, Moments
 from suffice.statistics.responsibilities import Labels, PartialLabels
-from suffice.statistics.sums import CategoryCounts, DiagonalMoments, JointStatistics, Moments, Statistics, Sums
+from suffice.statistics.sums import Sums
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,10 @@ from suffice._arrays import FloatArray, IntArray
 from suffice.errors import NotKeptError
 from suffice.families import Categorical, Dirichlet, Family, Gaussian
 from suffice.models.schema import Block, Categories, Schema
-from suffice.statistics.sums import CategoryCounts, JointStatistics, Moments, Statistics
+from suffice.statistics.base import Statistics
+from suffice.statistics.category_counts import CategoryCounts
+from suffice.statistics.joint import JointStatistics
+from suffice.statistics.moments import Moments
 from suffice.tables.labels import as_class_array, class_list, sorted_order
 
 

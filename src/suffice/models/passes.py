@@ -14,8 +14,9 @@ from suffice.models.named_statistics import ModelStatistics, collect
 from suffice.models.schema import Encoder, Schema
 from suffice.statistics.responsibilities import PartialLabels
 from suffice.tables.labels import LabelCoder
+from suffice.tables.reading import as_table
 from suffice.tables.sources import BATCH_ROWS, Batch, MemorySource, ParquetScan, Source
-from suffice.tables.table import Table, as_table
+from suffice.tables.table import Table
 
 
 class NoLabelsError(ValueError):

@@ -12,8 +12,9 @@ import numpy as np
 from suffice._arrays import IntArray, beside
 from suffice.families import Bernoulli, Categorical, Family, Gaussian, as_family
 from suffice.families.categorical import MISSING, UNSEEN, Codes
+from suffice.tables.arrays import ArrayTable
 from suffice.tables.factorize import Factorized
-from suffice.tables.table import ArrayTable, Kind, Table
+from suffice.tables.table import Kind, Table
 
 
 def listed(values: Sequence[Any], most: int = 4) -> str:

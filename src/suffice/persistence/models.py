@@ -15,7 +15,11 @@ from suffice.models.joint import JointModel
 from suffice.models.named_statistics import ModelStatistics
 from suffice.models.schema import Block, Categories, Schema
 from suffice.persistence.values import is_count, pack, require, unpack
-from suffice.statistics.sums import CategoryCounts, JointStatistics, Moments, Statistics, Sums, statistics_from_arrays
+from suffice.statistics.base import Statistics, statistics_from_arrays
+from suffice.statistics.category_counts import CategoryCounts
+from suffice.statistics.joint import JointStatistics
+from suffice.statistics.moments import Moments
+from suffice.statistics.sums import Sums
 from suffice.tables.labels import as_class_array, class_list
 
 # -- the statistics -----------------------------------------------------------------------------------------------

@@ -8,11 +8,11 @@ import numpy as np
 
 from suffice._arrays import FloatArray, to_float64
 from suffice.families import Categorical, Family, Gaussian
-from suffice.families.base import dense_rows
+from suffice.families.cells import dense_rows
 from suffice.models.schema import find_column, listed
 from suffice.plot._axes import axes, colours
 from suffice.tables.labels import class_list
-from suffice.tables.table import as_table
+from suffice.tables.reading import as_table
 
 _POINTS = 400
 

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from suffice._arrays import FloatArray
-from suffice.families.base import Distribution, Distributions, Family
+from suffice.families.base import Distributions, Family
+from suffice.families.distribution import Distribution
 from suffice.priors import Prior, PriorSpec
+from suffice.statistics.base import Statistics
 from suffice.statistics.responsibilities import Labels
-from suffice.statistics.sums import Statistics
 from suffice.tables.labels import check_weight
 
 

@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv, betaln, gammaln
 
 from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, to_float64
-from suffice.families.base import Distribution, Distributions
+from suffice.families.base import Distributions
 from suffice.families.bernoulli import Bernoulli, BernoulliDistributions
+from suffice.families.distribution import Distribution
 from suffice.posteriors.base import Interval, Posterior, of_shape, tails
 from suffice.posteriors.predictive import Predictive
 from suffice.priors import BetaPrior, Prior, PseudoCount, find_prior

@@ -17,7 +17,7 @@ from suffice.families.multinomial import Multinomial, MultinomialDistributions
 from suffice.posteriors.base import Interval, Posterior, base_measure, of_shape, tails
 from suffice.posteriors.dirichlet_multinomial import DirichletMultinomialDistributions
 from suffice.priors import DirichletPrior, Prior, PseudoCount, find_prior
-from suffice.statistics.sums import CategoryCounts
+from suffice.statistics.category_counts import CategoryCounts
 
 
 class DirichletPosterior(Posterior):

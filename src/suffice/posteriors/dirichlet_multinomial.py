@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from suffice._arrays import Array, FloatArray, IntArray, as_like, to_float64
-from suffice.families.base import dense_rows, in_double
+from suffice.families.cells import dense_rows, in_double
 from suffice.families.multinomial import Multinomial
 from suffice.posteriors.predictive import Predictive, gamma_ratio, log_rising, log_rising_cells
 

@@ -25,7 +25,7 @@ from suffice.families.gaussian.covariance.constant import (
     prior_of_columns,
 )
 from suffice.priors import NormalInverseWishart
-from suffice.statistics.sums import Moments
+from suffice.statistics.moments import Moments
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, to_float64
-from suffice.families.base import Family, require_not_negative
+from suffice.families.base import Family
+from suffice.families.cells import require_not_negative
 from suffice.posteriors.predictive import Predictive
 
 

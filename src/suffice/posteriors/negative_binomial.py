@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, to_float64
-from suffice.families.base import dense_rows, in_double, observed_cells, require_not_negative
+from suffice.families.cells import dense_rows, in_double, observed_cells, require_not_negative
 from suffice.families.poisson import Poisson
 from suffice.posteriors.predictive import Predictive, log_rising, log_rising_cells
 

@@ -6,7 +6,8 @@ import numpy as np
 from scipy.special import betaln, gammaln
 
 from suffice._arrays import Array, FloatArray, issparse, to_float64
-from suffice.families.base import Distributions, scaled_rows
+from suffice.families.base import Distributions
+from suffice.families.cells import scaled_rows
 
 #: up to so large a count, a few logarithms cost less than those of Γ
 _SMALL_COUNT = 12

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from suffice._arrays import Array, FloatArray, IntArray, as_like, namespace, to_float64
-from suffice.families.base import dense_rows, observed_cells
+from suffice.families.cells import dense_rows, observed_cells
 from suffice.families.gaussian.family import SHRINKING, Gaussian, GaussianDistributions
 from suffice.families.gaussian.missing_values import patterns_of
 from suffice.posteriors.predictive import Predictive, gamma_ratio

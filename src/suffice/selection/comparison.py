@@ -14,7 +14,7 @@ from suffice._arrays import FloatArray, IntArray
 from suffice.optimize.interrupts import end_early, keep_on_interrupt
 from suffice.tables.factorize import factorize
 from suffice.tables.labels import as_objects_if_mixed
-from suffice.tables.table import as_table
+from suffice.tables.reading import as_table
 
 MEASURES = ("error", "log-loss")
 #: log-losses are taken of probabilities not below this, so that one confident mistake does not outweigh all else

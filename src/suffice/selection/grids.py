@@ -31,10 +31,11 @@ from suffice.models import passes
 from suffice.priors import NormalInverseWishart
 from suffice.selection.strategy import best_of_one_size
 from suffice.selection.trials import GaussianRows, GaussianTrial, MixtureTrial, Penalty, Start, Trial
+from suffice.statistics.moments import Moments
 from suffice.statistics.responsibilities import Labels, PartialLabels
-from suffice.statistics.sums import Moments
+from suffice.tables.arrays import ArrayTable
 from suffice.tables.labels import check_weight
-from suffice.tables.table import ArrayTable, as_table
+from suffice.tables.reading import as_table
 
 if TYPE_CHECKING:
     from suffice.selection.mixture_search import MixtureSearch

@@ -20,8 +20,8 @@ from suffice.priors import PriorSpec
 from suffice.selection.grids import FIGURES, Grid, NumericGrid, TableGrid
 from suffice.selection.strategy import in_threads
 from suffice.tables.labels import check_weight
+from suffice.tables.reading import as_table
 from suffice.tables.sources import Source
-from suffice.tables.table import as_table
 
 #: the covariance models of mclust, from few parameters to many
 ALL = ("EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV")

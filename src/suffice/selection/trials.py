@@ -24,7 +24,7 @@ from suffice.mixtures.compiled_loop import GaussianClimb
 from suffice.mixtures.numpy_loop import PlainLoop
 from suffice.optimize import em
 from suffice.priors import NormalInverseWishart
-from suffice.statistics.sums import Moments
+from suffice.statistics.moments import Moments
 from suffice.tables.labels import check_weight
 
 _LOG_2PI = float(np.log(2.0 * np.pi))

@@ -1,5 +1,5 @@
 """Sufficient statistics: weighted sums that add, subtract and save, and the responsibilities they are weighted by."""
 
-from suffice.statistics.sums import Statistics
+from suffice.statistics.base import Statistics
 
 __all__ = ["Statistics"]

@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from suffice.tables.arrays import ArrayTable
 from suffice.tables.labels import as_objects_if_mixed
-from suffice.tables.table import ArrayTable, Table, as_table
+from suffice.tables.reading import as_table
+from suffice.tables.table import Table
 
 #: rows that are encoded at a time, where encoding is needed
 BATCH_ROWS = 65_536

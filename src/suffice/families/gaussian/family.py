@@ -12,17 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from suffice import compiled
 from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, namespace, to_float64
-from suffice.families.base import (
-    Distributions,
-    Family,
-    dense_rows,
-    observed_cells,
-    other_columns,
-    require_rows,
-    scaled_rows,
-    shows_holes,
-    without_holes,
-)
+from suffice.families.base import Distributions, Family
+from suffice.families.cells import dense_rows, observed_cells, other_columns, scaled_rows, shows_holes, without_holes
 from suffice.families.gaussian.covariance import Covariance, as_structure, overall_covariance, prior_mean
 from suffice.families.gaussian.covariance.constant import (
     NEUTRAL_VARIANCE,
@@ -38,9 +29,10 @@ from suffice.families.gaussian.missing_patterns import Marginals, order_by_patte
 from suffice.families.gaussian.missing_values import Conditioned, Holes, expected_moments, ill_conditioned, patterns_of
 from suffice.families.gaussian.moments import diagonal_moments, full_moments, tied_moments
 from suffice.families.gaussian.quadratic import MOST_PAIRED, DenseForm, DiagonalForm, QuadraticForm, SharedForm
+from suffice.families.products import require_rows
 from suffice.priors import NormalInverseWishart, PriorSpec, resolve_prior
+from suffice.statistics.moments import DiagonalMoments, FullMoments, Moments, TiedMoments
 from suffice.statistics.responsibilities import PartialLabels, Responsibilities, SoftLabels
-from suffice.statistics.sums import DiagonalMoments, FullMoments, Moments, TiedMoments
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
 #: what makes the squares of the largest numbers finite

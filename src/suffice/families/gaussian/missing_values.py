@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice._arrays import FloatArray, IntArray
-from suffice.statistics.sums import FullMoments
+from suffice.statistics.moments import FullMoments
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
 #: condition number of the correlations above which Λ is not to be trusted

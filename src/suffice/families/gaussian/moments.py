@@ -8,9 +8,9 @@ import numpy as np
 
 from suffice import compiled
 from suffice._arrays import Array, FloatArray, as_like, is_float, issparse, namespace, to_float64
-from suffice.families.base import observed_cells, shows_holes, weighted_counts, without_duplicates, without_holes
+from suffice.families.cells import observed_cells, shows_holes, weighted_counts, without_duplicates, without_holes
+from suffice.statistics.moments import DiagonalMoments, FullMoments, TiedMoments
 from suffice.statistics.responsibilities import Labels, Responsibilities
-from suffice.statistics.sums import DiagonalMoments, FullMoments, TiedMoments
 
 
 def _means(x: Array, responsibilities: Responsibilities) -> FloatArray | None:

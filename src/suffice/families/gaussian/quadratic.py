@@ -18,7 +18,7 @@ from scipy.linalg import solve_triangular
 from suffice import compiled
 from suffice._arrays import Array, FloatArray, IntArray, as_like, is_float, issparse, namespace
 from suffice.errors import EstimateError
-from suffice.families.base import without_duplicates
+from suffice.families.cells import without_duplicates
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
 #: the error that the product form may have in a log-density, in units of the rows' float type

@@ -6,7 +6,7 @@ import numpy as np
 
 from suffice._arrays import FloatArray
 from suffice.priors import NormalInverseWishart
-from suffice.statistics.sums import Moments
+from suffice.statistics.moments import Moments
 
 #: the least share of its own variance by which a column is told from a combination of others
 _LEAST_RIDGE = 1e-10

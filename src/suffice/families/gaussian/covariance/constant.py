@@ -13,7 +13,7 @@ from suffice._arrays import FloatArray, IntArray
 from suffice.families.gaussian.covariance.belief import given_scatter, prior_mean
 from suffice.families.gaussian.covariance.structure import Covariance
 from suffice.priors import NormalInverseWishart
-from suffice.statistics.sums import Moments
+from suffice.statistics.moments import Moments
 
 #: the variance that a constant column is given in every class: its value then has the density 1, whose logarithm is 0
 NEUTRAL_VARIANCE = 1.0 / (2.0 * np.pi)

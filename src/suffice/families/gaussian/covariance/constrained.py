@@ -30,7 +30,7 @@ from suffice.families.gaussian.covariance.posterior_means import TIED, TIED_DIAG
 from suffice.families.gaussian.covariance.structure import Covariance, expected_log_likelihood
 from suffice.families.gaussian.covariance.volumes import equal_scale, equal_volume, shared_matrix, shared_shape
 from suffice.priors import NormalInverseWishart
-from suffice.statistics.sums import DiagonalMoments, FullMoments, Moments
+from suffice.statistics.moments import DiagonalMoments, FullMoments, Moments
 
 _TINY = float(np.finfo(np.float64).tiny)
 #: the log-likelihood, as a share of the rows, that rounding has spoilt where covariances are almost singular

@@ -9,7 +9,7 @@ import numpy as np
 from suffice._arrays import FloatArray
 from suffice.families.gaussian.covariance.posterior_means import TiedSpherical
 from suffice.priors import NormalInverseWishart
-from suffice.statistics.sums import Moments
+from suffice.statistics.moments import Moments
 
 
 class GivenSphere(TiedSpherical):

@@ -19,7 +19,7 @@ from suffice.families.gaussian.covariance.belief import (
 )
 from suffice.families.gaussian.covariance.structure import Covariance
 from suffice.priors import NormalInverseWishart
-from suffice.statistics.sums import DiagonalMoments, FullMoments, Moments, TiedMoments
+from suffice.statistics.moments import DiagonalMoments, FullMoments, Moments, TiedMoments
 
 
 class PosteriorMean(Covariance):

@@ -11,7 +11,7 @@ import numpy as np
 from suffice._arrays import FloatArray
 from suffice.families.gaussian.covariance.belief import given_scatter, prior_mean
 from suffice.priors import NormalInverseWishart
-from suffice.statistics.sums import DiagonalMoments, Moments
+from suffice.statistics.moments import DiagonalMoments, Moments
 
 
 class Covariance(ABC):

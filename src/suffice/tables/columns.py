@@ -1,0 +1,141 @@
+"""Tables that are read column by column: arrays of objects."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice._arrays import FloatArray
+from suffice.tables.factorize import (
+    Factorized,
+    NestedCellError,
+    factorize,
+    is_missing,
+    is_nested,
+    shown,
+)
+from suffice.tables.table import Kind, Table
+
+
+class ColumnTable(Table):
+    """A table that is read column by column."""
+
+    def numbers(self, columns: Sequence[int]) -> FloatArray:
+        """Return these columns as floats, or say which cell is not a number."""
+        block = np.empty((len(self), len(columns)))
+        for j, column in enumerate(columns):
+            block[:, j] = self._as_numbers(column)
+        return block
+
+    @abstractmethod
+    def _as_numbers(self, column: int) -> NDArray[Any]: ...
+
+    def _parse(self, column: int, cells: Iterable[Any]) -> FloatArray:
+        """Read numbers out of cells of mixed types, and say which ones are none."""
+        numbers, text = [], []
+        for row, cell in enumerate(cells):
+            try:
+                numbers.append(math.nan if is_missing(cell) else float(cell))
+            except (TypeError, ValueError):
+                numbers.append(math.nan)
+                text.append((row, cell))
+        if text:
+            row, cell = text[0]
+            label = self.label(column)
+            rows = "1 row" if len(text) == 1 else f"{len(text)} rows"
+            raise ValueError(
+                f"column {label!r} must hold numbers, but holds {_what(cell)} in {rows} (first: {cell!r} in row "
+                f"{row + self.offset}); {self._advice(label)} or clean it"
+            )
+        return np.array(numbers, dtype=np.float64)
+
+    def _advice(self, label: Any) -> str:
+        """Return how a column comes to be read as categories."""
+        if self.advice is not None:
+            return self.advice
+        return (
+            f"pass families={{{label!r}: Categorical()}}" if self.has_families else "turn all of its cells into words"
+        )
+
+    def _nested(self, column: int, row: int, cell: Any) -> ValueError:
+        """Return the error for a cell that is a list or another container."""
+        return ValueError(
+            f"column {self.label(column)!r} holds {shown(cell)}, in row {row + self.offset}, which no family reads; "
+            f"spread it over several columns, or leave it out"
+        )
+
+    def _factorized(self, column: int, read: Callable[[Any], Factorized], cells: Any) -> Factorized:
+        """Return the distinct values of a column, or say that some are none."""
+        try:
+            return read(cells)
+        except NestedCellError as error:
+            raise self._nested(column, error.row, error.cell) from None
+
+    def _kind_of_objects(self, column: int, cells: Iterable[Any]) -> Kind:
+        """Look at the cells themselves where the type of the column says nothing."""
+        numbers = booleans = 0
+        text: tuple[int, Any] | None = None
+        for row, cell in enumerate(cells):
+            if is_missing(cell):
+                continue
+            if isinstance(cell, (bool, np.bool_)):
+                booleans += 1
+            elif isinstance(cell, (int, float, np.number)):
+                numbers += 1
+            elif is_nested(cell):
+                raise self._nested(column, row, cell)
+            elif text is None:
+                text = (row, cell)
+        if text is not None and numbers:
+            label = self.label(column)
+            raise ValueError(
+                f"column {label!r} mixes numbers with {_what(text[1])} (first: {text[1]!r} in row "
+                f"{text[0] + self.offset}); {self._advice(label)} to read all as categories, or clean it"
+            )
+        if text is not None:
+            return Kind.CATEGORY
+        return Kind.BOOLEAN if booleans and not numbers else Kind.NUMBER
+
+
+class ObjectTable(ColumnTable):
+    """A 2-D NumPy array of Python objects or strings."""
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self.array = array
+        self.names = None
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns there are."""
+        return int(self.array.shape[1])
+
+    def rows(self, start: int, stop: int) -> ObjectTable:
+        """Return a view of some of the rows."""
+        part = ObjectTable(self.array[start:stop])
+        part.offset = self.offset + start
+        return part
+
+    def kind(self, column: int) -> Kind:
+        """Return what the objects of a column are."""
+        if self.array.dtype.kind in "UST":
+            return Kind.CATEGORY
+        return self._kind_of_objects(column, self.array[:, column].tolist())
+
+    def _as_numbers(self, column: int) -> NDArray[Any]:
+        return self._parse(column, self.array[:, column].tolist())
+
+    def values(self, column: int) -> Factorized:
+        """Return a column's distinct values."""
+        return self._factorized(column, factorize, self.array[:, column])
+
+
+def _what(cell: Any) -> str:
+    return "text" if isinstance(cell, str) else f"a {type(cell).__name__}"
