@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 import suffice
 from suffice import GaussianDiscriminant, Mixture, compiled
 from suffice.families import Gaussian
-from suffice.families.gaussian.family import GaussianDistributions
+from suffice.families.gaussian import GaussianDistributions
 from suffice.families.gaussian.missing_patterns import Marginals, order_by_pattern, shortest_run
 from suffice.selection.mixture_search import ALL
 from suffice.statistics.responsibilities import Labels, SoftLabels
@@ -154,9 +154,9 @@ def test_moments_and_scores_are_those_of_each_row(k):
             expected[c] += shares[i, c] * np.outer(z, z)
             expected[c][np.ix_(m, m)] += shares[i, c] * left
     distributions = GaussianDistributions(Gaussian("full"), means, covariance)
-    assert distributions._score_in_runs(x) is not None
+    assert distributions.incomplete.score_in_runs(x) is not None
     np.testing.assert_allclose(distributions.score(x), scores, rtol=1e-9, atol=1e-9)
-    moments = distributions._statistics_in_runs(x, SoftLabels(shares))
+    moments = distributions.incomplete._statistics_in_runs(x, SoftLabels(shares))
     np.testing.assert_allclose(moments._about(means, moments.center - means).second, expected, rtol=1e-9, atol=1e-9)
 
 

@@ -12,9 +12,9 @@ from scipy import stats
 from suffice import Bernoulli, Categorical, Gaussian, Multinomial, Poisson
 from suffice.families.bernoulli import BernoulliDistributions
 from suffice.families.categorical import CategoricalDistributions, Codes
+from suffice.families.gaussian import GaussianDistributions
 from suffice.families.gaussian.covariance import STRUCTURES
 from suffice.families.gaussian.covariance.posterior_means import PosteriorMean
-from suffice.families.gaussian.family import GaussianDistributions
 from suffice.families.multinomial import MultinomialDistributions
 from suffice.families.poisson import PoissonDistributions
 

@@ -6,7 +6,7 @@ import pytest
 
 from suffice import Bernoulli, Categorical, Gaussian, GaussianDiscriminant, Multinomial, Poisson
 from suffice.families.categorical import Codes
-from suffice.families.gaussian.family import GaussianDistributions
+from suffice.families.gaussian import GaussianDistributions
 
 
 @pytest.fixture(autouse=True)

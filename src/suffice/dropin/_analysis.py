@@ -20,7 +20,7 @@ from suffice.engines.base import Chunk
 from suffice.errors import InvalidCellError, NotKeptError
 from suffice.families import Gaussian
 from suffice.families.cells import invalid_cell
-from suffice.families.gaussian.family import GaussianDistributions
+from suffice.families.gaussian import GaussianDistributions
 from suffice.families.gaussian.quadratic import QuadraticForm
 from suffice.models.joint import JointModel, log_evidence
 from suffice.models.named_statistics import ModelStatistics, collect

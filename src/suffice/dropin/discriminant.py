@@ -31,7 +31,7 @@ from suffice.dropin._within import (
 )
 from suffice.errors import NotKeptError
 from suffice.families import Gaussian
-from suffice.families.gaussian.family import GaussianDistributions
+from suffice.families.gaussian import GaussianDistributions
 from suffice.families.gaussian.quadratic import DenseForm, SharedForm
 from suffice.models.joint import JointModel, log_posterior, posterior
 from suffice.models.named_statistics import ModelStatistics

@@ -18,8 +18,8 @@ from suffice.dropin._common import (
 )
 from suffice.dropin._naive_bayes import FLOAT32_CERTAIN, NaiveBayesBase
 from suffice.families import Gaussian
+from suffice.families.gaussian import GaussianDistributions
 from suffice.families.gaussian.covariance.constant import constant
-from suffice.families.gaussian.family import GaussianDistributions
 from suffice.models.joint import JointModel, log_joint, log_posterior, posterior
 from suffice.models.named_statistics import ModelStatistics
 from suffice.models.schema import Block, Schema

@@ -18,7 +18,7 @@ from suffice.estimators.partly_labelled import iterate
 from suffice.estimators.sampling import sample_table
 from suffice.estimators.warn import warn_of_light_rows, warn_of_tiny_columns
 from suffice.families import Distributions, Gaussian
-from suffice.families.gaussian.family import GaussianDistributions
+from suffice.families.gaussian import GaussianDistributions
 from suffice.mixtures.components import Components, shares
 from suffice.mixtures.start_points import (
     generator,

@@ -9,8 +9,8 @@ import numpy as np
 from suffice._arrays import FloatArray
 from suffice.estimators.mixture import Mixture
 from suffice.families import Bernoulli, Gaussian
+from suffice.families.gaussian import GaussianDistributions
 from suffice.families.gaussian.covariance import GivenSphere
-from suffice.families.gaussian.family import GaussianDistributions
 from suffice.mixtures.components import Components, equal_shares
 from suffice.models.named_statistics import ModelStatistics
 from suffice.models.schema import Schema

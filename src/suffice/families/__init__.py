@@ -13,7 +13,7 @@ from suffice.families.dirichlet import Dirichlet
 from suffice.families.distribution import Distribution
 from suffice.families.exponential import Exponential
 from suffice.families.gamma import Gamma
-from suffice.families.gaussian.family import Gaussian
+from suffice.families.gaussian import Gaussian
 from suffice.families.geometric import Geometric
 from suffice.families.inverse_gaussian import InverseGaussian
 from suffice.families.multinomial import Multinomial

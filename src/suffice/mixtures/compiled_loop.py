@@ -14,10 +14,10 @@ from suffice._arrays import FloatArray, IntArray, to_float64
 from suffice.compiled import em_loop
 from suffice.engines import Engine, MemoryEngine, Rows
 from suffice.families import Gaussian
+from suffice.families.gaussian import GaussianDistributions
 from suffice.families.gaussian.covariance import Covariance, GivenSphere
 from suffice.families.gaussian.covariance.belief import given_scatter
 from suffice.families.gaussian.covariance.constant import ConstantColumns
-from suffice.families.gaussian.family import GaussianDistributions
 from suffice.models.joint import JointModel
 from suffice.optimize import em
 from suffice.priors import NormalInverseWishart, PriorSpec

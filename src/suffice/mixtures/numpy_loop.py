@@ -14,8 +14,8 @@ from suffice.compiled.em_loop import CONTINUES, CONVERGED, NO_ESTIMATE
 from suffice.engines import MemoryEngine, Rows
 from suffice.errors import EstimateError
 from suffice.families import Gaussian
+from suffice.families.gaussian import GaussianDistributions
 from suffice.families.gaussian.covariance import Covariance
-from suffice.families.gaussian.family import GaussianDistributions
 from suffice.mixtures.components import Components
 from suffice.models.joint import JointModel
 from suffice.models.schema import Block, Schema

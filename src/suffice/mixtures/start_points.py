@@ -12,7 +12,7 @@ from suffice._arrays import FloatArray, IntArray, issparse
 from suffice.engines import Engine, Rows
 from suffice.families import Distributions
 from suffice.families.categorical import Codes
-from suffice.families.gaussian.family import GaussianDistributions
+from suffice.families.gaussian import GaussianDistributions
 from suffice.mixtures.kmeans import planned_k_means
 from suffice.statistics.responsibilities import Labels, PartialLabels, Responsibilities, SoftLabels
 

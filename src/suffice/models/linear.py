@@ -8,7 +8,7 @@ from suffice._arrays import FloatArray
 from suffice.families import Distributions, Gaussian
 from suffice.families.bernoulli import BernoulliDistributions
 from suffice.families.exponential import ExponentialDistributions
-from suffice.families.gaussian.family import GaussianDistributions
+from suffice.families.gaussian import GaussianDistributions
 from suffice.families.gaussian.quadratic import DiagonalForm, SharedForm
 from suffice.families.multinomial import MultinomialDistributions
 from suffice.families.negative_binomial import NegativeBinomialDistributions

@@ -92,7 +92,7 @@ def _numbers(names: list[Any], y: Any) -> IntArray:
 
 def _ellipses(model: Any, ax: Any) -> None:
     """Draw the ellipses of Gaussian components, where that is what the model has."""
-    from suffice.families.gaussian.family import GaussianDistributions
+    from suffice.families.gaussian import GaussianDistributions
 
     found: Any = getattr(model, "distributions_", ())
     if len(found) != 1 or not isinstance(found[0], GaussianDistributions):

@@ -22,8 +22,8 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from suffice.families.base import Family
+from suffice.families.gaussian import Gaussian
 from suffice.families.gaussian.covariance.posterior_means import PosteriorMean
-from suffice.families.gaussian.family import Gaussian
 from suffice.posteriors.base import Interval, Posterior, as_statistics
 from suffice.posteriors.beta import BetaBinomialDistributions, BetaPosterior
 from suffice.posteriors.dirichlet import DirichletPosterior

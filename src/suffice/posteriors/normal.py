@@ -11,7 +11,7 @@ from scipy.special import ndtri
 
 from suffice._arrays import FloatArray
 from suffice.errors import EstimateError
-from suffice.families.gaussian.family import Gaussian, GaussianDistributions
+from suffice.families.gaussian import Gaussian, GaussianDistributions
 from suffice.posteriors.base import Interval, Posterior, of_shape, tails
 from suffice.priors import KnownVariance, Prior, find_prior
 

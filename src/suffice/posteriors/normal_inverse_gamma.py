@@ -11,7 +11,7 @@ from scipy.special import gammaln
 from suffice._arrays import FloatArray
 from suffice.errors import EstimateError
 from suffice.families.base import Distributions
-from suffice.families.gaussian.family import Gaussian, GaussianDistributions
+from suffice.families.gaussian import Gaussian, GaussianDistributions
 from suffice.posteriors.normal_inverse_wishart import GaussianPosterior, Intervals, marginal_intervals
 from suffice.posteriors.student import StudentDistributions
 from suffice.posteriors.student_columns import StudentColumns

@@ -12,9 +12,9 @@ from scipy.special import chdtri, multigammaln, stdtrit
 from suffice._arrays import FloatArray
 from suffice.errors import EstimateError
 from suffice.families.base import Distributions
+from suffice.families.gaussian import Gaussian, GaussianDistributions
 from suffice.families.gaussian.covariance.belief import given_scatter
 from suffice.families.gaussian.covariance.constant import NEUTRAL_VARIANCE
-from suffice.families.gaussian.family import Gaussian, GaussianDistributions
 from suffice.posteriors.base import Interval, Posterior, of_shape, tails
 from suffice.posteriors.hyperparameters import Hyperparameters, degrees_before, hyperparameters
 from suffice.posteriors.side_by_side import Part, SideBySide

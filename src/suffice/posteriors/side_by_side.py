@@ -10,7 +10,7 @@ import numpy as np
 
 from suffice._arrays import Array, FloatArray, IntArray
 from suffice.families.base import Distributions, Family
-from suffice.families.gaussian.family import GaussianDistributions
+from suffice.families.gaussian import GaussianDistributions
 from suffice.posteriors.predictive import Predictive
 from suffice.posteriors.student import StudentDistributions
 from suffice.posteriors.student_columns import StudentColumns

@@ -10,7 +10,8 @@ import numpy as np
 
 from suffice._arrays import Array, FloatArray, IntArray, as_like, namespace, to_float64
 from suffice.families.cells import dense_rows, observed_cells
-from suffice.families.gaussian.family import SHRINKING, Gaussian, GaussianDistributions
+from suffice.families.gaussian.distributions import SHRINKING, GaussianDistributions
+from suffice.families.gaussian.family import Gaussian
 from suffice.families.gaussian.missing_values import patterns_of
 from suffice.posteriors.predictive import Predictive, gamma_ratio
 
@@ -89,7 +90,7 @@ class StudentDistributions(Predictive):
     def _log_determinants(self) -> FloatArray:
         if self.gaussian.family.structure.diagonal:
             return np.asarray(np.log(self.gaussian.variance).sum(1))
-        return self.gaussian._log_determinants
+        return self.gaussian.incomplete.log_determinants
 
     def score(self, x: Array, common: bool = True) -> Array:
         """Return log p(x | c), n×k: the quadratic forms as the Gaussian has them, and their logarithm."""

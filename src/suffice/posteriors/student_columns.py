@@ -10,7 +10,7 @@ import numpy as np
 
 from suffice._arrays import Array, FloatArray, IntArray, as_like, is_float, issparse, namespace
 from suffice.families.cells import dense_rows, observed_cells, without_holes
-from suffice.families.gaussian.family import Gaussian
+from suffice.families.gaussian import Gaussian
 from suffice.posteriors.predictive import Predictive
 from suffice.posteriors.student import log_heights
 

@@ -18,8 +18,8 @@ from suffice.compiled import em_loop
 from suffice.errors import EstimateError
 from suffice.estimators.mixture import Mixture
 from suffice.families import Gaussian
+from suffice.families.gaussian import GaussianDistributions
 from suffice.families.gaussian.covariance import Covariance
-from suffice.families.gaussian.family import GaussianDistributions
 from suffice.mixtures.compiled_loop import GaussianClimb
 from suffice.mixtures.numpy_loop import PlainLoop
 from suffice.optimize import em

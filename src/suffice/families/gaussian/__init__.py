@@ -1,5 +1,6 @@
 """The Gaussian: its moments, quadratic forms, missing values and covariance structures."""
 
-from suffice.families.gaussian.family import Gaussian, GaussianDistributions
+from suffice.families.gaussian.distributions import GaussianDistributions
+from suffice.families.gaussian.family import Gaussian
 
 __all__ = ["Gaussian", "GaussianDistributions"]
