@@ -12,7 +12,7 @@ import pytest
 from suffice import Mixture, SoftKMeans
 from suffice.compiled import em_loop
 from suffice.dropin import GaussianMixture
-from suffice.dropin import mixture as mixture_in_dropin
+from suffice.dropin import _mixture_training as mixture_in_dropin
 from suffice.engines import MemoryEngine, Rows
 from suffice.errors import EstimateError
 from suffice.families import Gaussian

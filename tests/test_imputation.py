@@ -21,10 +21,12 @@ from suffice import (
     Poisson,
 )
 from suffice.families.bernoulli import BernoulliDistributions
-from suffice.families.categorical import MISSING, UNSEEN, CategoricalDistributions, Codes
+from suffice.families.categorical_distributions import CategoricalDistributions
+from suffice.families.codes import UNSEEN, Codes
 from suffice.families.gaussian.covariance import STRUCTURES
 from suffice.families.multinomial import MultinomialDistributions
 from suffice.families.poisson import PoissonDistributions
+from suffice.tables.factorize import MISSING
 
 FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
 

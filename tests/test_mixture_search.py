@@ -14,7 +14,7 @@ import suffice
 from suffice import Mixture, MixtureSearch, NormalInverseWishart, compiled
 from suffice.compiled import em_loop
 from suffice.selection import grids as search_grids
-from suffice.selection.trials import collapsed
+from suffice.selection.collapse import collapsed
 
 DATA = Path(__file__).parent / "reference/data"
 needs_kernels = pytest.mark.skipif(not em_loop.available("VVV", 4), reason="the kernels were not built")

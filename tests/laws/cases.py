@@ -11,7 +11,8 @@ from scipy import stats
 
 from suffice import Bernoulli, Categorical, Gaussian, Multinomial, Poisson
 from suffice.families.bernoulli import BernoulliDistributions
-from suffice.families.categorical import CategoricalDistributions, Codes
+from suffice.families.categorical_distributions import CategoricalDistributions
+from suffice.families.codes import Codes
 from suffice.families.gaussian import GaussianDistributions
 from suffice.families.gaussian.covariance import STRUCTURES
 from suffice.families.gaussian.covariance.posterior_means import PosteriorMean

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from suffice import Bernoulli, Categorical, Gaussian, GaussianDiscriminant, Multinomial, Poisson
-from suffice.families.categorical import Codes
+from suffice.families.codes import Codes
 from suffice.families.gaussian import GaussianDistributions
 
 

@@ -17,13 +17,14 @@ from suffice.dropin._common import (
 from suffice.dropin._naive_bayes import Discrete, fitted, shares
 from suffice.errors import InvalidCellError
 from suffice.families import Categorical
-from suffice.families.categorical import MISSING, CategoricalDistributions
+from suffice.families.categorical_distributions import CategoricalDistributions
 from suffice.families.cells import invalid_cell, observed_cells, without_holes
 from suffice.models.joint import JointModel
 from suffice.models.named_statistics import ModelStatistics
 from suffice.models.schema import Categories, Schema
 from suffice.statistics.category_counts import CategoryCounts
 from suffice.tables.arrays import ArrayTable
+from suffice.tables.factorize import MISSING
 from suffice.tables.labels import LabelCoder
 from suffice.tables.reading import as_table
 from suffice.tables.sources import Source

@@ -32,7 +32,8 @@ from suffice.dropin._within import (
 from suffice.errors import NotKeptError
 from suffice.families import Gaussian
 from suffice.families.gaussian import GaussianDistributions
-from suffice.families.gaussian.quadratic import DenseForm, SharedForm
+from suffice.families.gaussian.dense_form import DenseForm
+from suffice.families.gaussian.shared_form import SharedForm
 from suffice.models.joint import JointModel, log_posterior, posterior
 from suffice.models.named_statistics import ModelStatistics
 from suffice.models.schema import Block, Schema

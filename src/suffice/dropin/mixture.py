@@ -1,350 +1,45 @@
 """Gaussian mixtures with scikit-learn's names, parameters, fitted attributes, starts and stopping rule.
 
-A round of EM is one pass over the rows, a chunk at a time: posteriors are summed where they are computed, so no n×k
-array outlives a chunk. Moments are taken about points between the components and covariances about the means, so an
+An iteration of EM is one pass over the rows, a chunk at a time: posteriors are summed where they are computed, so no
+n×k array outlives a chunk. Moments are taken about points between the components and covariances about the means, so an
 offset of the columns costs no digits.
 """
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from inspect import signature
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.linalg.lapack import dtrtri
 from sklearn import mixture as theirs
-from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._array_api import get_namespace
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from suffice._arrays import Array, FloatArray, IntArray, as_like, to_float64, to_numpy
+from suffice._arrays import Array, IntArray, as_like, to_float64, to_numpy
 from suffice.compiled.em_loop import CONTINUES, CONVERGED, NO_ESTIMATE, EMLoop
-from suffice.dropin._analysis import Whitened
-from suffice.dropin._common import in_kind, in_their_words, log_shares
+from suffice.dropin._common import in_kind, in_their_words
+from suffice.dropin._mixture_parameters import Maximisation, Parameters
+from suffice.dropin._mixture_training import Training, Trial
 from suffice.dropin._within import numbers_of, validated_rows
 from suffice.engines import MemoryEngine, Rows
 from suffice.engines.base import ONE_BLAS_THREAD
 from suffice.errors import InvalidCellError
-from suffice.families import Gaussian
-from suffice.families.gaussian.quadratic import DenseForm, DiagonalForm, QuadraticForm, SharedForm
-from suffice.mixtures.compiled_loop import is_small
-from suffice.mixtures.kmeans import k_means
-from suffice.models.joint import Expectation, JointModel, expect, learn, log_evidence, most_probable, posterior
-from suffice.models.schema import Block, Schema
-from suffice.statistics.joint import JointStatistics
-from suffice.statistics.moments import Moments, TiedMoments
-from suffice.statistics.responsibilities import Labels, PartialLabels, Responsibilities, SoftLabels
+from suffice.models.joint import JointModel, log_evidence, most_probable, posterior
 from suffice.tables.labels import check_weight
 
 #: the pseudo-count that scikit-learn gives each component: one without rows lies at 0, with the weight of rounding
 _TRACE = 10.0 * float(np.finfo(np.float64).eps)
-#: rows whose random responsibilities are drawn at a time
-_DRAWN = 65_536
-#: how much larger than its scatter the squares of a column may be
-_FAR = 1e10
-#: the kinds whose covariances are matrices
-_MATRICES = ("full", "tied")
-_STRUCTURES = {"full": "full", "tied": "tied", "diag": "diagonal", "spherical": "diagonal"}
-#: a component with fewer rows feels the trace
-_FEW_ROWS = 1e-3
-_CODES = {"full": "VVV", "tied": "EEE", "diag": "VVI", "spherical": "VII"}
-_FEWER_CLUSTERS = (
-    "Number of distinct clusters ({}) found smaller than n_clusters ({}). Possibly due to duplicate points in X."
-)
-_ILL_DEFINED = (
-    "Fitting the mixture model failed because some components have ill-defined empirical covariance (for instance "
-    "caused by singleton or collapsed samples). Try to decrease the number of components, increase reg_covar, or scale "
-    "the input data."
-)
-_IN_DOUBLE = " The numerical accuracy can also be improved by passing float64 data instead of float32."
+
 _NOT_CONVERGED = (
     "Best performing initialization did not converge. Try different init parameters, or increase max_iter, tol, or "
     "check for degenerate data."
 )
+
 #: whether this scikit-learn wants to know the array library when it checks the parameters
 _SAYS_LIBRARY = "xp" in signature(theirs.GaussianMixture._check_parameters).parameters
-
-
-# -- parameters -------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Parameters:
-    """What EM estimates, in float64 and in the shapes that scikit-learn has.
-
-    Parameters
-    ----------
-    kind : str
-        "full", "tied", "diag" or "spherical".
-    weights, means : arrays of shape (k,) and (k, d)
-    covariances : array
-        (k, d, d), (d, d), (k, d) or (k,), as the kind has it.
-    factors : array
-        U with Σ⁻¹ = U Uᵀ, upper triangular; for variances 1/σ. The same shape as `covariances`.
-    """
-
-    kind: str
-    weights: FloatArray
-    means: FloatArray
-    covariances: FloatArray
-    factors: FloatArray
-
-    def copy(self) -> Parameters:
-        """Return the same parameters in arrays of their own."""
-        return Parameters(
-            self.kind, self.weights.copy(), self.means.copy(), self.covariances.copy(), self.factors.copy()
-        )
-
-    def same(self, other: Parameters) -> bool:
-        """Whether both are equal."""
-        return self.kind == other.kind and all(
-            np.array_equal(getattr(self, name), getattr(other, name))
-            for name in ("weights", "means", "covariances", "factors")
-        )
-
-    def precisions(self) -> FloatArray:
-        """Return Σ⁻¹ in the shape of the covariances."""
-        if self.kind in _MATRICES:
-            return np.asarray(self.factors @ np.swapaxes(self.factors, -1, -2))
-        return self.factors**2
-
-    def model(self) -> JointModel:
-        """Return the joint model p(x, c), which scores rows and takes their expected statistics."""
-        d = self.means.shape[1]
-        family = Gaussian(_STRUCTURES[self.kind])
-        origin = self.means.mean(0)
-        form: QuadraticForm
-        if self.kind in _MATRICES:
-            compact = self.covariances
-            whiteners = np.ascontiguousarray(np.swapaxes(self.factors, -1, -2))
-            log_determinants = -2.0 * np.log(np.diagonal(self.factors, axis1=-2, axis2=-1)).sum(-1)
-            if self.kind == "full":
-                form = DenseForm(self.means, compact, origin, whiteners, log_determinants)
-            else:
-                form = SharedForm(self.means, compact, origin, whiteners, float(log_determinants))
-                compact = compact[None]
-        else:
-            variance = self.covariances if self.kind == "diag" else self.covariances[:, None]
-            compact = np.ascontiguousarray(np.broadcast_to(variance, self.means.shape))
-            form = DiagonalForm(self.means, compact, origin)
-        distributions = Whitened(family, self.means, compact, given=form)
-        return JointModel(_schema(family, d), log_shares(self.weights), (distributions,))
-
-
-def _schema(family: Gaussian, n_columns: int) -> Schema:
-    return Schema(None, n_columns, (Block(family, tuple(range(n_columns))),))
-
-
-@dataclass(frozen=True)
-class Maximisation:
-    """How statistics become parameters: scikit-learn's formulas, with `reg_covar` on every diagonal.
-
-    Parameters
-    ----------
-    kind : str
-    reg_covar : float
-    trace : float
-        The pseudo-count of a component, which keeps one without rows from dividing by 0.
-    single : bool
-        Whether the rows are float32.
-    """
-
-    kind: str
-    reg_covar: float
-    trace: float
-    single: bool
-
-    def moments(self, statistics: JointStatistics) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the counts, means and covariances."""
-        (moments,) = statistics.blocks
-        assert isinstance(moments, Moments)
-        count = statistics.class_count
-        padded = count + self.trace
-        means = moments.mean * (count / padded)[:, None]
-        scatter = moments.scatter
-        left = moments.mean * (self.trace / padded)[:, None]  # scatter is about the means as they are returned
-        if self.kind == "full":
-            scatter = scatter + (count[:, None] * left)[:, :, None] * left[:, None, :]
-            covariances = scatter / padded[:, None, None]
-        elif self.kind == "tied":
-            covariances = (scatter + (count[:, None] * left).T @ left) / padded.sum()
-        else:
-            covariances = (scatter + count[:, None] * left**2) / padded[:, None]
-        if self.kind in _MATRICES:
-            places = np.arange(means.shape[1])
-            covariances[..., places, places] += self.reg_covar
-        else:
-            covariances += self.reg_covar
-        return padded, means, covariances.mean(1) if self.kind == "spherical" else covariances
-
-    def estimate(self, statistics: JointStatistics) -> Parameters:
-        """Return the parameters that the statistics give, or say in scikit-learn's words that they give none."""
-        count, means, covariances = self.moments(statistics)
-        return Parameters(self.kind, count / count.sum(), means, covariances, self.factors(covariances))
-
-    def factors(self, covariances: FloatArray) -> FloatArray:
-        """Return U with Σ⁻¹ = U Uᵀ: the transposed inverses of the Cholesky factors."""
-        if not np.isfinite(covariances).all():
-            raise ValueError(self._complaint())
-        if self.kind not in _MATRICES:
-            if not (covariances > 0).all():
-                raise ValueError(self._complaint())
-            return np.asarray(1.0 / np.sqrt(covariances))
-        return np.ascontiguousarray(np.swapaxes(_inverses(self._cholesky(covariances)), -1, -2))
-
-    def from_precisions(self, precisions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the covariances of given precisions, and U."""
-        if self.kind not in _MATRICES:
-            return 1.0 / precisions, np.sqrt(precisions)
-        # the Cholesky factor of the columns in reverse is U in reverse
-        factors = self._cholesky(precisions[..., ::-1, ::-1])[..., ::-1, ::-1]
-        inverses = _inverses(np.swapaxes(factors, -1, -2))
-        return np.asarray(inverses @ np.swapaxes(inverses, -1, -2)), np.ascontiguousarray(factors)
-
-    def _cholesky(self, matrices: FloatArray) -> FloatArray:
-        try:
-            return np.asarray(np.linalg.cholesky(matrices), dtype=np.float64)
-        except np.linalg.LinAlgError:
-            raise ValueError(self._complaint()) from None
-
-    def _complaint(self) -> str:
-        return _ILL_DEFINED + (_IN_DOUBLE if self.single else "")
-
-
-def _inverses(lower: FloatArray) -> FloatArray:
-    """Return the inverses of lower triangular matrices; LAPACK itself, for SciPy's solver may wait for BLAS threads."""
-    stacked = lower.reshape(-1, *lower.shape[-2:])
-    return np.stack([dtrtri(factor, lower=1)[0] for factor in stacked]).reshape(lower.shape)
-
-
-# -- EM ---------------------------------------------------------------------------------------------------------
-
-
-@dataclass
-class Trial:
-    """What EM came to from one start."""
-
-    parameters: Parameters
-    lower_bounds: list[float]
-    converged: bool
-
-    @property
-    def lower_bound(self) -> float:
-        """The mean log-likelihood at the last expectation step."""
-        return self.lower_bounds[-1] if self.lower_bounds else -np.inf
-
-
-class Training:
-    """The rows of a fit, with their weights, and the passes that are made over them."""
-
-    def __init__(self, X: NDArray[Any], weight: FloatArray | None, n_components: int, kind: str) -> None:
-        self.X, self.weight, self.k = X, weight, n_components
-        self.total = float(len(X)) if weight is None else float(weight.sum())
-        self.schema = _schema(Gaussian(_STRUCTURES[kind]), X.shape[1])
-        self._engine = MemoryEngine(Rows((X,), PartialLabels(None, weight, n_components, len(X))))
-
-    def expect(self, parameters: Parameters) -> Expectation:
-        """Return the expected statistics under these parameters, and their log-likelihood."""
-        return self._engine.reduce(expect, parameters.model())
-
-    def begin(self, how: str, rng: Any) -> JointStatistics:
-        """Return the statistics of scikit-learn's first guess of who belongs where, drawn as it draws."""
-        if how == "kmeans":
-            return self.of_clusters(self.clusters(rng))
-        if how == "k-means++":
-            return self._one_each(kmeans_plusplus(self.X, self.k, sample_weight=self.weight, random_state=rng)[1])
-        if how == "random_from_data":
-            chances = None if self.weight is None else self.weight / self.total
-            return self._one_each(rng.choice(len(self.X), size=self.k, replace=False, p=chances))
-        starts = range(0, len(self.X), _DRAWN)
-        total = self._at_random(slice(0, _DRAWN), rng)
-        for start in starts[1:]:
-            total = total + self._at_random(slice(start, start + _DRAWN), rng)
-        return total
-
-    def of_clusters(self, labels: IntArray) -> JointStatistics:
-        """Return the statistics of rows whose component is given."""
-        return self._learn(self.X, Labels(labels, self.weight, self.k))
-
-    def clusters(self, rng: Any) -> IntArray:
-        """Return the clusters that scikit-learn's k-means finds, (n,)."""
-        if self.X.dtype != np.float64:  # which rounds differently
-            found = KMeans(n_clusters=self.k, n_init=1, random_state=rng).fit(self.X, sample_weight=self.weight)
-            return found.labels_.astype(np.intp)
-        labels = k_means(self.X, self.k, rng, self.weight)
-        distinct = np.count_nonzero(np.bincount(labels, minlength=self.k))
-        if distinct < self.k:
-            warnings.warn(_FEWER_CLUSTERS.format(distinct, self.k), ConvergenceWarning, stacklevel=7)
-        return labels
-
-    def has_loop(self, step: Maximisation) -> bool:
-        """Return whether the compiled loop of EM applies: to few rows, whose iterations the interpreter would slow."""
-        n, d = self.X.shape
-        return not step.single and is_small(n, d, self.k, _CODES[step.kind])
-
-    def loop(self, step: Maximisation, start: Parameters | IntArray) -> EMLoop:
-        """Return the compiled loop of EM, at parameters or with the clusters of the rows."""
-        loop = EMLoop(
-            self.X,
-            _CODES[step.kind],
-            self.k,
-            weight=self.weight,
-            ridge=step.reg_covar,
-            absolute=True,
-            least=_FEW_ROWS,
-        )
-        if isinstance(start, Parameters):
-            compact = start.covariances if step.kind != "spherical" else start.covariances[:, None]
-            loop.begin_at(log_shares(start.weights), start.means, compact)
-        else:
-            loop.begin_with_labels(start)
-        return loop
-
-    def _one_each(self, chosen: IntArray) -> JointStatistics:
-        """Return the statistics of one row a component."""
-        weight = None if self.weight is None else self.weight[chosen]
-        statistics = self._learn(self.X[chosen], Labels(np.arange(self.k), weight, self.k))
-        (moments,) = statistics.blocks
-        if isinstance(moments, TiedMoments):
-            return JointStatistics(statistics.class_count, (self._spread_of_all(moments),))
-        return statistics
-
-    def _spread_of_all(self, chosen: TiedMoments) -> TiedMoments:
-        """Return moments with scikit-learn's first tied covariance: Σ x xᵀ of all rows, less that of the chosen ones.
-
-        It depends on where 0 is. Columns so far from it that nothing would be left of their variance are taken about
-        their mean.
-        """
-        (whole,) = self._learn(self.X, Labels(np.zeros(len(self.X), dtype=np.intp), self.weight, 1)).blocks
-        assert isinstance(whole, TiedMoments)
-        mean, scatter = whole.mean[0], whole.scatter
-        spread = np.diagonal(scatter)
-        lost = (spread > 0) & (self.total * mean**2 > _FAR * spread)
-        origin = np.where(lost, mean, 0.0)
-        own = chosen.mean - origin
-        second = scatter + self.total * np.outer(mean - origin, mean - origin) - (chosen.count * own).T @ own
-        return TiedMoments(chosen.count, chosen.mean, np.zeros_like(own), second)
-
-    def _at_random(self, here: slice, rng: Any) -> JointStatistics:
-        """Draw some rows' responsibilities: a generator gives the same numbers whether drawn together or in turn."""
-        rows = self.X[here]
-        shares = rng.uniform(size=(len(rows), self.k)).astype(self.X.dtype, copy=False)
-        shares /= shares.sum(axis=1)[:, None]
-        shares = shares.astype(np.float64, copy=False)
-        if self.weight is not None:
-            shares *= self.weight[here, None]
-        return self._learn(rows, SoftLabels(shares))
-
-    def _learn(self, rows: NDArray[Any], members: Responsibilities) -> JointStatistics:
-        return MemoryEngine(Rows((rows,), members)).reduce(learn, self.schema)
-
-
-# -- the estimator ----------------------------------------------------------------------------------------------
 
 
 class GaussianMixture(theirs.GaussianMixture):  # type: ignore[misc]

@@ -12,11 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from suffice._arrays import FloatArray, IntArray
 from suffice.diagnostics.identifiers import warn_of_identifiers
-from suffice.engines.base import Chunk
 from suffice.errors import EstimateError
+from suffice.estimators._class_answers import ClassAnswers
 from suffice.estimators.class_prior import log_prior_of_classes
 from suffice.estimators.kept_families import kept_families
-from suffice.estimators.logistic_form import logistic_form
 from suffice.estimators.partly_labelled import (
     Learned,
     find_classes,
@@ -24,7 +23,6 @@ from suffice.estimators.partly_labelled import (
     named_classes,
     require_classes,
 )
-from suffice.estimators.sampling import sample_table
 from suffice.estimators.subclasses import (
     components_of_classes,
     fit_components_of_classes,
@@ -37,23 +35,11 @@ from suffice.estimators.warn import (
     warn_of_missing_labels,
     warn_of_tiny_columns,
 )
-from suffice.families import Distributions, Gaussian
 from suffice.mixtures.components import Components
-from suffice.models import impossible, passes
-from suffice.models.decisions import decide
-from suffice.models.explanations import Explanation, compared_classes
-from suffice.models.imputation import impute
+from suffice.models import passes
 from suffice.models.joint import (
-    Comparison,
     JointModel,
-    log_evidence,
-    log_joint,
-    log_odds_terms,
-    log_posterior,
-    most_probable,
-    posterior,
 )
-from suffice.models.linear import boundary_point, linear_form
 from suffice.models.missing import has_missing_cells
 from suffice.models.named_statistics import ModelStatistics
 from suffice.models.predictive import check_estimate, predictive_model
@@ -64,11 +50,10 @@ from suffice.tables.labels import LabelCoder, as_objects_if_mixed, class_list, s
 from suffice.tables.table import Table
 
 if TYPE_CHECKING:
-    from suffice.diagnostics import Check
-    from suffice.estimators.logistic import LogisticRegression
+    pass
 
 
-class GenerativeClassifier(ClassifierMixin, BaseEstimator):
+class GenerativeClassifier(ClassAnswers, ClassifierMixin, BaseEstimator):
     """Classify with a model of how each class makes its rows.
 
     Each block of columns has a family of distributions given the class; blocks are independent given the class. One
@@ -413,217 +398,3 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         if self._estimated is None:
             self._estimated = self._model_of(self.statistics_, self._priors)
         return self._estimated
-
-    @property
-    def distributions_(self) -> tuple[Distributions, ...]:
-        """The estimated distributions, one a block of the schema."""
-        return self._joint.distributions
-
-    @property
-    def class_log_prior_(self) -> FloatArray:
-        """The logarithm of the class probabilities, (k,)."""
-        return self._joint.class_log_prior
-
-    @property
-    def class_prior_(self) -> FloatArray:
-        """The class probabilities, (k,)."""
-        return np.exp(self._joint.class_log_prior)
-
-    @property
-    def component_classes_(self) -> NDArray[Any]:
-        """The class of each component, (m,)."""
-        class_of = self._joint.class_of
-        return np.array(self.classes_ if class_of is None else self.classes_[class_of])
-
-    @property
-    def component_shares_(self) -> FloatArray:
-        """The share of each component in its class, p(m | c), (m,)."""
-        return np.exp(self._joint.log_shares)
-
-    # -- prediction ---------------------------------------------------------------------------------------------
-
-    def _score(self, kernel: Any, X: Any) -> NDArray[Any]:
-        return impossible.score(X, self._joint, kernel, estimator=type(self).__name__, n_jobs=self.n_jobs)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class of each row: the most probable one, unless a threshold or a cost matrix decides."""
-        if self.threshold is None and self.cost is None:
-            numbers = self._score(most_probable, X)
-            return np.asarray(self.classes_[numbers])
-        probabilities = self.predict_proba(X)
-        return np.asarray(self.classes_[decide(probabilities, self.classes_, self.threshold, self.cost)])
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Return p(c | x), n×k, columns in the order of `classes_`."""
-        return self._score(posterior, X)
-
-    def predict_log_proba(self, X: Any) -> FloatArray:
-        """Return log p(c | x), n×k."""
-        return self._score(log_posterior, X)
-
-    def predict_joint_log_proba(self, X: Any) -> FloatArray:
-        """Return log p(x, c), n×k."""
-        return self._score(log_joint, X)
-
-    def decision_function(self, X: Any) -> FloatArray:
-        """Return the log-odds of the second class where there are two, (n,), else log p(c | x), n×k."""
-        logs = self.predict_log_proba(X)
-        if len(self.classes_) == 2:
-            return np.asarray(logs[:, 1] - logs[:, 0])
-        return logs
-
-    def score_samples(self, X: Any) -> FloatArray:
-        """Return log p(x) of each row, (n,): small for outliers, −∞ for rows with probability 0 in every class."""
-        return self._score(log_evidence, X)
-
-    def mahalanobis(self, X: Any) -> FloatArray:
-        """Return the distance of each row to the mean of each class in units of its covariance, n×k.
-
-        It is taken over the Gaussian columns, and over the cells that are there; to the nearest component of a class.
-        """
-        check_is_fitted(self, "statistics_")
-        if not any(isinstance(block.family, Gaussian) for block in self.schema_.blocks):
-            raise ValueError("a Mahalanobis distance needs Gaussian columns, and this model has none")
-        return np.sqrt(self._score(_squared_distances, X))
-
-    def check(self, X: Any, y: Any) -> Check:
-        """Return whether the assumptions of the model hold for rows with known classes, in plain words.
-
-        Within each class: are rows normal (Mardia's tests, or d'Agostino and Pearson's where columns stand alone), do
-        the classes share their covariance (Box's M), is the variance of counts their mean, and do columns that are
-        taken to be independent depend on each other? At most 20,000 rows are looked at. Columns that look like
-        identifiers are named.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from suffice import GaussianDiscriminant
-        >>> X, y = load_iris(return_X_y=True)
-        >>> print(GaussianDiscriminant(covariance="full").fit(X, y).check(X, y))
-        Looked at 150 rows of 3 classes.
-          holds  Within the classes, rows look normal (Mardia).
-        """
-        from suffice.diagnostics import check_assumptions
-
-        check_is_fitted(self, "statistics_")
-        return check_assumptions(self.statistics_, X, y)
-
-    def explain(self, X: Any, target: Any = None, against: Any = None) -> Explanation:
-        """Return what each column adds to the log-odds of one class against another, for each row.
-
-        Where classes have several components, a column adds the mean, over pairs of components of the two classes by
-        p(m | x, target) p(l | x, against), of what it adds to the log-odds of these components.
-
-        Parameters
-        ----------
-        target : class label or one for each row, optional
-            The class to explain; the most probable one by default.
-        against : class label or one for each row, optional
-            The class to compare with; the most probable other one by default.
-        """
-        chosen, other = compared_classes(self.predict_log_proba(X), self.classes_, target, against)
-        pairs = Comparison(self._joint, chosen, other)
-        split = passes.score(X, self.schema_, log_odds_terms, pairs, estimator=type(self).__name__, n_jobs=self.n_jobs)
-        return Explanation(
-            list(self.schema_.labels), split[:, 1:], split[:, 0], self.classes_[chosen], self.classes_[other]
-        )
-
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, NDArray[Any]]:
-        """Draw rows and their labels from the model; the rows come in the kind of table that it was fitted on."""
-        check_is_fitted(self, "statistics_")
-        rng = np.random.default_rng(random_state)
-        shares = np.exp(self._joint.log_prior)
-        numbers = rng.choice(len(shares), size=n_samples, p=shares / shares.sum())
-        return sample_table(self.schema_, self.distributions_, numbers, rng), self.component_classes_[numbers]
-
-    def impute(self, X: Any, *, random_state: Any = None, sample: bool = False) -> Any:
-        """Return the table with its missing cells filled in from p(missing | observed), whatever the class.
-
-        Parameters
-        ----------
-        X : array or data frame
-            What comes back is of the same kind; cells that are there stay as they are.
-        random_state : int, Generator, RandomState or None
-            For `sample`.
-        sample : bool
-            False fills in what is expected: the mean of a number, the most probable of values. True draws from the
-            conditional distribution instead; different seeds give different tables, for multiple imputation.
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from suffice import NaiveBayes
-        >>> table = pd.DataFrame({"outlook": ["sun", "rain", "rain", "sun"], "wind": [3.0, 20.0, 24.0, 5.0]})
-        >>> model = NaiveBayes().fit(table, ["play", "stay", "stay", "play"])
-        >>> model.impute(pd.DataFrame({"outlook": [None, "sun"], "wind": [21.0, 4.0]}))["outlook"].tolist()
-        ['rain', 'sun']
-        """
-        check_is_fitted(self, "statistics_")
-        return impute(self, X, self._joint, random_state, sample)
-
-    # -- the linear form ----------------------------------------------------------------------------------------
-
-    @property
-    def coef_(self) -> FloatArray:
-        """The weights of the linear log-odds: w = Σ⁻¹(μ1 − μ0), 1×d, for two classes; Σ⁻¹μ_c, k×d, for more."""
-        weights, _ = self._linear()
-        return weights[1:] - weights[:1] if len(weights) == 2 else weights
-
-    @property
-    def intercept_(self) -> FloatArray:
-        """The intercepts that go with `coef_`."""
-        _, intercepts = self._linear()
-        return intercepts[1:] - intercepts[:1] if len(intercepts) == 2 else intercepts
-
-    @property
-    def boundary_point_(self) -> FloatArray:
-        """The point on the boundary between two classes that lies on the line through their means."""
-        self._linear()
-        return boundary_point(self._joint)
-
-    def to_logistic(self) -> LogisticRegression:
-        """Return the logistic regression that this model is: natural parameters are coefficients, posteriors the same.
-
-        It exists where the log-odds are linear: Gaussians with a tied covariance, Bernoulli, Categorical (a coefficient
-        for each value but the first), Multinomial, Poisson, Exponential, Geometric and NegativeBinomial columns.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from suffice import GaussianDiscriminant
-        >>> X, y = load_iris(return_X_y=True)
-        >>> model = GaussianDiscriminant(covariance="tied").fit(X, y)
-        >>> bool(abs(model.to_logistic().predict_proba(X) - model.predict_proba(X)).max() < 1e-12)
-        True
-        """
-        from suffice.estimators.logistic import LogisticRegression
-
-        check_is_fitted(self, "statistics_")
-        return LogisticRegression.from_coefficients(self.classes_, *logistic_form(self._joint))
-
-    def _linear(self) -> tuple[FloatArray, FloatArray]:
-        if not hasattr(self, "statistics_"):
-            raise AttributeError("the model is not fitted yet, so it has no linear form")
-        return linear_form(self._joint)
-
-    # -- scikit-learn -------------------------------------------------------------------------------------------
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        return tags
-
-
-def _squared_distances(chunk: Chunk, model: JointModel) -> FloatArray:
-    """Kernel: the squared Mahalanobis distances over all Gaussian blocks, n×k."""
-    squared = np.zeros((len(chunk), len(model.log_prior)))
-    for _, distributions, rows in model.parts(chunk):
-        distance = getattr(distributions, "mahalanobis", None)  # what numbers have, as Gaussians or averaged over them
-        if distance is not None:
-            squared += distance(rows)
-    if model.class_of is None:
-        return squared
-    return np.minimum.reduceat(squared, np.flatnonzero(np.diff(model.class_of, prepend=-1)), axis=1)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from suffice._arrays import FloatArray
-from suffice.families.categorical import CategoricalDistributions
+from suffice.families.categorical_distributions import CategoricalDistributions
 from suffice.glm.design import Design, Term
 from suffice.models.joint import JointModel
 from suffice.models.linear import linear_block

@@ -7,27 +7,26 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
-from suffice._arrays import FloatArray, IntArray
+from suffice._arrays import IntArray
 from suffice.diagnostics.identifiers import warn_of_identifiers
 from suffice.engines.base import ONE_BLAS_THREAD
+from suffice.estimators._component_answers import ComponentAnswers
 from suffice.estimators.partly_labelled import iterate
 from suffice.estimators.sampling import sample_table
 from suffice.estimators.warn import warn_of_light_rows, warn_of_tiny_columns
-from suffice.families import Distributions, Gaussian
+from suffice.families import Gaussian
 from suffice.families.gaussian import GaussianDistributions
 from suffice.mixtures.components import Components, shares
 from suffice.mixtures.start_points import (
     generator,
 )
 from suffice.mixtures.starts import Start, Starts, compatible
-from suffice.models import impossible, passes
+from suffice.models import passes
 from suffice.models.conditioning import conditional_model, marginal_model
-from suffice.models.imputation import impute
-from suffice.models.joint import JointModel, expect, log_evidence, log_joint, log_posterior, most_probable, posterior
+from suffice.models.joint import JointModel, expect, most_probable
 from suffice.models.missing import first_sums
 from suffice.models.named_statistics import ModelStatistics
 from suffice.models.schema import Block, Schema, make_schema
@@ -37,7 +36,7 @@ from suffice.optimize.interrupts import Interrupted, end_early
 from suffice.priors import PriorSpec, check_prior
 from suffice.statistics.joint import JointStatistics
 from suffice.statistics.responsibilities import PartialLabels
-from suffice.tables.labels import NoLabels, check_weight, row_weights
+from suffice.tables.labels import NoLabels, check_weight
 from suffice.tables.reading import as_table
 from suffice.tables.table import Table
 
@@ -45,7 +44,7 @@ from suffice.tables.table import Table
 _EMPTY = 1e-12
 
 
-class Mixture(DensityMixin, BaseEstimator):
+class Mixture(ComponentAnswers, DensityMixin, BaseEstimator):
     """A mixture of distributions of any family: p(x) = Σ_c π_c p(x | c), learned by EM.
 
     Gaussian columns make a Gaussian mixture, words and categories a latent class model, and a table of both a mixture
@@ -326,43 +325,6 @@ class Mixture(DensityMixin, BaseEstimator):
         check_is_fitted(self, "_estimated")
         return self._estimated
 
-    @property
-    def weights_(self) -> FloatArray:
-        """The shares of the components, (k,)."""
-        return np.exp(self._joint.log_prior)
-
-    @property
-    def distributions_(self) -> tuple[Distributions, ...]:
-        """The distributions of the components, one a block of the schema."""
-        return self._joint.distributions
-
-    @property
-    def means_(self) -> FloatArray:
-        """The means of the components, k×d, in the order of the columns."""
-        means = np.empty((len(self._joint.log_prior), self.n_features_in_))
-        for block, distributions in zip(self.schema_.blocks, self.distributions_, strict=True):
-            if distributions.mean().shape[1] != len(block.columns):
-                raise AttributeError(f"the columns of {block.family!r} have no means; see distributions_")
-            means[:, list(block.columns)] = distributions.mean()
-        return means
-
-    @property
-    def covariances_(self) -> FloatArray:
-        """The covariances of the components, k×d×d; 0 between blocks."""
-        k, d = len(self._joint.log_prior), self.n_features_in_
-        covariances = np.zeros((k, d, d))
-        for block, distributions in zip(self.schema_.blocks, self.distributions_, strict=True):
-            if not isinstance(distributions, GaussianDistributions):
-                raise AttributeError(f"the columns of {block.family!r} have no covariances; see distributions_")
-            places = np.array(block.columns)
-            covariances[:, places[:, None], places[None, :]] = distributions.covariance
-        return covariances
-
-    @property
-    def n_parameters_(self) -> int:
-        """How many numbers are free: those of the components, and their shares."""
-        return sum(found.n_parameters for found in self.distributions_) + len(self._joint.log_prior) - 1
-
     @classmethod
     def from_parameters(cls, weights: Any, means: Any, covariances: Any, **params: Any) -> Self:
         """Return a Gaussian mixture with given parameters, ready to predict or to begin with.
@@ -392,10 +354,6 @@ class Mixture(DensityMixin, BaseEstimator):
 
     # -- use ----------------------------------------------------------------------------------------------------
 
-    def _score(self, kernel: Any, X: Any) -> NDArray[Any]:
-        name = type(self).__name__
-        return impossible.score(X, self._joint, kernel, estimator=name, n_jobs=self.n_jobs, noun="component")
-
     def predict(self, X: Any) -> IntArray:
         """Return the most probable component of each row, (n,)."""
         return self._score(most_probable, X)
@@ -403,22 +361,6 @@ class Mixture(DensityMixin, BaseEstimator):
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> IntArray:
         """Learn the components and return the most probable one of each row."""
         return self.fit(X, y, sample_weight).predict(X)
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Return p(c | x), n×k."""
-        return self._score(posterior, X)
-
-    def predict_log_proba(self, X: Any) -> FloatArray:
-        """Return log p(c | x), n×k."""
-        return self._score(log_posterior, X)
-
-    def predict_joint_log_proba(self, X: Any) -> FloatArray:
-        """Return log p(x, c), n×k."""
-        return self._score(log_joint, X)
-
-    def score_samples(self, X: Any) -> FloatArray:
-        """Return log p(x) of each row, (n,): small for outliers, −∞ for rows with probability 0 in every component."""
-        return self._score(log_evidence, X)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the mean log-likelihood of a row."""
@@ -481,55 +423,3 @@ class Mixture(DensityMixin, BaseEstimator):
             n_jobs=self.n_jobs,
         )
         return mixture._know(model)
-
-    def impute(self, X: Any, *, random_state: Any = None, sample: bool = False) -> Any:
-        """Return the table with its missing cells filled in from p(missing | observed).
-
-        Parameters
-        ----------
-        X : array or data frame
-            What comes back is of the same kind; cells that are there stay as they are.
-        random_state : int, Generator, RandomState or None
-            For `sample`.
-        sample : bool
-            False fills in what is expected: the mean of a number, the most probable of values. True draws from the
-            conditional distribution instead; different seeds give different tables, for multiple imputation.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> mixture = Mixture.from_parameters([1.0], [[0.0, 5.0]], [[[1.0, 0.5], [0.5, 1.0]]])
-        >>> mixture.impute(np.array([[2.0, np.nan], [1.0, 7.0]])).tolist()
-        [[2.0, 6.0], [1.0, 7.0]]
-        """
-        return impute(self, X, self._joint, random_state, sample)
-
-    # -- choosing between models --------------------------------------------------------------------------------
-
-    def bic(self, X: Any, sample_weight: Any = None) -> float:
-        """Return −2 log L + p log n: smaller is better."""
-        log_likelihood, n = self._log_likelihood(X, sample_weight)
-        return -2.0 * log_likelihood + self.n_parameters_ * float(np.log(n))
-
-    def aic(self, X: Any, sample_weight: Any = None) -> float:
-        """Return −2 log L + 2p: smaller is better."""
-        log_likelihood, _ = self._log_likelihood(X, sample_weight)
-        return -2.0 * log_likelihood + 2.0 * self.n_parameters_
-
-    def icl(self, X: Any, sample_weight: Any = None) -> float:
-        """Return BIC − 2 Σ log max_c p(c | x): smaller is better, and clusters that overlap cost."""
-        certain = self.predict_log_proba(X).max(axis=1)
-        return self.bic(X, sample_weight) - 2.0 * float(certain @ row_weights(sample_weight, len(certain)))
-
-    def _log_likelihood(self, X: Any, sample_weight: Any) -> tuple[float, float]:
-        logs = self.score_samples(X)
-        weight = row_weights(sample_weight, len(logs))
-        return float(logs @ weight), float(weight.sum())
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        return tags

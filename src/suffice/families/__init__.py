@@ -8,7 +8,8 @@ from typing import Any
 from suffice.families.base import Distributions, Family
 from suffice.families.bernoulli import Bernoulli
 from suffice.families.beta import Beta
-from suffice.families.categorical import Categorical, Codes
+from suffice.families.categorical import Categorical
+from suffice.families.codes import Codes
 from suffice.families.dirichlet import Dirichlet
 from suffice.families.distribution import Distribution
 from suffice.families.exponential import Exponential

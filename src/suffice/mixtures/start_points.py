@@ -11,7 +11,7 @@ import numpy as np
 from suffice._arrays import FloatArray, IntArray, issparse
 from suffice.engines import Engine, Rows
 from suffice.families import Distributions
-from suffice.families.categorical import Codes
+from suffice.families.codes import Codes
 from suffice.families.gaussian import GaussianDistributions
 from suffice.mixtures.kmeans import planned_k_means
 from suffice.statistics.responsibilities import Labels, PartialLabels, Responsibilities, SoftLabels

@@ -12,14 +12,13 @@ from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, name
 from suffice.engines.base import Chunk
 from suffice.errors import InvalidCellError
 from suffice.families import Bernoulli, Categorical, Codes, Family, Poisson
-from suffice.families.categorical import MISSING
 from suffice.models import impossible
 from suffice.models.joint import JointModel, posterior
 from suffice.models.missing import never_seen
 from suffice.models.schema import Schema
 from suffice.tables.arrays import ArrayTable
 from suffice.tables.columns import ObjectTable
-from suffice.tables.factorize import is_missing
+from suffice.tables.factorize import MISSING, is_missing
 from suffice.tables.frames import FrameTable
 from suffice.tables.reading import as_table
 from suffice.tables.sources import Source

@@ -9,7 +9,8 @@ from suffice.families import Distributions, Gaussian
 from suffice.families.bernoulli import BernoulliDistributions
 from suffice.families.exponential import ExponentialDistributions
 from suffice.families.gaussian import GaussianDistributions
-from suffice.families.gaussian.quadratic import DiagonalForm, SharedForm
+from suffice.families.gaussian.diagonal_form import DiagonalForm
+from suffice.families.gaussian.shared_form import SharedForm
 from suffice.families.multinomial import MultinomialDistributions
 from suffice.families.negative_binomial import NegativeBinomialDistributions
 from suffice.families.poisson import PoissonDistributions

@@ -11,9 +11,9 @@ import numpy as np
 
 from suffice._arrays import IntArray, beside
 from suffice.families import Bernoulli, Categorical, Family, Gaussian, as_family
-from suffice.families.categorical import MISSING, UNSEEN, Codes
+from suffice.families.codes import UNSEEN, Codes
 from suffice.tables.arrays import ArrayTable
-from suffice.tables.factorize import Factorized
+from suffice.tables.factorize import MISSING, Factorized
 from suffice.tables.table import Kind, Table
 
 

@@ -12,7 +12,8 @@ from scipy.special import betaincinv, gammaln
 
 from suffice._arrays import FloatArray
 from suffice.families.base import Distributions
-from suffice.families.categorical import Categorical, CategoricalDistributions
+from suffice.families.categorical import Categorical
+from suffice.families.categorical_distributions import CategoricalDistributions
 from suffice.families.multinomial import Multinomial, MultinomialDistributions
 from suffice.posteriors.base import Interval, Posterior, base_measure, of_shape, tails
 from suffice.posteriors.dirichlet_multinomial import DirichletMultinomialDistributions

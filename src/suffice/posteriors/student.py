@@ -13,9 +13,9 @@ from suffice.families.cells import dense_rows, observed_cells
 from suffice.families.gaussian.distributions import SHRINKING, GaussianDistributions
 from suffice.families.gaussian.family import Gaussian
 from suffice.families.gaussian.missing_values import patterns_of
+from suffice.families.gaussian.quadratic import LOG_2PI
 from suffice.posteriors.predictive import Predictive, gamma_ratio
 
-_LOG_2PI = float(np.log(2.0 * np.pi))
 #: squared distances from which on the logarithm of a density leaves few digits of its other terms
 _LARGE_SQUARES = 1e6
 
@@ -100,7 +100,7 @@ class StudentDistributions(Predictive):
         if not bool(xp.all(xp.isfinite(densities))):
             return self._score_with_holes(x)
         d, log_determinants = self.n_columns, self._log_determinants
-        squared = -2.0 * densities - as_like(d * _LOG_2PI + log_determinants, densities)
+        squared = -2.0 * densities - as_like(d * LOG_2PI + log_determinants, densities)
         squared = xp.where(squared > 0, squared, xp.zeros_like(squared))  # what rounding took below 0
         constants = log_heights(self.dof, d) - 0.5 * (log_determinants + d * np.log(self.spread))
         bent = xp.log1p(squared * as_like(1.0 / (self.dof * self.spread), densities))
@@ -113,13 +113,13 @@ class StudentDistributions(Predictive):
         densities, squared = to_float64(self.gaussian.score(rows)), self.gaussian.mahalanobis(rows)
         with np.errstate(invalid="ignore", over="ignore"):
             # −½ log|Σ| of the columns that are there is what the log-density has beside the quadratic form
-            halves = densities + 0.5 * (squared + there * _LOG_2PI)
+            halves = densities + 0.5 * (squared + there * LOG_2PI)
             bent = np.log1p(squared / (self.dof * self.spread))
             far = np.flatnonzero(~(squared < _LARGE_SQUARES).all(axis=1))
             if len(far):  # of which the squares leave little or nothing
                 for c, mean in enumerate(self.gaussian.means):
                     at_mean = self.gaussian.score(np.where(np.isnan(rows[far]), np.nan, mean))
-                    halves[far, c] = to_float64(at_mean)[:, c] + 0.5 * there[far, 0] * _LOG_2PI
+                    halves[far, c] = to_float64(at_mean)[:, c] + 0.5 * there[far, 0] * LOG_2PI
             overflow = np.flatnonzero(~np.isfinite(squared).all(axis=1))
             if len(overflow):
                 logs = np.log(self.gaussian.shrunk().mahalanobis(rows[overflow] * SHRINKING))

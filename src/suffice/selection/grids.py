@@ -29,8 +29,11 @@ from suffice.mixtures.numpy_loop import PlainLoop
 from suffice.mixtures.start_points import generator
 from suffice.models import passes
 from suffice.priors import NormalInverseWishart
+from suffice.selection.collapse import GaussianRows, Penalty
+from suffice.selection.gaussian_trials import GaussianTrial
+from suffice.selection.mixture_trials import MixtureTrial
 from suffice.selection.strategy import best_of_one_size
-from suffice.selection.trials import GaussianRows, GaussianTrial, MixtureTrial, Penalty, Start, Trial
+from suffice.selection.trials import Start, Trial
 from suffice.statistics.moments import Moments
 from suffice.statistics.responsibilities import Labels, PartialLabels
 from suffice.tables.arrays import ArrayTable

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.selection.trials import Start, Trial, beats, judge
+from suffice.selection.gaussian_trials import judge
+from suffice.selection.trials import Start, Trial, beats
 
 T = TypeVar("T", bound=Trial)
 Item = TypeVar("Item")

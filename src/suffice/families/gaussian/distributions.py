@@ -15,16 +15,18 @@ from suffice.families.cells import dense_rows, observed_cells, other_columns, sc
 from suffice.families.gaussian.covariance.constant import (
     NEUTRAL_VARIANCE,
 )
+from suffice.families.gaussian.dense_form import DenseForm
+from suffice.families.gaussian.diagonal_form import DiagonalForm
 from suffice.families.gaussian.incomplete_rows import IncompleteRows, moments_about
 from suffice.families.gaussian.missing_values import patterns_of
-from suffice.families.gaussian.quadratic import DenseForm, DiagonalForm, QuadraticForm, SharedForm
+from suffice.families.gaussian.quadratic import LOG_2PI, QuadraticForm
+from suffice.families.gaussian.shared_form import SharedForm
 from suffice.statistics.moments import Moments
 from suffice.statistics.responsibilities import Responsibilities
 
 if TYPE_CHECKING:
     from suffice.families.gaussian.family import Gaussian
 
-_LOG_2PI = float(np.log(2.0 * np.pi))
 #: what makes the squares of the largest numbers finite
 SHRINKING = 1e-160
 _LARGEST_SCORE = 1e300
@@ -112,8 +114,8 @@ class GaussianDistributions(Distributions):
     def entropies(self) -> FloatArray:
         """Return ½ log |2πeΣ|, (k,)."""
         if self.family.structure.diagonal:
-            return 0.5 * (1.0 + _LOG_2PI + np.log(self.variance)).sum(1)
-        return 0.5 * ((1.0 + _LOG_2PI) * self.means.shape[1] + np.linalg.slogdet(self.covariance)[1])
+            return 0.5 * (1.0 + LOG_2PI + np.log(self.variance)).sum(1)
+        return 0.5 * ((1.0 + LOG_2PI) * self.means.shape[1] + np.linalg.slogdet(self.covariance)[1])
 
     def divergence(self, c: int, other: GaussianDistributions, against: int) -> float:
         """Return ½ (tr Σ_q⁻¹Σ_p − d + (μ_p − μ_q)ᵀ Σ_q⁻¹ (μ_p − μ_q) + log |Σ_q| / |Σ_p|)."""

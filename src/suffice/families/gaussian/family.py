@@ -25,12 +25,12 @@ from suffice.families.gaussian.covariance.constant import (
 from suffice.families.gaussian.distributions import GaussianDistributions
 from suffice.families.gaussian.missing_patterns import order_by_pattern
 from suffice.families.gaussian.moments import diagonal_moments, full_moments, tied_moments
+from suffice.families.gaussian.quadratic import LOG_2PI
 from suffice.families.products import require_rows
 from suffice.priors import NormalInverseWishart, PriorSpec, resolve_prior
 from suffice.statistics.moments import DiagonalMoments, Moments, TiedMoments
 from suffice.statistics.responsibilities import Responsibilities
 
-_LOG_2PI = float(np.log(2.0 * np.pi))
 #: how many rows the automatic prior of a component of a mixture is worth
 _ROWS_OF_COMPONENT = 0.01
 
@@ -96,7 +96,7 @@ class Gaussian(Family):
     def log_base_measure(self, x: Array) -> Array:
         """Return −½ log 2π for every observed cell."""
         observed = namespace(x).astype(~namespace(x).isnan(x), x.dtype)
-        return -0.5 * _LOG_2PI * namespace(x).sum(observed, axis=1)
+        return -0.5 * LOG_2PI * namespace(x).sum(observed, axis=1)
 
     def _split(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return Σ⁻¹μ and Σ⁻¹ (its diagonal, for diagonal structures)."""

@@ -17,11 +17,9 @@ from suffice import compiled
 from suffice._arrays import Array, FloatArray, IntArray, as_like, to_float64
 from suffice.families.gaussian.missing_patterns import Marginals
 from suffice.families.gaussian.missing_values import Conditioned, Holes, expected_moments, ill_conditioned
-from suffice.families.gaussian.quadratic import MOST_PAIRED, QuadraticForm
+from suffice.families.gaussian.quadratic import LOG_2PI, MOST_PAIRED, QuadraticForm
 from suffice.statistics.moments import DiagonalMoments, FullMoments, Moments, TiedMoments
 from suffice.statistics.responsibilities import PartialLabels, Responsibilities, SoftLabels
-
-_LOG_2PI = float(np.log(2.0 * np.pi))
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +59,7 @@ class IncompleteRows:
         if self._precision is not None:
             scores = compiled.holes_scores(rows, self.means, self._precision, self.log_determinants)
             if scores is not None:
-                return as_like(scores - 0.5 * _LOG_2PI * there.sum(1, keepdims=True), x)
+                return as_like(scores - 0.5 * LOG_2PI * there.sum(1, keepdims=True), x)
         holes = Holes(rows, there)
         by_class = [holes.log_density(self._conditioned(holes, c)) for c in range(len(self.means))]
         return as_like(np.stack(by_class, axis=1), x)

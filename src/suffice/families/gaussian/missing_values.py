@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice._arrays import FloatArray, IntArray
+from suffice.families.gaussian.quadratic import LOG_2PI
 from suffice.statistics.moments import FullMoments
 
-_LOG_2PI = float(np.log(2.0 * np.pi))
 #: condition number of the correlations above which Λ is not to be trusted
 _ILL_CONDITIONED = 1e7
 #: with so many rows a pattern, a factor for each pattern costs less than one for each row
@@ -163,7 +163,7 @@ class Holes:
 
     def log_density(self, found: Conditioned) -> FloatArray:
         """Return the log-density of what is there of each row, (n,)."""
-        return -0.5 * (self.n_there * _LOG_2PI + found.log_determinant + found.squared)
+        return -0.5 * (self.n_there * LOG_2PI + found.log_determinant + found.squared)
 
 
 def expected_moments(found: Conditioned, weight: FloatArray, mean: FloatArray) -> FullMoments:

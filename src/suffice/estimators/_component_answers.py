@@ -1,0 +1,73 @@
+"""Answers of mixtures: the parameters of their components, and information criteria to choose between them."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from suffice._arrays import FloatArray
+from suffice.estimators._joint_answers import JointAnswers
+from suffice.families.gaussian import GaussianDistributions
+from suffice.models.schema import Schema
+from suffice.tables.labels import row_weights
+
+
+class ComponentAnswers(JointAnswers):
+    """Mixin of mixtures."""
+
+    _noun: ClassVar[str] = "component"
+    schema_: Schema
+    n_features_in_: int
+
+    @property
+    def weights_(self) -> FloatArray:
+        """The shares of the components, (k,)."""
+        return np.exp(self._joint.log_prior)
+
+    @property
+    def means_(self) -> FloatArray:
+        """The means of the components, k×d, in the order of the columns."""
+        means = np.empty((len(self._joint.log_prior), self.n_features_in_))
+        for block, distributions in zip(self.schema_.blocks, self.distributions_, strict=True):
+            if distributions.mean().shape[1] != len(block.columns):
+                raise AttributeError(f"the columns of {block.family!r} have no means; see distributions_")
+            means[:, list(block.columns)] = distributions.mean()
+        return means
+
+    @property
+    def covariances_(self) -> FloatArray:
+        """The covariances of the components, k×d×d; 0 between blocks."""
+        k, d = len(self._joint.log_prior), self.n_features_in_
+        covariances = np.zeros((k, d, d))
+        for block, distributions in zip(self.schema_.blocks, self.distributions_, strict=True):
+            if not isinstance(distributions, GaussianDistributions):
+                raise AttributeError(f"the columns of {block.family!r} have no covariances; see distributions_")
+            places = np.array(block.columns)
+            covariances[:, places[:, None], places[None, :]] = distributions.covariance
+        return covariances
+
+    @property
+    def n_parameters_(self) -> int:
+        """How many numbers are free: those of the components, and their shares."""
+        return sum(found.n_parameters for found in self.distributions_) + len(self._joint.log_prior) - 1
+
+    def bic(self, X: Any, sample_weight: Any = None) -> float:
+        """Return −2 log L + p log n: smaller is better."""
+        log_likelihood, n = self._log_likelihood(X, sample_weight)
+        return -2.0 * log_likelihood + self.n_parameters_ * float(np.log(n))
+
+    def aic(self, X: Any, sample_weight: Any = None) -> float:
+        """Return −2 log L + 2p: smaller is better."""
+        log_likelihood, _ = self._log_likelihood(X, sample_weight)
+        return -2.0 * log_likelihood + 2.0 * self.n_parameters_
+
+    def icl(self, X: Any, sample_weight: Any = None) -> float:
+        """Return BIC − 2 Σ log max_c p(c | x): smaller is better, and clusters that overlap cost."""
+        certain = self.predict_log_proba(X).max(axis=1)
+        return self.bic(X, sample_weight) - 2.0 * float(certain @ row_weights(sample_weight, len(certain)))
+
+    def _log_likelihood(self, X: Any, sample_weight: Any) -> tuple[float, float]:
+        logs = self.score_samples(X)
+        weight = row_weights(sample_weight, len(logs))
+        return float(logs @ weight), float(weight.sum())

@@ -1,0 +1,84 @@
+"""Answers that every estimator with a joint model gives: posteriors, densities, missing cells filled in."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+from numpy.typing import NDArray
+
+from suffice._arrays import FloatArray
+from suffice.families import Distributions
+from suffice.models import impossible
+from suffice.models.imputation import impute
+from suffice.models.joint import JointModel, log_evidence, log_joint, log_posterior, posterior
+
+
+class JointAnswers:
+    """Mixin of estimators that hold a joint model p(x, c) of classes or components."""
+
+    #: what c is, for error messages
+    _noun: ClassVar[str] = "class"
+    n_jobs: int | None
+
+    @property
+    @abstractmethod
+    def _joint(self) -> JointModel:
+        """The fitted model; raises NotFittedError before `fit`."""
+
+    @property
+    def distributions_(self) -> tuple[Distributions, ...]:
+        """The estimated distributions, one entry per block of the schema."""
+        return self._joint.distributions
+
+    def _score(self, kernel: Any, X: Any) -> NDArray[Any]:
+        name = type(self).__name__
+        return impossible.score(X, self._joint, kernel, estimator=name, n_jobs=self.n_jobs, noun=self._noun)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return p(c | x), n×k; columns in the order of the classes or components."""
+        return self._score(posterior, X)
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Return log p(c | x), n×k."""
+        return self._score(log_posterior, X)
+
+    def predict_joint_log_proba(self, X: Any) -> FloatArray:
+        """Return log p(x, c), n×k."""
+        return self._score(log_joint, X)
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """Return log p(x) of each row, (n,): small for outliers, −∞ where it has probability 0 in every class."""
+        return self._score(log_evidence, X)
+
+    def impute(self, X: Any, *, random_state: Any = None, sample: bool = False) -> Any:
+        """Return the table with its missing cells filled in from p(missing | observed).
+
+        Parameters
+        ----------
+        X : array or data frame
+            What comes back is of the same kind; cells that are there stay as they are.
+        random_state : int, Generator, RandomState or None
+            For `sample`.
+        sample : bool
+            False fills in what is expected: the mean of a number, the most probable of values. True draws from the
+            conditional distribution instead; different seeds give different tables, for multiple imputation.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from suffice import NaiveBayes
+        >>> table = pd.DataFrame({"outlook": ["sun", "rain", "rain", "sun"], "wind": [3.0, 20.0, 24.0, 5.0]})
+        >>> model = NaiveBayes().fit(table, ["play", "stay", "stay", "play"])
+        >>> model.impute(pd.DataFrame({"outlook": [None, "sun"], "wind": [21.0, 4.0]}))["outlook"].tolist()
+        ['rain', 'sun']
+        """
+        return impute(self, X, self._joint, random_state, sample)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags

@@ -1,0 +1,190 @@
+"""Categorical distributions of all classes: log-probabilities of values, explanations and samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suffice import compiled
+from suffice._arrays import Array, FloatArray, IntArray, beside, namespace, to_float64, to_numpy
+from suffice.families.base import Distributions
+from suffice.families.codes import UNSEEN, Codes
+from suffice.families.products import log_of
+from suffice.statistics.category_counts import CategoryCounts
+from suffice.tables.factorize import MISSING
+
+if TYPE_CHECKING:
+    from suffice.families.categorical import Categorical
+
+
+@dataclass(frozen=True, eq=False)
+class CategoricalDistributions(Distributions):
+    """Categorical columns with their probabilities, k×p, the columns side by side."""
+
+    probability: FloatArray
+    sizes: IntArray
+    unseen_mass: FloatArray
+    family: Categorical
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return len(self.probability)
+
+    def _columns(self) -> Iterator[slice]:
+        return CategoryCounts(self.probability, self.sizes).columns()
+
+    def natural_parameters(self) -> FloatArray:
+        """Return log p, k×p."""
+        return log_of(self.probability)
+
+    def moment_parameters(self) -> FloatArray:
+        """Return p, k×p."""
+        return self.probability
+
+    def mean(self) -> FloatArray:
+        """Return the indicators' mean, which is p."""
+        return self.probability
+
+    def variances(self) -> FloatArray:
+        """Return the indicators' variances, p(1 − p), k×p."""
+        return self.probability * (1.0 - self.probability)
+
+    def covariances(self) -> FloatArray:
+        """Return the indicators' covariances, diag p − p pᵀ for the values of a column, k×p×p."""
+        p, number = self.probability, np.repeat(np.arange(len(self.sizes)), self.sizes)
+        together = (number[:, None] == number[None, :]) * p[:, :, None] * p[:, None, :]
+        return np.asarray(np.eye(p.shape[1]) * p[:, None, :] - together)
+
+    def statistic_covariance(self) -> FloatArray:
+        """Return the indicators' covariances, k×p×p."""
+        return self.covariances()
+
+    def shown(self) -> dict[str, Any]:
+        """Return the probabilities."""
+        return {"probability": self.probability}
+
+    @property
+    def n_parameters(self) -> int:
+        """The probabilities of a column and class sum to 1."""
+        return self.n_classes * int(np.maximum(self.sizes - 1, 0).sum())
+
+    @cached_property
+    def _tables(self) -> list[FloatArray]:
+        """Return for each column the log-probabilities, values×k, then a row for UNSEEN (-2) and for MISSING (-1)."""
+        tables, nothing = [], np.zeros(self.n_classes)
+        for j, column in enumerate(self._columns()):
+            # a column that training saw no value of says nothing whatever its value
+            read = self.family.unseen == "prior" and column.stop > column.start
+            log_unseen = log_of(self.unseen_mass[:, j]) if read else nothing
+            tables.append(np.vstack([log_of(self.probability[:, column].T), log_unseen, nothing]))
+        return tables
+
+    @cached_property
+    def _decisive_tables(self) -> list[FloatArray]:
+        """The same tables with 0 for values that have probability 0 in every class."""
+        return [np.where(np.isneginf(table).all(1, keepdims=True), 0.0, table) for table in self._tables]
+
+    @cached_property
+    def _joined_tables(self) -> tuple[FloatArray, FloatArray]:
+        """Both kinds of tables one below the other, as the compiled kernel reads them."""
+        joined = compiled.whole_registers(np.concatenate(self._tables))
+        same = not any(np.isneginf(table).any() for table in self._tables)
+        return joined, joined if same else compiled.whole_registers(np.concatenate(self._decisive_tables))
+
+    @property
+    def rules_out(self) -> bool:
+        """Whether some value has probability 0 in some class; where unseen values have it, in all of them."""
+        return any(np.isneginf(table).any() for table in self._tables)
+
+    def impossible_cells(self, x: Codes) -> FloatArray | float:
+        """Return how many values of each row have probability 0 in every class."""
+        codes = to_numpy(self._known(x))
+        nowhere = [np.asarray(np.isneginf(table).all(1)) for table in self._tables]
+        return np.sum([where[codes[:, j]] for j, where in enumerate(nowhere)], axis=0).astype(np.float64)
+
+    def _known(self, x: Codes) -> Array:
+        """Return the codes, with those beyond the values that were learned as unseen."""
+        if (x.sizes <= self.sizes).all():
+            return x.codes
+        xp = namespace(x.codes)
+        return xp.where(x.codes < beside(self.sizes, x.codes), x.codes, UNSEEN)
+
+    def score(self, x: Codes, common: bool = True) -> Array:
+        """Return Σ_j log p of the cell's value."""
+        codes = self._known(x)
+        xp = namespace(codes)
+        scores: Array = None
+        if compiled.library is not None:
+            joined = self._joined_tables[0 if common else 1]
+            scores = compiled.score_codes(codes, self.sizes, joined, self.n_classes)
+        if scores is not None:
+            return scores
+        for j, table in enumerate(self._tables if common else self._decisive_tables):
+            if xp is np:
+                terms = table.take(codes[:, j], axis=0, mode="wrap")
+            else:
+                at = codes[:, j]
+                terms = xp.take(beside(table, codes), xp.where(at < 0, at + len(table), at), axis=0)
+            scores = terms if scores is None else scores + terms
+        return scores
+
+    def sample(self, classes: IntArray, rng: np.random.Generator) -> FloatArray:
+        """Return the numbers of the values drawn, as floats; -1 where a column has no values."""
+        rows = np.empty((len(classes), len(self.sizes)))
+        for j, column in enumerate(self._columns()):
+            if column.stop == column.start:
+                rows[:, j] = MISSING
+                continue
+            cumulated = np.cumsum(self.probability[:, column], axis=1)
+            drawn = rng.random(len(classes))[:, None] * cumulated[classes, -1:]
+            rows[:, j] = (drawn >= cumulated[classes]).sum(1)
+        return rows
+
+    def expected_rows(self, x: Codes, shares: FloatArray) -> FloatArray:
+        """Return the numbers of the values, as floats, with the most probable value in missing cells."""
+        rows = to_float64(x.codes)
+        likeliest = np.full(rows.shape, float(MISSING))
+        for j, column in enumerate(self._columns()):
+            if column.stop > column.start:
+                likeliest[:, j] = np.argmax(shares @ self.probability[:, column], axis=1)
+        return np.where(rows == MISSING, likeliest, rows)
+
+    def sampled_rows(self, x: Codes, classes: IntArray, rng: np.random.Generator) -> FloatArray:
+        """Return the numbers of the values, as floats, with values drawn for missing cells."""
+        rows = to_float64(x.codes)
+        return np.where(rows == MISSING, self.sample(classes, rng), rows)
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns there are, whatever the number of their values."""
+        return len(self.sizes)
+
+    def marginal(self, columns: IntArray) -> CategoricalDistributions:
+        """Return the distributions of some of the columns."""
+        parts = list(self._columns())
+        probability = np.concatenate([self.probability[:, parts[j]] for j in columns.tolist()], axis=1)
+        sizes = self.sizes[columns]
+        return CategoricalDistributions(probability, sizes, self.unseen_mass[:, columns], self.family.of_sizes(sizes))
+
+    def standardised(self, x: Codes) -> FloatArray:
+        """Return the indicators of the values, with a variance of 1 in all a column."""
+        codes = to_numpy(self._known(x))
+        rows = np.zeros((len(codes), int(self.sizes.sum())))
+        for j, column in enumerate(self._columns()):
+            p = self.probability[0, column]
+            there = np.flatnonzero(codes[:, j] >= 0)
+            rows[:, column] = np.where((codes[:, j] >= 0)[:, None], -p, 0.0)
+            rows[there, column.start + codes[there, j]] += 1.0
+            rows[:, column] /= np.sqrt(max(float((p * (1.0 - p)).sum()), np.finfo(float).tiny))
+        return rows
+
+    def log_ratio(self, x: Codes, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return the log-ratio of the probabilities of each cell's value."""
+        codes = to_numpy(self._known(x))
+        terms = [table[codes[:, j], a] - table[codes[:, j], b] for j, table in enumerate(self._decisive_tables)]
+        return np.stack(terms, axis=1), np.zeros(len(codes))
