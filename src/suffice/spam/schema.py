@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 
+from suffice.spam.kept import DAYS
+
 SCHEMA_VERSION = 1
 APPLICATION = 0x53_75_46_69  # "SuFi", by which SQLite files are told apart
 TABLES = {
@@ -23,6 +25,27 @@ BUCKET_TABLES = {
     ),
     "bucket_messages": (
         "CREATE TABLE bucket_messages (digest BLOB PRIMARY KEY, bucket INTEGER NOT NULL) WITHOUT ROWID"
+    ),
+}
+
+#: what is true of every row
+_VALUES = {
+    "meta": "typeof(key) = 'text' AND typeof(value) = 'text'",
+    "tokens": (
+        "typeof(token) = 'text' AND typeof(spam) = 'integer' AND typeof(ham) = 'integer' AND spam >= 0 AND ham >= 0"
+    ),
+    "messages": (
+        "typeof(digest) = 'blob' AND length(digest) = 32 AND label IN ('spam', 'ham', 'unlabeled', 'imported') "
+        f"AND typeof(day) = 'integer' AND abs(day) <= {DAYS} AND typeof(tokens) = 'blob' "
+        "AND typeof(soft_spam) = 'integer' AND typeof(soft_ham) = 'integer' AND soft_spam >= 0 AND soft_ham >= 0"
+    ),
+    "buckets": "typeof(name) = 'text' AND typeof(weight) = 'integer' AND weight >= 0",
+    "bucket_tokens": (
+        "typeof(token) = 'text' AND bucket IN (SELECT id FROM buckets) AND typeof(weight) = 'integer' AND weight >= 0 "
+        "AND weight <= (SELECT ham FROM tokens WHERE tokens.token = bucket_tokens.token)"
+    ),
+    "bucket_messages": (
+        "bucket IN (SELECT id FROM buckets) AND digest IN (SELECT digest FROM messages WHERE label = 'ham')"
     ),
 }
 
@@ -52,3 +75,16 @@ def foreign_parts(connection: sqlite3.Connection) -> str:
 def has_bucket_tables(connection: sqlite3.Connection) -> bool:
     """Return whether a store has the tables of buckets, given that it has no foreign parts."""
     return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'buckets'").fetchone() is not None
+
+
+def wrong_values(connection: sqlite3.Connection) -> str:
+    """Return a table that has rows which no store has, or an empty string; looks at every row."""
+    try:
+        for table in TABLES | (BUCKET_TABLES if has_bucket_tables(connection) else {}):
+            # of NULL nothing is true
+            row = connection.execute(f"SELECT COUNT(*) FROM {table} WHERE NOT ifnull({_VALUES[table]}, 0)").fetchone()
+            if row[0]:
+                return f"{row[0]:,} rows of the table {table!r} are not as they were written"
+    except sqlite3.Error as error:
+        return str(error)
+    return ""

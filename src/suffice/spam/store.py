@@ -14,6 +14,7 @@ The messages make untraining exact, whatever has become of the tokeniser, and le
 from __future__ import annotations
 
 import json
+import operator
 import os
 import sqlite3
 import threading
@@ -28,9 +29,10 @@ from suffice.spam.connected import Connected, StoreError
 from suffice.spam.counting import Counts, counted
 from suffice.spam.forgetting import Forgetting
 from suffice.spam.imported import Imported
+from suffice.spam.kept import SettingError, checked_setting
 from suffice.spam.reading import Reading, unpack
 from suffice.spam.readonly import State, address, may_write, state_of
-from suffice.spam.schema import APPLICATION, SCHEMA_VERSION, foreign_parts, has_bucket_tables, make_tables
+from suffice.spam.schema import APPLICATION, SCHEMA_VERSION, foreign_parts, has_bucket_tables, make_tables, wrong_values
 from suffice.spam.shares import Kind, Known, KnownMessage, Label, parts
 from suffice.spam.tokenizing import ATTACHED
 
@@ -58,6 +60,8 @@ _JOINED = (
     "LEFT JOIN tokens AS own ON own.token = value LEFT JOIN tokens AS plain ON plain.token = "
     f"CASE WHEN substr(value, 1, {len(ATTACHED)}) = '{ATTACHED}' THEN substr(value, {len(ATTACHED) + 1}) END"
 )
+#: what values that no store holds, which SQLite keeps in any column, may lead to; not what is raised on purpose
+_BY_VALUES = (TypeError, ValueError, KeyError, AttributeError, AssertionError, IndexError, OverflowError)
 #: so many messages are counted together
 _MANY = 2_000
 
@@ -286,8 +290,14 @@ class Store(Connected):
                     f"{self.name!r} is not a store of suffice.spam, nor empty; give another path, or restore a backup"
                 ) from error
             raise DamagedStoreError(f"the store {self.name!r} is damaged: {error}; restore a backup") from error
-        except (zlib.error, json.JSONDecodeError) as error:
+        except (zlib.error, json.JSONDecodeError, SettingError) as error:
             raise DamagedStoreError(f"the store {self.name!r} is damaged: {error}; restore a backup") from error
+        except Exception as error:
+            # sums of weights that do not fit are of days far from the origin
+            too_large = str(error) if isinstance(error, OverflowError) else ""
+            if type(error) in _BY_VALUES and (found := wrong_values(self._held) or too_large):
+                raise DamagedStoreError(f"the store {self.name!r} is damaged: {found}; restore a backup") from error
+            raise
 
     def interrupt(self) -> None:
         """End what is being done, also from another thread, and refuse all that is asked later but closing."""
@@ -310,7 +320,7 @@ class Store(Connected):
         """Return a value of `meta`."""
         with self._explained():
             row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-            return default if row is None else json.loads(row[0])
+            return default if row is None else checked_setting(key, json.loads(row[0]))
 
     def put(self, key: str, value: Any) -> None:
         """Set a value of `meta`."""
@@ -583,7 +593,7 @@ class Store(Connected):
     def days(self) -> tuple[int, int] | None:
         """Return the first and the last day on which messages were learned, as days since 1970; None without any."""
         first, last = self._connection.execute("SELECT MIN(day), MAX(day) FROM messages").fetchone()
-        return None if first is None else (first, last)
+        return None if first is None else (operator.index(first), operator.index(last))
 
     def expire(self, before: int) -> int:
         """Remove the messages learned before a day, and return how many there were."""

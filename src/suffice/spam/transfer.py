@@ -18,28 +18,27 @@ digests, so that equal stores are equal texts. A later version is refused.
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from typing import Any, BinaryIO, NamedTuple
 
+from suffice.spam.authentication import checked_server
 from suffice.spam.buckets.names import BUCKET_LIMIT, checked_name
 from suffice.spam.compressed import CompressedError, expanded, is_compressed
 from suffice.spam.foreign import DumpError, Learned, from_bogofilter, from_spamassassin, program_of
-from suffice.spam.forgetting import UNIT, Forgetting
+from suffice.spam.forgetting import UNIT
 from suffice.spam.imported import MOST, Imported, in_rows
+from suffice.spam.kept import DAYS, checked_setting
 from suffice.spam.lists import checked_entry
 from suffice.spam.reading import pack, unpack
 from suffice.spam.shares import Kind, KnownMessage
 from suffice.spam.store import Store
-from suffice.spam.verdict import Thresholds
 
 FORMAT, VERSION = "suffice spam store", 1
 #: no line is longer
 LINE_LIMIT = 16_000_000
 _BATCH = 1_000
-_DAYS = 10_000_000
 _KINDS: tuple[Kind, ...] = ("spam", "ham", "unlabeled", "imported")
 
 
@@ -294,16 +293,12 @@ def _settings(head: Any) -> dict[str, Any]:
     settings: dict[str, Any] = dict(head["settings"])
     if not settings.keys().isdisjoint(("spam", "ham")):
         raise ValueError("totals are no settings")
-    Thresholds(*settings.get("thresholds", ()))
-    slope, intercept = settings.get("link", (1.0, 0.0))
-    _require(math.isfinite(slope) and math.isfinite(intercept), "the link must be two numbers")
-    Forgetting(settings.get("half_life"), _whole(settings.get("origin", 0), -_DAYS, _DAYS))
+    for key, value in settings.items():
+        checked_setting(key, value)
     allow, block = settings.get("lists", ((), ()))
     _require(all(checked_entry(entry) == entry for entry in (*allow, *block)), "an entry of a list is not plain")
-    for about in settings.get("imports", {}).values():
-        _require(all(len(bytes.fromhex(digest)) == 32 for digest in about["digests"]), "a digest has 32 bytes")
-        for key in ("spam", "ham", "tokens"):
-            _whole(about[key], 0, 2**32)
+    servers = settings.get("servers", ())
+    _require(all(checked_server(name) == name for name in servers), "the name of a server is not plain")
     return settings
 
 
@@ -328,7 +323,7 @@ def _message(found: Any) -> KnownMessage | None:
     digest, label = bytes.fromhex(found["digest"]), found["label"]
     _require(len(digest) == 32, "a digest has 32 bytes")
     _require(label in _KINDS, f"the label must be one of {', '.join(_KINDS)}, but it is {label!r}")
-    day = _whole(found["day"], -_DAYS, _DAYS)
+    day = _whole(found["day"], -DAYS, DAYS)
     if label == "imported":
         counts = {_token(token): _both(both, 2**32) for token, both in found["tokens"].items()}
         imported = Imported(*_both(found["messages"], 2**32), *_both(found["scales"], UNIT), counts)

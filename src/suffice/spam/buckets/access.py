@@ -93,7 +93,7 @@ class Buckets(Mapping[str, int]):
             if name not in kinds.names:
                 return []
             seen, columns = rows_of(self._store, kinds, lines.split("\n"))
-        parts = kinds.evidence(seen, columns, kinds.names.index(name))
+            parts = kinds.evidence(seen, columns, kinds.names.index(name))
         return sorted(zip(seen, parts, strict=True), key=lambda part: -abs(part[1]))
 
     def evaluate(self, progress: Callable[[int], object] | None = None) -> Confusion:
