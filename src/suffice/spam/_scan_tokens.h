@@ -1,14 +1,14 @@
 /* A table of tokens, and the counts of messages that hold them. */
 
 typedef struct {
-    size_t place; /* of the token in the text of all */
+    uint32_t place; /* of the token in the text of all */
     uint32_t length;
     uint32_t hash;
+    uint32_t field;
     union {
         uint32_t held[2]; /* by how many spams and hams */
         double weight;    /* NaN for one that no message learned holds */
     } value;
-    uint32_t field;
 } Entry;
 
 typedef struct {
@@ -31,6 +31,8 @@ static void clear_tokens(Tokens *tokens)
 /* Make room for one more token; -1 without memory, and then the table is as it was. */
 static int make_room(Tokens *tokens, size_t length)
 {
+    if (tokens->text_size + length > UINT32_MAX)
+        return -1;
     if (tokens->text_size + length > tokens->text_room) {
         size_t room = 2 * tokens->text_room + length + 4096;
         char *text = PyMem_Realloc(tokens->text, room);
@@ -80,10 +82,9 @@ static Entry *find(const Tokens *tokens, const char *text, size_t length, uint32
 }
 
 /* Return the entry of a token, a new one with zeros if there was none; NULL without memory. */
-static Entry *find_or_add(Tokens *tokens, const char *text, size_t length)
+static Entry *find_or_add_hashed(Tokens *tokens, const char *text, size_t length, uint32_t hash)
 {
     size_t slot = 0;
-    uint32_t hash = hash_of(text, length);
     Entry *entry = find(tokens, text, length, hash, &slot);
     if (entry != NULL)
         return entry;
@@ -92,7 +93,7 @@ static Entry *find_or_add(Tokens *tokens, const char *text, size_t length)
     find(tokens, text, length, hash, &slot); /* the slots may be others now */
     entry = &tokens->entries[tokens->count++];
     memset(entry, 0, sizeof *entry);
-    entry->place = tokens->text_size;
+    entry->place = (uint32_t)tokens->text_size;
     entry->length = (uint32_t)length;
     entry->hash = hash;
     if (length)
@@ -100,6 +101,11 @@ static Entry *find_or_add(Tokens *tokens, const char *text, size_t length)
     tokens->text_size += length;
     tokens->slots[slot] = (uint32_t)tokens->count;
     return entry;
+}
+
+static Entry *find_or_add(Tokens *tokens, const char *text, size_t length)
+{
+    return find_or_add_hashed(tokens, text, length, hash_of(text, length));
 }
 
 /* Return the next line and go on behind it, NULL after the last one; an empty text has none. */
@@ -143,6 +149,46 @@ static Slice *sorted_entries(const Tokens *tokens, size_t from)
     }
     sort(slices, count, slices + count);
     return slices;
+}
+
+#if defined(__GNUC__)
+#define PREFETCH(at) __builtin_prefetch(at)
+#else
+#define PREFETCH(at) ((void)(at))
+#endif
+
+/* Add the lines of a text that are not there yet; -1 without memory.
+
+   A large table is in no cache, and each look-up waits for memory three times: for its slot, its entry and its text.
+   All lines of a group are therefore asked for together before any is waited for. */
+static int add_lines(Tokens *tokens, const char *at, const char *end)
+{
+    enum { GROUP = 32 };
+    struct {
+        const char *text;
+        size_t length;
+        uint32_t hash;
+    } group[GROUP];
+    for (int count = GROUP; count == GROUP;) {
+        size_t mask = tokens->slot_count - 1;
+        for (count = 0; count < GROUP && (group[count].text = next_line(&at, end, &group[count].length)) != NULL; count++) {
+            group[count].hash = hash_of(group[count].text, group[count].length);
+            if (tokens->slot_count)
+                PREFETCH(&tokens->slots[group[count].hash & mask]);
+        }
+        for (int step = 0; step < 2 && tokens->slot_count; step++)
+            for (int i = 0; i < count; i++) {
+                uint32_t number = tokens->slots[group[i].hash & mask];
+                if (number && step == 0)
+                    PREFETCH(&tokens->entries[number - 1]);
+                else if (number)
+                    PREFETCH(tokens->text + tokens->entries[number - 1].place);
+            }
+        for (int i = 0; i < count; i++)
+            if (find_or_add_hashed(tokens, group[i].text, group[i].length, group[i].hash) == NULL)
+                return -1;
+    }
+    return 0;
 }
 
 PyDoc_STRVAR(count_doc, "count(messages) -> (lines, spam, ham)\n\nOf (is ham, lines) each: the tokens sorted, and as "

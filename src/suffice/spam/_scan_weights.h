@@ -81,11 +81,9 @@ static PyObject *weights_add(PyObject *object, PyObject *messages)
     if (iterator == NULL)
         return NULL;
     while ((lines = PyIter_Next(iterator)) != NULL) {
-        const char *end = NULL, *at = lines_of(lines, &end), *line;
-        size_t length;
-        while (!PyErr_Occurred() && (line = next_line(&at, end, &length)) != NULL)
-            if (find_or_add(tokens, line, length) == NULL)
-                PyErr_NoMemory();
+        const char *end = NULL, *at = lines_of(lines, &end);
+        if (!PyErr_Occurred() && add_lines(tokens, at, end) < 0)
+            PyErr_NoMemory();
         Py_DECREF(lines);
         if (PyErr_Occurred())
             goto done;

@@ -20,7 +20,7 @@ from suffice.spam.store import Store
 from suffice.spam.workers import Chunk, checked
 
 #: so many tokens are kept between chunks, about 30 MB
-KNOWN_LIMIT = 150_000 if compiled is None else 500_000
+KNOWN_LIMIT = 150_000 if compiled is None else 1_000_000
 _FIELD_OF_PREFIX = {prefix: number for number, (_, prefixes, _) in enumerate(FIELDS) for prefix in prefixes}
 _WORDS, _PAIRS = FIELD_NAMES.index("words"), FIELD_NAMES.index("pairs")
 FIELD_WEIGHTS = [weight for _, _, weight in FIELDS]

@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from html import unescape
+from typing import NamedTuple
 
-# every quantifier that could give back what it took is possessive: the time is linear in the text
-_TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*+)([^<>]*+)>|<!--|<[!?/][^<>]*+>")
+# every quantifier that could give back what it took is possessive, or ends at the end of the text at the latest: the time
+# is linear in the text
+_UNSEEN = {name: rf"(?ai:</{name})[^<>]*+>?" for name in ("script", "style", "noembed", "template")}
+#: a comment, an element with what is in it, none of which is seen, or a tag
+_TAG = re.compile(
+    r"(<(?:!(?=--).*?(?:-->|\Z)|"
+    + "|".join(rf"(?ai:{name})(?![a-zA-Z0-9])[^<>]*+>.*?(?:{end}|\Z)" for name, end in _UNSEEN.items())
+    + r"|[a-zA-Z!?/][^<>]*+>))",
+    re.DOTALL,
+)
+_TAG_PARTS = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*+)([^<>]*+)>")
 _LINK = re.compile(
     r"(?:href|src|action|background)\s*+=\s*+(?:\"\s*+([^\"]++)|'\s*+([^']++)|([^\"'\s>]++))", re.IGNORECASE
 )
@@ -30,9 +41,6 @@ _INLINE = frozenset({
     "mark", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "tt", "u", "var", "wbr",
 })  # fmt: skip
 _VOID = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "wbr"})
-_UNSEEN = {
-    name: re.compile(rf"</{name}[^<>]*+>?", re.IGNORECASE) for name in ("script", "style", "noembed", "template")
-}
 _COLOURS = {
     "white": (255, 255, 255), "black": (0, 0, 0), "red": (255, 0, 0), "blue": (0, 0, 255), "green": (0, 128, 0),
     "yellow": (255, 255, 0), "gray": (128, 128, 128), "silver": (192, 192, 192), "ivory": (255, 255, 240),
@@ -41,6 +49,8 @@ _COLOURS = {
 #: colours whose channels differ by less in all cannot be told apart on a screen
 _COLOUR_DISTANCE = 24
 _STACK_LIMIT = 100
+#: tags up to so many characters are remembered with what they do
+_TAG_LIMIT = 200
 _LINK_SIGNS = str.maketrans("\\", "/", "\t\r\n")
 
 Colour = tuple[int, ...] | None
@@ -74,42 +84,87 @@ def read_html(text: str) -> Html:
     links: list[str] = []
     elements: set[str] = set()
     stack = _Stack()
-    position = 0
-    while match := _TAG.search(text, position):
-        start, end = match.span()
-        if start > position:
-            (hidden if stack.hidden else visible).append(text[position:start])
-        position = end
-        name = match[2]
-        if name is None:
-            if match[0] == "<!--":
-                close = text.find("-->", end - 2)
-                hidden.append(text[end : close if close >= 0 else len(text)] + " ")
-                position = close + 3 if close >= 0 else len(text)
-            continue
-        name = name.lower()
-        if name not in _INLINE:
-            (hidden if stack.hidden else visible).append("\n")
-        if match[1]:
+    pieces = _TAG.split(text)  # text and tags by turns
+    shown = visible
+    for before, source in zip(pieces[::2], pieces[1::2], strict=False):
+        if before:
+            shown.append(before)
+        # the same tags come again and again
+        tag = _known_tag(source) if len(source) <= _TAG_LIMIT else _read_tag(source)
+        if tag.parts:
+            shown.append("\n")
+        if tag.unseen:
+            hidden.append(tag.unseen)
+        if tag.is_closing:
             if stack.entries:
-                stack.close(name)
-            continue
-        elements.add(name)
-        attributes = match[3]
-        if name in _UNSEEN:
-            closing = _UNSEEN[name].search(text, end)
-            hidden.append(text[end : closing.start() if closing else len(text)] + " ")
-            position = closing.end() if closing else len(text)
-        elif attributes and not attributes.isspace():
-            if "=" in attributes:
-                links += [_as_followed(double or single or bare) for double, single, bare in _LINK.findall(attributes)]
-            if name not in _VOID:
-                stack.open(name, attributes.lower() if _STYLED.search(attributes) else "")
-        elif stack.entries:
-            stack.open(name, "")
-    if position < len(text):
-        (hidden if stack.hidden else visible).append(text[position:])
+                stack.close(tag.name)
+                shown = hidden if stack.hidden else visible
+        elif tag.name:
+            elements.add(tag.name)
+            links += tag.links
+            if tag.style or stack.entries:
+                stack.open(tag.name, tag.style)
+                shown = hidden if stack.hidden else visible
+    shown.append(pieces[-1])
     return Html(unescaped("".join(visible)), unescaped("".join(hidden)), tuple(links), frozenset(elements))
+
+
+class _Style(NamedTuple):
+    """How an element looks: not at all, with a background of its own, which may be unknown, and in which colour."""
+
+    is_hidden: bool
+    has_background: bool
+    background: Colour
+    ink: Colour
+
+
+class _Tag(NamedTuple):
+    """What a tag does: the name is empty if it is no element, `unseen` is what it holds that is not seen."""
+
+    name: str = ""
+    is_closing: bool = False
+    parts: bool = False
+    links: tuple[str, ...] = ()
+    style: _Style | None = None
+    unseen: str = ""
+
+
+def _read_tag(source: str) -> _Tag:
+    if source.startswith("<!--"):
+        close = source.find("-->", 2)
+        return _Tag(unseen=source[4 : close if close >= 0 else None] + " ")
+    found = _TAG_PARTS.match(source)
+    if found is None:
+        return _Tag()
+    slash, name, attributes = found.groups()
+    name = name.lower()
+    parts = name not in _INLINE
+    if slash:
+        return _Tag(name, True, parts)
+    if name in _UNSEEN:
+        end = re.search(_UNSEEN[name], source[found.end() :])
+        return _Tag(name, parts=parts, unseen=source[found.end() :][: end.start() if end else None] + " ")
+    links: tuple[str, ...] = ()
+    if "=" in attributes:
+        links = tuple(_as_followed(double or single or bare) for double, single, bare in _LINK.findall(attributes))
+    is_styled = name not in _VOID and _STYLED.search(attributes) is not None
+    return _Tag(name, False, parts, links, _read_style(attributes.lower()) if is_styled else None)
+
+
+_known_tag = lru_cache(maxsize=2048)(_read_tag)
+
+
+def _read_style(attributes: str) -> _Style | None:
+    """Return how attributes in lower case make an element look; None if as the one around it."""
+    has_background, background = False, None
+    for kind, value in _BACKGROUND.findall(attributes):
+        # an image behind the text: its colour is not known
+        has_background, background = True, colour(value) if "image" not in kind else None
+    ink = _COLOUR.search(attributes)
+    found = _Style(
+        _HIDING.search(attributes) is not None, has_background, background, None if ink is None else colour(ink[1])
+    )
+    return None if found == _Style(False, False, None, None) else found
 
 
 def _as_followed(link: str) -> str:
@@ -152,15 +207,11 @@ class _Stack:
         self.places: dict[str, list[int]] = {}
         self.background: Colour = (255, 255, 255)
 
-    def open(self, name: str, attributes: str) -> None:
+    def open(self, name: str, style: _Style | None) -> None:
         """Enter an element."""
-        if attributes and len(self.entries) < _STACK_LIMIT:
-            background = self.background
-            for kind, value in _BACKGROUND.findall(attributes):
-                # an image behind the text: its colour is not known
-                background = colour(value) if "image" not in kind else None
-            ink = _COLOUR.search(attributes)
-            unseen = _HIDING.search(attributes) is not None or (ink is not None and _alike(colour(ink[1]), background))
+        if style is not None and len(self.entries) < _STACK_LIMIT:
+            background = style.background if style.has_background else self.background
+            unseen = style.is_hidden or _alike(style.ink, background)
             if unseen or background != self.background:
                 self.places.setdefault(name, []).append(len(self.entries))
                 self.entries.append((name, self.hidden, self.background))
