@@ -434,7 +434,7 @@ def test_the_compiled_pass_gives_the_sums_of_its_twin(family, columns, monkeypat
     X, (_, y) = 5.0 + rng.normal(size=(3001, columns)), rows(family, n=3001)
     theta = np.append(0.1, rng.normal(size=columns) / columns)
     for weight, offset in ((None, None), (rng.random(3001), rng.normal(size=3001))):
-        chunk = Chunk((X, Target(y, weight, offset)))
+        chunk = Chunk((X,), target=Target(y, weight, offset))
         at = Point(pair(as_response(family), as_link("log") if family == "gamma" else None), X.mean(0), theta)
         fast = newton_sums(chunk, at)
         with monkeypatch.context() as patch:

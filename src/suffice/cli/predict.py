@@ -40,9 +40,9 @@ def predict_file(
         bar.start("predicting", table.n_rows)
         schema = _schema(model, proba, explain)
         with open_sink(output, schema) as sink:
-            for rows, _, _ in table.source(columns, batch_rows=ROWS).batches():
-                sink.write(predictions(model, native(rows), schema, proba=proba, explain=explain))
-                bar.advance(len(rows))
+            for batch in table.source(columns, batch_rows=ROWS).batches():
+                sink.write(predictions(model, native(batch.table), schema, proba=proba, explain=explain))
+                bar.advance(len(batch.table))
     return bar.rows
 
 

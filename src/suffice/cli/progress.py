@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
-from suffice.tables.sources import Batch, Source
+from suffice.tables.sources import Read, Source
 
 
 class Meter:
@@ -59,10 +59,10 @@ class Watched(Source):
         self.missing_cells = 0
         self._counted = False
 
-    def batches(self) -> Iterator[Batch]:
+    def read(self) -> Iterator[Read]:
         """Yield the batches of the source."""
         first, self._counted = not self._counted, True
-        for table, labels, weight in self._source.batches():
+        for table, labels, weight in self._source.read():
             if first:
                 self.missing_cells += count_missing(native(table))
             yield table, labels, weight

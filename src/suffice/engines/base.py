@@ -33,8 +33,9 @@ FEW_CHUNKS, FEWEST_ROWS = 8, 4096
 
 @dataclass(frozen=True)
 class Chunk:
-    """A few rows as the kernels see them: one array a block, who belongs to which class, how many came before.
+    """A few rows as the kernels see them: one array per block, who belongs to which class, how many came before.
 
+    `target` is what a regression predicts, with weights and offsets; other models have none.
     Where `out` is given, it is where the answer will be copied to; a kernel that can writes there at once and returns
     `out` itself.
     """
@@ -43,9 +44,10 @@ class Chunk:
     responsibilities: Responsibilities | PartialLabels | None = None
     start: int = 0
     out: NDArray[Any] | None = None
+    target: Any = None
 
     def __len__(self) -> int:
-        return int(self.blocks[0].shape[0])
+        return int((self.blocks[0] if self.blocks else self.target).shape[0])
 
 
 @dataclass(frozen=True)
@@ -55,9 +57,10 @@ class Rows:
     blocks: tuple[Any, ...]
     responsibilities: Responsibilities | PartialLabels | None = None
     start: int = 0
+    target: Any = None
 
     def __len__(self) -> int:
-        return int(self.blocks[0].shape[0])
+        return int((self.blocks[0] if self.blocks else self.target).shape[0])
 
     def chunk(self, start: int, stop: int, out: NDArray[Any] | None = None) -> Chunk:
         """Return rows `start` to `stop`."""
@@ -66,12 +69,14 @@ class Rows:
             None if self.responsibilities is None else self.responsibilities[start:stop],
             self.start + start,
             out,
+            None if self.target is None else self.target[start:stop],
         )
 
     def taken(self, order: IntArray) -> Rows:
         """Return a copy of the rows in another order."""
         known = None if self.responsibilities is None else self.responsibilities[order]
-        return Rows(tuple(_taken(block, order) for block in self.blocks), known, self.start)
+        target = None if self.target is None else self.target[order]
+        return Rows(tuple(_taken(block, order) for block in self.blocks), known, self.start, target)
 
     def chunk_rows(self) -> int:
         """Return how many rows of these make a chunk that fits the cache; rather more chunks than threads.
@@ -79,7 +84,8 @@ class Rows:
         Few rows of many classes would cost more to merge than to sum, so a chunk of sparse rows is four times as heavy
         as its sums.
         """
-        width = sum(_bytes_a_row(block) for block in self.blocks)
+        parts = self.blocks if self.target is None else (*self.blocks, self.target)
+        width = sum(_bytes_a_row(part) for part in parts)
         share = max(len(self) // FEW_CHUNKS, FEWEST_ROWS)
         n_classes = 1 if self.responsibilities is None else self.responsibilities.n_classes
         most = MOST_ROWS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -47,7 +47,7 @@ class Totals:
 
 def totals(chunk: Chunk, _: None) -> Totals:
     """Kernel: the totals of some rows."""
-    target: Target = chunk.blocks[0]
+    target: Target = chunk.target
     has_offset = target.offset is not None and bool(target.offset.any())
     with np.errstate(over="ignore"):  # squares that are too large are looked into by who needs them
         square = float(target.weights @ (target.y * target.y))
@@ -80,7 +80,7 @@ class NullModel:
 
 def ends(chunk: Chunk, model: NullModel) -> Ends:
     """Kernel: the deviance of the null model and the saturated log-likelihood."""
-    target: Target = chunk.blocks[0]
+    target: Target = chunk.target
     eta = np.full(len(target), model.intercept)
     if target.offset is not None:
         eta += target.offset
@@ -91,14 +91,12 @@ def ends(chunk: Chunk, model: NullModel) -> Ends:
 
 def _without_columns(chunk: Chunk, at: Point) -> NewtonSums:
     """Kernel: the sums of a model that has an intercept and no column."""
-    target: Target = chunk.blocks[0]
-    return newton_sums(Chunk((np.empty((len(target), 0)), target)), at)
+    return newton_sums(replace(chunk, blocks=(np.empty((len(chunk), 0)),)), at)
 
 
 def _observed_without_columns(chunk: Chunk, at: Point) -> Curvature:
     """Kernel: the observed Hessian of a model that has an intercept and no column."""
-    target: Target = chunk.blocks[0]
-    return observed_hessian(Chunk((np.empty((len(target), 0)), target)), at)
+    return observed_hessian(replace(chunk, blocks=(np.empty((len(chunk), 0)),)), at)
 
 
 def null_intercept(pair: Pair, targets: Engine, met: Totals, *, intercept: bool) -> float:

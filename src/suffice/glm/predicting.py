@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from suffice.glm.responses import GaussianResponse
 from suffice.glm.rows import Target
 from suffice.glm.targets import as_numbers
 from suffice.models.schema import find_column
-from suffice.tables.sources import MemorySource, ParquetScan, Source
+from suffice.tables.sources import Batch, MemorySource, ParquetScan, Source
 from suffice.tables.table import Table
 
 
@@ -39,7 +39,7 @@ def warn_outside(link: Link, eta: FloatArray, *, stacklevel: int) -> None:
 
 def explained(model: Pair, eta: FloatArray, target: Target, n_jobs: int | None) -> float:
     """Return 1 − deviance / null deviance, the null model being the best intercept beside the same offset."""
-    targets = MemoryEngine(Rows((target,)), n_jobs)
+    targets = MemoryEngine(Rows((), target=target), n_jobs)
     met = targets.reduce(totals, None)
     if met.weight == 0:
         raise ValueError("at least one row must have a positive weight, but all sample_weight are zero")
@@ -116,20 +116,12 @@ def answer(
     if isinstance(source, ParquetScan):
         source = source.without_target()
 
-    def encoded(table: Table, start: int) -> Rows:
-        design.schema.check(table, estimator, extra=True)
-        table.offset, table.has_families = start, False
-        shift = offset_of(table, start)
-        rows = design.encode(table)
-        belongs = () if shift is None else (Target(shift, None, shift),)
-        return Rows((rows, *belongs), None, start)
-
-    def batches() -> Iterator[Rows]:
-        start = 0
-        for table, _, _ in source.batches():
-            if len(table):
-                yield encoded(table, start)
-            start += len(table)
+    def encoded(batch: Batch) -> Rows:
+        design.schema.check(batch.table, estimator, extra=True)
+        batch.table.has_families = False
+        shift = offset_of(batch.table, batch.start)
+        target = None if shift is None else Target(shift, None, shift)
+        return Rows((design.encode(batch.table),), None, batch.start, target)
 
     if isinstance(source, MemorySource):
         if len(source.table) == 0:
@@ -137,9 +129,11 @@ def answer(
                 f"there are no rows to predict for: 0 sample(s) (shape=(0, {source.table.n_columns})) while a minimum "
                 f"of 1 is required"
             )
-        found = MemoryEngine(encoded(source.table, 0), n_jobs).map(kernel, at)
+        found = MemoryEngine(encoded(source.whole()), n_jobs).map(kernel, at)
     else:
-        found = StreamEngine(batches, n_jobs).map(kernel, at)
+        found = StreamEngine(lambda: map(encoded, source.batches()), n_jobs).map(kernel, at)
     if not np.isfinite(found.sum()):
-        design.complain([source.table] if isinstance(source, MemorySource) else (b[0] for b in source.batches()))
+        design.complain(
+            [source.table] if isinstance(source, MemorySource) else (batch.table for batch in source.batches())
+        )
     return found

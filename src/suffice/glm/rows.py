@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from suffice._arrays import FloatArray, IntArray, issparse, to_float64
 from suffice.engines import Engine, MemoryEngine, Rows, StreamEngine
 from suffice.glm.design import Design, Survey
 from suffice.tables.arrays import SparseRows
-from suffice.tables.sources import MemorySource, ParquetScan, Source
+from suffice.tables.sources import Batch, MemorySource, ParquetScan, Source
 from suffice.tables.table import Table
 
 #: rows on which a fit in memory begins, where there are several times as many
@@ -128,11 +128,11 @@ def open_rows(
             design.complain([table])
     sample = None
     if sampled is not None and step >= 4 and rows.shape[1] * 20 <= SAMPLE_ROWS:
-        sample = MemoryEngine(Rows((some, belongs[sampled])), n_jobs)
+        sample = MemoryEngine(Rows((some,), target=belongs[sampled]), n_jobs)
     return Data(
         design,
-        MemoryEngine(Rows((rows, belongs)), n_jobs),
-        MemoryEngine(Rows((belongs,)), n_jobs),
+        MemoryEngine(Rows((rows,), target=belongs), n_jobs),
+        MemoryEngine(Rows((), target=belongs), n_jobs),
         center,
         sample,
         lambda: iter([table]),
@@ -177,32 +177,29 @@ def _from_source(
         )
     if isinstance(X, ParquetScan) and X.target is None:
         raise ValueError("a linear model needs y: name its column in suffice.scan(..., target=...)")
-    met = 0
-    for table, labels, _ in X.batches():
-        table.offset, table.has_families = met, False
-        if len(table):
-            survey.add(table, estimator, sums=True)
-            if meet is not None:
-                meet(labels)
-        met += len(table)
-    if met == 0:
+    met = False
+    for batch in X.batches():
+        met, batch.table.has_families = True, False
+        survey.add(batch.table, estimator, sums=True)
+        if meet is not None:
+            meet(batch.labels)
+    if not met:
         raise ValueError("a model needs rows, but the source has none: 0 sample(s) while a minimum of 1 is required")
     design = survey.design()
 
-    def batches(*, whole: bool) -> Iterator[Rows]:
-        start = 0
-        for table, labels, weight in X.batches():
-            table.offset, table.has_families = start, False
-            if len(table):
-                belongs = target(labels, weight, table, design, start)
-                yield Rows((design.encode(table), belongs) if whole else (belongs,), None, start)
-            start += len(table)
+    def target_of(batch: Batch) -> Rows:
+        batch.table.has_families = False
+        belongs = target(batch.labels, batch.weight, batch.table, design, batch.start)
+        return Rows((), None, batch.start, belongs)
+
+    def encoded(batch: Batch) -> Rows:
+        return replace(target_of(batch), blocks=(design.encode(batch.table),))
 
     return Data(
         design,
-        StreamEngine(lambda: batches(whole=True), n_jobs),
-        StreamEngine(lambda: batches(whole=False), n_jobs),
+        StreamEngine(lambda: map(encoded, X.batches()), n_jobs),
+        StreamEngine(lambda: map(target_of, X.batches()), n_jobs),
         survey.center(design),
         None,
-        lambda: (table for table, _, _ in X.batches()),
+        lambda: (batch.table for batch in X.batches()),
     )

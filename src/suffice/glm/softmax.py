@@ -49,7 +49,7 @@ def softmax_predictor(chunk: Chunk, at: SoftmaxPoint) -> FloatArray:
 
 def softmax_sums(chunk: Chunk, at: SoftmaxPoint) -> NewtonSums:
     """Kernel: −Σ log p(y | x), its gradient Σ (p_c − [y = c]) z and Hessian Σ p_c ([c = e] − p_e) z zᵀ."""
-    x, target = chunk.blocks
+    x, target = chunk.blocks[0], chunk.target
     total: NewtonSums | None = None
     dense = x if issparse(x) else to_float64(x)
     for start in range(0, dense.shape[0], BLOCK_ROWS):
@@ -91,7 +91,7 @@ def _block_sums(x: Any, target: Target, at: SoftmaxPoint) -> NewtonSums:
 
 def softmax_diagonal(chunk: Chunk, at: SoftmaxPoint) -> Curvature:
     """Kernel: the diagonal of the Hessian, Σ p_c (1 − p_c) z², of all classes but the first, ((k − 1)(1 + p),)."""
-    x, target = chunk.blocks
+    x, target = chunk.blocks[0], chunk.target
     with np.errstate(over="ignore"):  # what is not finite is looked into by who asked
         shares = np.exp(log_shares(x, at)[:, 1:])
         weight = shares * (1.0 - shares) * target.weights[:, None]
@@ -111,7 +111,7 @@ class ClassWeights:
 
 def class_weights(chunk: Chunk, n_classes: int) -> ClassWeights:
     """Kernel: the weight of each class."""
-    target: Target = chunk.blocks[0]
+    target: Target = chunk.target
     return ClassWeights(np.bincount(target.y.astype(np.intp), target.weight, n_classes).astype(np.float64))
 
 

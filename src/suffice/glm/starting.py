@@ -17,7 +17,7 @@ from suffice.optimize.newton import Local
 
 def working_sums(chunk: Chunk, at: Point) -> NewtonSums:
     """Kernel: weighted least squares of g(μ₀) + (y − μ₀)/μ′ with μ₀ near y, as IRLS begins in R."""
-    x, target = chunk.blocks
+    x, target = chunk.blocks[0], chunk.target
     q = len(at.theta)
     gradient, hessian = np.zeros(q), np.zeros((q, q))
     with np.errstate(all="ignore"):  # what is not finite is looked into by who asked

@@ -77,7 +77,7 @@ def blocks(x: FloatArray, center: FloatArray) -> Iterator[tuple[slice, FloatArra
 
 def newton_sums(chunk: Chunk, at: Point) -> NewtonSums:
     """Kernel: the objective, its gradient Σ −score (1, x − c) and Hessian Σ curvature (1, x − c)(1, x − c)ᵀ."""
-    x, target = chunk.blocks
+    x, target = chunk.blocks[0], chunk.target
     with np.errstate(all="ignore"):  # what is not finite is looked into by who asked
         return _sparse_sums(x, target, at) if issparse(x) else _dense_sums(x, target, at)
 
@@ -151,7 +151,7 @@ class Curvature:
 
 def observed_hessian(chunk: Chunk, at: Point) -> Curvature:
     """Kernel: the observed Hessian, Σ −d²ℓ/dη² (1, x − c)(1, x − c)ᵀ, whose terms can be negative."""
-    x, target = chunk.blocks
+    x, target = chunk.blocks[0], chunk.target
     total = np.zeros((len(at.theta), len(at.theta)))
     dense = to_float64(x.toarray() if issparse(x) else x)
     with np.errstate(all="ignore"):  # what is not finite is not used
@@ -164,7 +164,7 @@ def observed_hessian(chunk: Chunk, at: Point) -> Curvature:
 
 def hessian_diagonal(chunk: Chunk, at: Point) -> Curvature:
     """Kernel: the diagonal of the expected Hessian, Σ curvature (1, x − c)², (p + 1,)."""
-    x, target = chunk.blocks
+    x, target = chunk.blocks[0], chunk.target
     with np.errstate(all="ignore"):  # what is not finite is looked into by who asked
         work = at.pair.working(predictor(chunk, at), target.y, target.weight)
         if work is None:
@@ -185,7 +185,7 @@ class Gradient:
 
 def firth_gradient(chunk: Chunk, at: Point) -> Gradient:
     """Kernel: what Firth's correction adds to the gradient, −½ Σ h (μ″/μ′)(1, x − c), with h the leverage of a row."""
-    x, target = chunk.blocks
+    x, target = chunk.blocks[0], chunk.target
     assert at.factor is not None
     gradient = np.zeros(len(at.theta))
     dense = to_float64(x.toarray() if issparse(x) else x)
@@ -203,7 +203,7 @@ def firth_gradient(chunk: Chunk, at: Point) -> Gradient:
 def predictor(chunk: Chunk, at: Point) -> FloatArray:
     """Kernel: η of each row, (n,)."""
     x = chunk.blocks[0]
-    target: Target | None = chunk.blocks[1] if len(chunk.blocks) > 1 else None
+    target: Target | None = chunk.target
     if issparse(x):
         eta = np.asarray(x @ at.theta[1:]) + at.theta[0]
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import Any
+from typing import Any, TypeGuard
 
 from numpy.typing import NDArray
 
@@ -14,7 +14,6 @@ from suffice.models.named_statistics import ModelStatistics, collect
 from suffice.models.schema import Encoder, Schema
 from suffice.statistics.responsibilities import PartialLabels
 from suffice.tables.labels import LabelCoder
-from suffice.tables.reading import as_table
 from suffice.tables.sources import BATCH_ROWS, Batch, MemorySource, ParquetScan, Source
 from suffice.tables.table import Table
 
@@ -50,20 +49,16 @@ def gather(
     source, schema, batches = _open(X, y, sample_weight, schema_of, needs_labels=coder.needs_labels)
     encoder = Encoder(schema, grow=True)
 
-    def encoded() -> Iterator[Rows]:
-        start = 0
-        for table, labels, weight in batches:
-            schema_of(table)
-            table.offset = start
-            responsibilities = coder.encode(labels, weight, len(table), start)
-            yield Rows(encoder.encode(table), responsibilities, start)
-            start += len(table)
+    def encoded(batch: Batch) -> Rows:
+        schema_of(batch.table)
+        responsibilities = coder.encode(batch.labels, batch.weight, len(batch.table), batch.start)
+        return Rows(encoder.encode(batch.table), responsibilities, batch.start)
 
     engine: Engine
-    if _whole(source, schema):
-        engine = MemoryEngine(next(encoded()), n_jobs, progress)
+    if _fits(source, schema):
+        engine = MemoryEngine(encoded(source.whole()), n_jobs, progress)
     else:
-        engine = StreamEngine(encoded, n_jobs, progress)
+        engine = StreamEngine(lambda: map(encoded, batches), n_jobs, progress)
     joint = engine.reduce(learn, schema)
     if coder.n_missing == coder.n_rows > 0:
         raise NoLabelsError(
@@ -83,10 +78,7 @@ def _open(
     if not isinstance(X, Source):
         source = MemorySource(X, y, sample_weight)
         _require_rows(len(source.table), source.table.n_columns)
-        schema = schema_of(source.table)
-        if _whole(source, schema):
-            return source, schema, iter([(source.table, y, sample_weight)])
-        return source, schema, source.batches()
+        return source, schema_of(source.table), source.batches()
     if y is not None or sample_weight is not None:
         raise ValueError(
             "a stream or a scan brings its own labels and weights; pass y and sample_weight inside it "
@@ -94,15 +86,15 @@ def _open(
         )
     if needs_labels and isinstance(X, ParquetScan) and X.target is None:
         raise ValueError("a classifier needs labels: name their column in suffice.scan(..., target=...)")
-    batches = (batch for batch in X.batches() if len(batch[0]))
+    batches = X.batches()
     first = next(batches, None)
     if first is None:
         _require_rows(0, 0)
     assert first is not None
-    return X, schema_of(first[0]), chain([first], batches)
+    return X, schema_of(first.table), chain([first], batches)
 
 
-def _whole(source: Source, schema: Schema) -> bool:
+def _fits(source: Source, schema: Schema) -> TypeGuard[MemorySource]:
     """Whether to hand all rows to the kernels at once: they are an array as they are, or few."""
     if not isinstance(source, MemorySource):
         return False
@@ -128,18 +120,14 @@ def engine(
         Gives what is known of the classes, of labels, weights, the number of rows and that of the rows before.
     """
     encoder = Encoder(schema, grow=False)
+
+    def encoded(batch: Batch) -> Rows:
+        labels = known(batch.labels, batch.weight, len(batch.table), batch.start)
+        return Rows(encoder.encode(batch.table), labels, batch.start)
+
     if not isinstance(X, Source):
-        table = as_table(X)
-        return MemoryEngine(Rows(encoder.encode(table), known(y, sample_weight, len(table), 0)), n_jobs)
-
-    def encoded() -> Iterator[Rows]:
-        start = 0
-        for table, labels, weight in X.batches():
-            table.offset = start
-            yield Rows(encoder.encode(table), known(labels, weight, len(table), start), start)
-            start += len(table)
-
-    return StreamEngine(encoded, n_jobs)
+        return MemoryEngine(encoded(MemorySource(X, y, sample_weight).whole()), n_jobs)
+    return StreamEngine(lambda: map(encoded, X.batches()), n_jobs)
 
 
 def _require_rows(n_rows: int, n_columns: int) -> None:
@@ -166,19 +154,12 @@ def score(
     if isinstance(source, ParquetScan):
         source = source.without_target()
 
-    def encoded() -> Iterator[Rows]:
-        start = 0
-        for table, _, _ in source.batches():
-            schema.check(table, estimator, extra=True)
-            table.offset, table.advice = start, _AS_LEARNED
-            yield Rows(encoder.encode(table), None, start)
-            start += len(table)
+    def encoded(batch: Batch) -> Rows:
+        schema.check(batch.table, estimator, extra=True)
+        _require_rows(len(batch.table), batch.table.n_columns)
+        batch.table.advice = _AS_LEARNED
+        return Rows(encoder.encode(batch.table), None, batch.start)
 
-    if not isinstance(source, MemorySource):
-        return StreamEngine(encoded, n_jobs, progress).map(kernel, params)
-    schema.check(source.table, estimator, extra=True)
-    source.table.advice = _AS_LEARNED
-    _require_rows(len(source.table), source.table.n_columns)
-    if _whole(source, schema):
-        return MemoryEngine(Rows(encoder.encode(source.table)), n_jobs, progress).map(kernel, params)
-    return StreamEngine(encoded, n_jobs, progress, len(source.table)).map(kernel, params)
+    if _fits(source, schema):
+        return MemoryEngine(encoded(source.whole()), n_jobs, progress).map(kernel, params)
+    return StreamEngine(lambda: map(encoded, source.batches()), n_jobs, progress, source.n_rows).map(kernel, params)

@@ -7,7 +7,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,15 +21,40 @@ BATCH_ROWS = 65_536
 #: cells that are encoded at a time, where rows are wide
 BATCH_CELLS = 1_000_000
 
-Batch = tuple[Table, Any, Any]  # the rows, their labels and their weights
+
+class Batch(NamedTuple):
+    """Some rows of a source, with their labels, their weights, and how many rows came before."""
+
+    table: Table
+    labels: Any = None
+    weight: Any = None
+    start: int = 0
+
+
+#: a table, its labels and its weights
+Read = tuple[Table, Any, Any]
 
 
 class Source(ABC):
     """Rows, labels and weights that come batch by batch."""
 
-    @abstractmethod
     def batches(self) -> Iterator[Batch]:
+        """Yield the batches that have rows, each with its place among all rows; a fresh iterator at each call."""
+        start = 0
+        for table, labels, weight in self.read():
+            if len(table):
+                table.offset = start
+                yield Batch(table, labels, weight, start)
+            start += len(table)
+
+    @abstractmethod
+    def read(self) -> Iterator[Read]:
         """Yield tables with their labels and weights; a fresh iterator at each call."""
+
+    @property
+    def n_rows(self) -> int | None:
+        """How many rows there are; None where only reading them will tell."""
+        return None
 
 
 class MemorySource(Source):
@@ -45,7 +70,16 @@ class MemorySource(Source):
         """Whether the rows are an array, which needs no encoding but for categories."""
         return isinstance(self.table, ArrayTable)
 
-    def batches(self) -> Iterator[Batch]:
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return len(self.table)
+
+    def whole(self) -> Batch:
+        """Return all rows at once."""
+        return Batch(self.table, self.y, self.sample_weight)
+
+    def read(self) -> Iterator[Read]:
         """Yield the rows in batches, so that only a few are ever encoded at a time."""
         n = len(self.table)
         y, weight = _sliceable(self.y, n, "y"), _sliceable(self.sample_weight, n, "sample_weight")
@@ -78,7 +112,7 @@ class Stream(Source):
         self._chunks = chunks
         self._read = False
 
-    def batches(self) -> Iterator[Batch]:
+    def read(self) -> Iterator[Read]:
         """Yield the chunks as tables."""
         chunks = self._chunks() if callable(self._chunks) else self._chunks
         if self._read and not callable(self._chunks) and iter(chunks) is chunks:
@@ -167,7 +201,7 @@ class ParquetScan(Source):
         same.__dict__.update(self.__dict__, target=None, weight=None)
         return same
 
-    def batches(self) -> Iterator[Batch]:
+    def read(self) -> Iterator[Read]:
         """Yield record batches as tables, with their target and weight columns."""
         wanted = [*self._columns, *(name for name in (self.target, self.weight) if name is not None)]
         for file in self.files:
