@@ -27,7 +27,8 @@ from suffice import (
 from suffice.compiled import em_loop
 from suffice.estimators import glm, logistic, partly_labelled
 from suffice.glm import fitting, lbfgs
-from suffice.selection import trials as search_trials
+from suffice.selection.gaussian_trials import GaussianTrial
+from suffice.selection.mixture_trials import MixtureTrial
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to one process")
 
@@ -80,7 +81,7 @@ def interrupted(monkeypatch):
     """Press Ctrl-C in the first iteration over all rows that is watched, of every fit that follows."""
 
     @contextmanager
-    def watching(*_):
+    def progress_line(*_):
         watched = []
 
         def watch(now):
@@ -91,7 +92,7 @@ def interrupted(monkeypatch):
         yield watch
 
     for module in (partly_labelled, glm, logistic):
-        monkeypatch.setattr(module, "watching", watching)
+        monkeypatch.setattr(module, "progress_line", progress_line)
 
 
 @pytest.mark.parametrize("name", FITS)
@@ -197,7 +198,7 @@ def test_l_bfgs_keeps_the_best_so_far(monkeypatch):
 
 @pytest.mark.parametrize("numbers", [True, False])
 def test_an_interrupted_search_has_the_sizes_that_were_done(monkeypatch, numbers):
-    run = search_trials.GaussianTrial if numbers else search_trials.MixtureTrial
+    run = GaussianTrial if numbers else MixtureTrial
     advance = run.advance
 
     def interrupted_at_three(self, iterations, **how):

@@ -107,6 +107,8 @@ _NAMES = {
     "statistics": ("Statistics",),
     "versions": ("show_versions",),
 }
+#: modules that are read as attributes
+_MODULES = ("dropin", "families", "plot", "posteriors", "priors", "spam")
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = [
@@ -164,20 +166,16 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load the module that has a public name, or the module of that name, when it is first asked for (PEP 562)."""
+    """Load the module that has a public name, or a public module, when it is first asked for (PEP 562)."""
     if name in _HOMES:
         value = getattr(import_module(f"suffice.{_HOMES[name]}"), name)
         globals()[name] = value
         return value
-    if not name.startswith("_"):
-        try:
-            return import_module(f"suffice.{name}")
-        except ModuleNotFoundError as error:
-            if error.name != f"suffice.{name}":
-                raise
+    if name in _MODULES:
+        return import_module(f"suffice.{name}")
     raise AttributeError(f"module 'suffice' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
     """Return the public names and modules."""
-    return sorted({*__all__, "dropin", "posteriors", "spam"})
+    return sorted({*__all__, *_MODULES})

@@ -18,9 +18,9 @@ __all__ = [
     "IntArray",
     "as_doubles",
     "as_like",
-    "beside",
     "issparse",
     "namespace",
+    "on_device_of",
     "plain_csr",
     "row_slice",
     "rows_to_columns",
@@ -58,7 +58,7 @@ def as_like(values: NDArray[Any], x: Array) -> Array:
     return array_namespace(x).asarray(values, dtype=x.dtype, device=device(x))
 
 
-def beside(values: NDArray[Any], x: Array) -> Array:
+def on_device_of(values: NDArray[Any], x: Array) -> Array:
     """Return the NumPy array `values` with the library and the device of `x`, in its own type."""
     if isinstance(x, np.ndarray) or issparse(x):
         return values

@@ -8,8 +8,8 @@ from mailbag import message
 
 from suffice.spam import NotTrainedError, SpamFilter
 from suffice.spam.buckets.names import BucketError
-from suffice.spam.schema import BUCKET_TABLES, TABLES
 from suffice.spam.store import StoreError
+from suffice.spam.store_tables import BUCKET_TABLES, TABLES
 
 DUMP = b".MSG_COUNT 9 7 20240101\nmoney 6 0 20240101\nprize 2 1 20240101\n"
 VALUES = ["'text'", "NULL", "x'00ff'", "-5", "1e300", "9223372036854775807", "'[1,\"x\",null]'", "'{\"a\": 1}'"]

@@ -68,7 +68,7 @@ def csv_types(model: GenerativeClassifier) -> dict[str, Any]:
     schema, types = model.schema_, {}
     for block in schema.blocks:
         for column in block.columns:
-            name = str(schema.labels[column])
+            name = str(schema.column_labels[column])
             if isinstance(block.family, Categorical):
                 kinds = {type(value) for value in schema.categories[column].values}
                 if len(kinds) == 1 and (kind := kinds.pop()) in arrow:

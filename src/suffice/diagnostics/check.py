@@ -161,7 +161,7 @@ def _normality(sample: _Sample, block: Block, rows: FloatArray) -> Finding:
     measures: list[tuple[str, Measure]] = []
     for name, group in sample.groups(rows):
         if block.family.columnwise:
-            labels = [sample.schema.labels[column] for column in block.columns]
+            labels = [sample.schema.column_labels[column] for column in block.columns]
             found = zip(labels, skewed_columns(group), strict=True)
             measures += [(f"column {label!r} in class {name!r}", m) for label, m in found if m is not None]
         else:
@@ -194,7 +194,7 @@ def _equal_covariances(sample: _Sample, block: Block, rows: FloatArray) -> list[
         return [_unchecked("equal covariances", "Too few rows a class for Box's test.")] if shared else []
     if columnwise:
         measures = [
-            (f"variance of column {sample.schema.labels[column]!r}", measure)
+            (f"variance of column {sample.schema.column_labels[column]!r}", measure)
             for column, measure in zip(block.columns, box_m_of_columns(groups), strict=True)
             if measure is not None
         ]
@@ -229,7 +229,7 @@ def _equal_covariances(sample: _Sample, block: Block, rows: FloatArray) -> list[
 
 def _equidispersion(sample: _Sample, block: Block, rows: FloatArray) -> Finding:
     measures = [
-        (f"column {sample.schema.labels[column]!r} in class {name!r}", measure)
+        (f"column {sample.schema.column_labels[column]!r} in class {name!r}", measure)
         for name, group in sample.groups(rows)
         if len(group) >= _FEWEST_ROWS
         for column, measure in zip(block.columns, dispersion(group), strict=True)
@@ -303,7 +303,7 @@ def _independence(sample: _Sample) -> list[Finding]:
 
 
 def _pair(sample: _Sample, columns: Sequence[Any], correlation: FloatArray, strength: FloatArray, pair: Any) -> str:
-    names = " and ".join(repr(sample.schema.labels[columns[i][0]]) for i in pair)
+    names = " and ".join(repr(sample.schema.column_labels[columns[i][0]]) for i in pair)
     if np.isfinite(correlation[pair]):
         return f"{names} (correlation {correlation[pair]:.2f})"
     return f"{names} (Cramér's V {np.sqrt(strength[pair]):.2f})"

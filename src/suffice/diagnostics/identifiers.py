@@ -78,7 +78,7 @@ def unique_values(statistics: ModelStatistics, n_rows: int) -> Iterator[tuple[An
             n_cells = round(n_rows * float(counts[values].sum()) / weight)
             n_values = int((counts[values] > 0).sum())
             if n_cells >= _FEWEST_ROWS and n_values >= _DISTINCT * n_cells:
-                yield statistics.schema.labels[column], f"{n_values:,} distinct values in {n_cells:,} rows"
+                yield statistics.schema.column_labels[column], f"{n_values:,} distinct values in {n_cells:,} rows"
 
 
 def row_numbers(table: Table, schema: Schema, statistics: ModelStatistics | None) -> Iterator[tuple[Any, str]]:
@@ -102,7 +102,7 @@ def row_numbers(table: Table, schema: Schema, statistics: ModelStatistics | None
                 columns = columns[_whole(_cells(table.rows(0, min(first, n_rows)), columns.tolist()))]
         for column in columns.tolist():
             if _are_row_numbers(_cells(table, [column])[:, 0]):
-                yield schema.labels[column], "whole numbers that are all distinct, like row numbers"
+                yield schema.column_labels[column], "whole numbers that are all distinct, like row numbers"
 
 
 def _as_wide_as_row_numbers(moments: Moments) -> Any:

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
-from suffice._arrays import FloatArray, as_like, beside, to_numpy
+from suffice._arrays import FloatArray, as_like, on_device_of, to_numpy
 from suffice.engines.base import Chunk
 from suffice.errors import InvalidCellError
 from suffice.families import Family
 from suffice.models import impossible, passes
 from suffice.models.explanations import Explanation, compared_classes
 from suffice.models.joint import (
-    Comparison,
+    ClassPairs,
     JointModel,
     log_evidence,
     log_joint_scores,
@@ -165,8 +165,8 @@ class GenerativeMixin(ABC):
         """
         chosen, other = compared_classes(self._score(log_posterior, X), self.classes_, target, against)
         model = self._joint()
-        split = self._score(log_odds_terms, X, Comparison(model, chosen, other))
-        columns = list(model.schema.labels)
+        split = self._score(log_odds_terms, X, ClassPairs(model, chosen, other))
+        columns = list(model.schema.column_labels)
         return Explanation(columns, split[:, 1:], split[:, 0], self.classes_[chosen], self.classes_[other])
 
 
@@ -265,4 +265,4 @@ def in_kind(values: NDArray[Any], X: Any) -> Any:
 
     if not get_config()["array_api_dispatch"]:
         return values
-    return as_like(values, X) if values.dtype.kind == "f" else beside(values, X)
+    return as_like(values, X) if values.dtype.kind == "f" else on_device_of(values, X)

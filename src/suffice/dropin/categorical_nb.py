@@ -142,7 +142,7 @@ class CodeTable(ArrayTable):
         try:
             return self._codes()
         except InvalidCellError as error:
-            raise error.named(columns, self.labels).below(self.offset) from None
+            raise error.named(columns, self.column_labels).below(self.offset) from None
 
     def _codes(self) -> NDArray[Any]:
         cells = self.array

@@ -17,7 +17,7 @@ from suffice.models import passes
 from suffice.models.decisions import decide
 from suffice.models.explanations import Explanation, compared_classes
 from suffice.models.joint import (
-    Comparison,
+    ClassPairs,
     JointModel,
     log_odds_terms,
     most_probable,
@@ -120,10 +120,10 @@ class ClassAnswers(LinearAnswers):
             The class to compare with; the most probable other one by default.
         """
         chosen, other = compared_classes(self.predict_log_proba(X), self.classes_, target, against)
-        pairs = Comparison(self._joint, chosen, other)
+        pairs = ClassPairs(self._joint, chosen, other)
         split = passes.score(X, self.schema_, log_odds_terms, pairs, estimator=type(self).__name__, n_jobs=self.n_jobs)
         return Explanation(
-            list(self.schema_.labels), split[:, 1:], split[:, 0], self.classes_[chosen], self.classes_[other]
+            list(self.schema_.column_labels), split[:, 1:], split[:, 0], self.classes_[chosen], self.classes_[other]
         )
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, NDArray[Any]]:

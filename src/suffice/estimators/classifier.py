@@ -15,7 +15,7 @@ from suffice.diagnostics.identifiers import warn_of_identifiers
 from suffice.errors import EstimateError
 from suffice.estimators._class_answers import ClassAnswers
 from suffice.estimators.class_prior import log_prior_of_classes
-from suffice.estimators.kept_families import kept_families
+from suffice.estimators.families_of_statistics import families_of_statistics
 from suffice.estimators.partly_labelled import (
     Learned,
     find_classes,
@@ -313,7 +313,7 @@ class GenerativeClassifier(ClassAnswers, ClassifierMixin, BaseEstimator):
         require_single(model.n_components, "sums of classes cannot be split into components; use fit on the rows")
         statistics.require_classes()
         wanted = {"covariance", "unseen"}.intersection(params).union(cls._fixed)
-        kept = kept_families(statistics.schema, model.families, model.covariance, model.unseen, wanted)
+        kept = families_of_statistics(statistics.schema, model.families, model.covariance, model.unseen, wanted)
         return model._adopt(statistics.for_families(kept))
 
     #: what to do about words among numbers, where it is not to name a family

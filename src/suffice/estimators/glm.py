@@ -24,7 +24,7 @@ from suffice.glm.sums import Point, predictor, predictor_variance
 from suffice.glm.targets import as_target
 from suffice.glm.warn import INTERCEPT, warn_of_fit
 from suffice.optimize.interrupts import end_early
-from suffice.optimize.progress import watching
+from suffice.optimize.progress import progress_line
 from suffice.tables.sources import Source
 from suffice.tables.table import Table
 
@@ -192,7 +192,7 @@ class GLM(Inference, RegressorMixin, BaseEstimator):
         met = data.targets.reduce(totals, None)
         if met.weight == 0:
             raise ValueError("at least one row must have a positive weight, but all weights are zero")
-        with watching(self.verbose, self.max_iter, self.tol) as watch:
+        with progress_line(self.verbose, self.max_iter, self.tol) as watch:
             found, null = fit_pair(model, data, met, settings, start, watch)
         self._adopt(model, data, met, found, null)
         alike = f"y is {met.y / met.weight:g} in every row" if met.constant else None

@@ -23,7 +23,7 @@ from suffice.glm.softmax import SoftmaxPoint, class_weights, fit_softmax, softma
 from suffice.glm.sums import Point, predictor
 from suffice.glm.warn import INTERCEPT, warn_of_fit
 from suffice.optimize.interrupts import end_early
-from suffice.optimize.progress import watching
+from suffice.optimize.progress import progress_line
 from suffice.statistics.responsibilities import Labels
 from suffice.tables.labels import LabelCoder, as_class_array, check_weight, class_list, sorted_order
 from suffice.tables.table import Table
@@ -126,7 +126,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
             start = self._begin(start, data.design, k)
         if k > 2 and self.firth:
             raise ValueError(f"Firth's correction is for two classes, but y has {k}; pass alpha > 0 instead")
-        with watching(self.verbose, self.max_iter, self.tol) as watch:
+        with progress_line(self.verbose, self.max_iter, self.tol) as watch:
             if k == 2:
                 met = data.targets.reduce(totals, None)
                 _require_weight(met.weight)
@@ -157,11 +157,11 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         """Return a model with given coefficients, k×p, of a design about a centre, (p,), and intercepts, (k,)."""
         every = np.column_stack([intercepts, coefficients])
         model = cls()
-        model._know(classes, design, every[1:] - every[:1], center)
+        model._set_parameters(classes, design, every[1:] - every[:1], center)
         model.log_likelihood_, model.n_iter_, model.converged_ = float("nan"), 0, True
         return model
 
-    def _know(self, classes: NDArray[Any], design: Design, theta: FloatArray, center: FloatArray) -> None:
+    def _set_parameters(self, classes: NDArray[Any], design: Design, theta: FloatArray, center: FloatArray) -> None:
         """Keep the parameters of all classes but the first, (k − 1)×(1 + p), about the centre of the columns."""
         self.classes_ = classes
         self.design_ = design
@@ -181,7 +181,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         theta, center = found.theta.reshape(len(classes) - 1, -1), data.center
         if not self.fit_intercept:
             theta, center = np.pad(theta, ((0, 0), (1, 0))), np.zeros(len(center))
-        self._know(classes, data.design, theta, center)
+        self._set_parameters(classes, data.design, theta, center)
         self.log_likelihood_ = -found.half_deviance
         self.n_iter_ = found.n_iter
         self.converged_ = found.converged

@@ -41,7 +41,7 @@ def logistic_form(model: JointModel) -> tuple[Design, FloatArray, FloatArray, Fl
             for column, logs in zip(block.columns, _log_probabilities(distributions), strict=True):
                 order = _order(model.schema, column)
                 values = model.schema.categories[column].values
-                terms[column] = Term(column, model.schema.labels[column], tuple(values[v] for v in order))
+                terms[column] = Term(column, model.schema.column_labels[column], tuple(values[v] for v in order))
                 weights[column] = logs[:, order[1:]] - logs[:, order[:1]]
                 intercepts += logs[:, order[0]]
             continue
@@ -55,11 +55,11 @@ def logistic_form(model: JointModel) -> tuple[Design, FloatArray, FloatArray, Fl
         except AttributeError as error:
             raise ValueError(str(error).replace(", so there is no coef_;", ";")) from None
         if found is None:
-            names = [model.schema.labels[column] for column in block.columns]
+            names = [model.schema.column_labels[column] for column in block.columns]
             raise ValueError(f"the log-odds are not linear in the columns {names} of family {block.family!r}")
         w, b, center = found
         for j, column in enumerate(block.columns):
-            terms[column] = Term(column, model.schema.labels[column])
+            terms[column] = Term(column, model.schema.column_labels[column])
             weights[column] = w[:, [j]]
             centers[column] = float(center[j])
         intercepts += b

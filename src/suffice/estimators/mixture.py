@@ -304,12 +304,12 @@ class Mixture(ComponentAnswers, DensityMixin, BaseEstimator):
         self.n_rows_ = n_rows
         self._fitted_components = components
         self._batches, self._seen = 1, float(count.sum())
-        self._know(model)
+        self._set_parameters(model)
         if outcome.interrupted:
             end_early(f"the mixture is that of the best of {self.n_iter_} rounds", stacklevel=3)
         return self
 
-    def _know(self, model: JointModel) -> Self:
+    def _set_parameters(self, model: JointModel) -> Self:
         self._estimated = model
         self.schema_ = model.schema
         self.n_features_in_ = model.schema.n_columns
@@ -350,7 +350,7 @@ class Mixture(ComponentAnswers, DensityMixin, BaseEstimator):
         mixture = cls(len(shares_), covariance=family.structure.name, **params)
         nothing = JointStatistics(np.zeros(len(shares_)), (family.empty(*centres.shape),))
         mixture.statistics_ = ModelStatistics(np.arange(len(shares_)), schema, nothing, declared=True)
-        return mixture._know(JointModel(schema, shares(shares_), (distributions,)))
+        return mixture._set_parameters(JointModel(schema, shares(shares_), (distributions,)))
 
     # -- use ----------------------------------------------------------------------------------------------------
 
@@ -422,4 +422,4 @@ class Mixture(ComponentAnswers, DensityMixin, BaseEstimator):
             random_state=self.random_state,
             n_jobs=self.n_jobs,
         )
-        return mixture._know(model)
+        return mixture._set_parameters(model)

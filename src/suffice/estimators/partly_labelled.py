@@ -20,7 +20,7 @@ from suffice.models.named_statistics import ModelStatistics
 from suffice.optimize import em
 from suffice.optimize.extrapolation import accelerates
 from suffice.optimize.interrupts import Interrupted
-from suffice.optimize.progress import watching
+from suffice.optimize.progress import progress_line
 from suffice.priors import PriorSpec
 from suffice.statistics.joint import JointStatistics
 from suffice.statistics.responsibilities import PartialLabels
@@ -137,7 +137,7 @@ def iterate(
 
     After Ctrl-C, the outcome is the best so far: whoever keeps it calls `interrupts.end_early`.
     """
-    with watching(model.verbose, model.max_iter, model.tol) as watch:
+    with progress_line(model.verbose, model.max_iter, model.tol) as watch:
         try:
             begun = start if isinstance(start, Start) else Start(components.problem(engine), start)
             accelerate = accelerates(model.acceleration)

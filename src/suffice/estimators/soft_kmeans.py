@@ -85,8 +85,8 @@ class SoftKMeans(Mixture):
             if not isinstance(block.family, Gaussian):
                 what = "booleans" if isinstance(block.family, Bernoulli) else "words"
                 raise ValueError(
-                    f"soft k-means takes numbers, but column {schema.labels[block.columns[0]]!r} holds {what}; convert "
-                    f"it to numbers or leave it out, or use Mixture, which takes all kinds of columns"
+                    f"soft k-means takes numbers, but column {schema.column_labels[block.columns[0]]!r} holds {what}; "
+                    f"convert it to numbers or leave it out, or use Mixture, which takes all kinds of columns"
                 )
         return overall, n_rows, holes
 

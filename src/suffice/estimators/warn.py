@@ -65,7 +65,7 @@ def warn_of_tiny_columns(statistics: ModelStatistics) -> None:
             rounding = np.finfo(np.float64).eps * np.abs(sums.mean).max(axis=0)
             apart = np.where(sums.count > 0, np.abs(sums.mean - sums.total_mean()), 0.0).max(axis=0)
             varies = still & ((apart > 16.0 * rounding) | (sums.total_variance() > (2.0 * rounding) ** 2))
-            names += [statistics.schema.labels[block.columns[j]] for j in np.flatnonzero(varies).tolist()]
+            names += [statistics.schema.column_labels[block.columns[j]] for j in np.flatnonzero(varies).tolist()]
     if names:
         shown = ", ".join(map(repr, names[:5])) + (", …" if len(names) > 5 else "")
         warn_user(

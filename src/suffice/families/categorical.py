@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from suffice import compiled
-from suffice._arrays import Array, FloatArray, IntArray, beside, namespace, rows_to_columns, to_float64
+from suffice._arrays import Array, FloatArray, IntArray, namespace, on_device_of, rows_to_columns, to_float64
 from suffice.families.base import Family
 from suffice.families.categorical_distributions import CategoricalDistributions
 from suffice.families.codes import UNSEEN, Codes
@@ -236,5 +236,5 @@ def _count(x: Codes, labels: Labels) -> Iterator[FloatArray]:
 def _indicators(x: Codes) -> Iterator[Array]:
     xp = namespace(x.codes)
     for j, size in enumerate(x.sizes.tolist()):
-        values = beside(np.arange(size), x.codes)
+        values = on_device_of(np.arange(size), x.codes)
         yield xp.astype(x.codes[:, j][:, None] == values[None, :], xp.float64)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suffice import compiled
-from suffice._arrays import Array, FloatArray, IntArray, beside, namespace, to_float64, to_numpy
+from suffice._arrays import Array, FloatArray, IntArray, namespace, on_device_of, to_float64, to_numpy
 from suffice.families.base import Distributions
 from suffice.families.codes import UNSEEN, Codes
 from suffice.families.products import log_of
@@ -112,7 +112,7 @@ class CategoricalDistributions(Distributions):
         if (x.sizes <= self.sizes).all():
             return x.codes
         xp = namespace(x.codes)
-        return xp.where(x.codes < beside(self.sizes, x.codes), x.codes, UNSEEN)
+        return xp.where(x.codes < on_device_of(self.sizes, x.codes), x.codes, UNSEEN)
 
     def score(self, x: Codes, common: bool = True) -> Array:
         """Return Σ_j log p of the cell's value."""
@@ -129,7 +129,7 @@ class CategoricalDistributions(Distributions):
                 terms = table.take(codes[:, j], axis=0, mode="wrap")
             else:
                 at = codes[:, j]
-                terms = xp.take(beside(table, codes), xp.where(at < 0, at + len(table), at), axis=0)
+                terms = xp.take(on_device_of(table, codes), xp.where(at < 0, at + len(table), at), axis=0)
             scores = terms if scores is None else scores + terms
         return scores
 

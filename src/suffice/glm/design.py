@@ -212,7 +212,7 @@ class Survey:
             levels = None
             if kind is Kind.CATEGORY:
                 levels = self._ordered(column)
-            terms.append(Term(column, self._schema.labels[column], levels, levels is not None and not kept))
+            terms.append(Term(column, self._schema.column_labels[column], levels, levels is not None and not kept))
             kept = kept or levels is not None
         return Design(self._schema, tuple(terms), self._places["offset"], self._places["exposure"])
 

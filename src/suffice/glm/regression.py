@@ -52,7 +52,7 @@ class Settings:
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
+class DerivativeSums:
     """Takes the sums of a pair at θ = (a, b), or at b alone where there is no intercept."""
 
     pair: Pair
@@ -104,7 +104,7 @@ def fit_pair(
             f"{pair.link}; pass firth=False"
         )
     p = len(data.center)
-    sums = Sums(pair, data.center if settings.intercept else np.zeros(p), settings.intercept)
+    sums = DerivativeSums(pair, data.center if settings.intercept else np.zeros(p), settings.intercept)
 
     # a fit of every row leaves rounding alone, which is of the size of y for the Gaussian
     least = 1e-16 * (met.square if isinstance(pair.response, GaussianResponse) else met.weight)

@@ -16,8 +16,8 @@ from suffice.engines import Engine, MemoryEngine, Rows
 from suffice.families import Gaussian
 from suffice.families.gaussian import GaussianDistributions
 from suffice.families.gaussian.covariance import Covariance, GivenSphere
-from suffice.families.gaussian.covariance.belief import given_scatter
 from suffice.families.gaussian.covariance.constant import ConstantColumns
+from suffice.families.gaussian.covariance.data_scaled_prior import given_scatter
 from suffice.models.joint import JointModel
 from suffice.optimize import em
 from suffice.priors import NormalInverseWishart, PriorSpec

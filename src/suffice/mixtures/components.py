@@ -72,7 +72,7 @@ class Components:
             except EstimateError as error:
                 names = range(len(statistics.class_count)) if self.names is None else self.names
                 noun = "component" if self.names is None else "class" if self.class_of is None else "component of class"
-                raise error.named(names, block.columns, self.schema.labels, noun) from None
+                raise error.named(names, block.columns, self.schema.column_labels, noun) from None
         log_shares = self.log_shares(statistics.class_count)
         return JointModel(self.schema, log_shares, tuple(distributions), self.class_of)
 

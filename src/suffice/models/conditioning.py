@@ -75,7 +75,7 @@ def _places(schema: Schema, names: Sequence[Any], where: str) -> list[int]:
     for name in names:
         place = find_column(schema, name, where)
         if place in places:
-            raise ValueError(f"{where} names column {schema.labels[place]!r} twice; name it once")
+            raise ValueError(f"{where} names column {schema.column_labels[place]!r} twice; name it once")
         places.append(place)
     return places
 
@@ -84,8 +84,8 @@ def _positions(schema: Schema, block: Block, columns: Sequence[int]) -> IntArray
     """Return where in the block these columns are; a bag of counts is all there or not at all."""
     here = np.array([j for j, column in enumerate(block.columns) if column in columns], dtype=np.intp)
     if isinstance(block.family, Multinomial) and 0 < len(here) < len(block.columns):
-        inside = schema.labels[block.columns[int(here[0])]]
-        outside = schema.labels[block.columns[int(other_columns(here, len(block.columns))[0])]]
+        inside = schema.column_labels[block.columns[int(here[0])]]
+        outside = schema.column_labels[block.columns[int(other_columns(here, len(block.columns))[0])]]
         raise ValueError(
             f"the counts of a Multinomial share their total, so they cannot be split, but column {inside!r} is named "
             f"and {outside!r} is not; name all {len(block.columns)} columns of the bag, or none"
@@ -105,8 +105,8 @@ def _row(schema: Schema, block: Block, positions: IntArray, cells: Mapping[int, 
     for column in columns:
         if is_missing(cells[column]):
             raise ValueError(
-                f"`given` must say what column {schema.labels[column]!r} holds, but says {cells[column]!r}; leave it "
-                f"out, or call marginal for the columns without it"
+                f"`given` must say what column {schema.column_labels[column]!r} holds, but says {cells[column]!r}; "
+                f"leave it out, or call marginal for the columns without it"
             )
     if isinstance(block.family, Categorical):
         codes = [_number_of_value(schema, column, cells[column]) for column in columns]
@@ -119,8 +119,8 @@ def _number_of_value(schema: Schema, column: int, value: Any) -> int:
     if value not in values:
         known = ", ".join(map(repr, values[:8])) + (", …" if len(values) > 8 else "")
         raise ValueError(
-            f"`given` must hold a value that training saw of column {schema.labels[column]!r}, but holds {value!r}; "
-            f"the values are {known or 'none'}"
+            f"`given` must hold a value that training saw of column {schema.column_labels[column]!r}, but holds "
+            f"{value!r}; the values are {known or 'none'}"
         )
     return values.index(value)
 
@@ -130,7 +130,8 @@ def _number(schema: Schema, column: int, value: Any) -> float:
         return float(value)
     except (TypeError, ValueError):
         raise ValueError(
-            f"`given` must hold a number for column {schema.labels[column]!r}, but holds {value!r}; give the number"
+            f"`given` must hold a number for column {schema.column_labels[column]!r}, but holds {value!r}; give "
+            "the number"
         ) from None
 
 
@@ -140,7 +141,7 @@ def _log_density(schema: Schema, block: Block, part: Distributions, positions: I
         with np.errstate(invalid="ignore", over="ignore"):
             return to_float64(part.score(row))[0]
     except InvalidCellError as error:
-        label = schema.labels[block.columns[int(positions[error.column])]]
+        label = schema.column_labels[block.columns[int(positions[error.column])]]
         raise ValueError(
             f"`given` holds {error.found} for column {label!r}, but {error.requirement}; give another value"
         ) from None

@@ -138,7 +138,7 @@ def _require_seen(holes: NDArray[np.bool_], filling: Filling) -> None:
                 row=int(np.argmax(holes[:, column])),
                 column=column,
                 remedy="leave the column out, or fit on rows that have it",
-                column_name=filling.model.schema.labels[column],
+                column_name=filling.model.schema.column_labels[column],
             )
 
 
@@ -245,7 +245,7 @@ def _filled_frame(table: FrameTable, found: Filled) -> Any:
         return table.frame.with_columns(*filled.values()).to_native() if filled else native
     out = native.copy()
     for label, series in filled.items():
-        out.isetitem(list(table.labels).index(label), series.to_native().array)  # by place, whatever the index
+        out.isetitem(list(table.column_labels).index(label), series.to_native().array)  # by place, whatever the index
     return out
 
 

@@ -86,7 +86,7 @@ def learn(chunk: Chunk, schema: Schema) -> JointStatistics:
             with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is looked into there
                 blocks.append(block.family.statistics(rows, chunk.responsibilities))
         except InvalidCellError as error:
-            raise error.named(block.columns, schema.labels) from None
+            raise error.named(block.columns, schema.column_labels) from None
     return JointStatistics(chunk.responsibilities.totals(), tuple(blocks))
 
 
@@ -126,7 +126,7 @@ def expect(chunk: Chunk, model: JointModel) -> Expectation:
             with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is looked into there
                 blocks.append(distributions.expected_statistics(rows, posterior))
         except InvalidCellError as error:
-            raise error.named(block.columns, model.schema.labels) from None
+            raise error.named(block.columns, model.schema.column_labels) from None
     return Expectation(JointStatistics(posterior.totals(), tuple(blocks)), log_likelihood)
 
 
@@ -266,7 +266,7 @@ def _block_scores(chunk: Chunk, model: JointModel, *, common: bool) -> FloatArra
             with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is looked into there
                 scores = distributions.score(rows, common)
         except InvalidCellError as error:
-            raise error.named(block.columns, model.schema.labels) from None
+            raise error.named(block.columns, model.schema.column_labels) from None
         total = scores if total is None else total + _in_library_of(scores, total)
     return to_float64(total)
 
@@ -279,7 +279,7 @@ def _in_library_of(scores: Array, total: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ClassPairs:
     """Which two classes to compare, for each row."""
 
     model: JointModel
@@ -287,7 +287,7 @@ class Comparison:
     against: IntArray
 
 
-def log_odds_terms(chunk: Chunk, pairs: Comparison) -> FloatArray:
+def log_odds_terms(chunk: Chunk, pairs: ClassPairs) -> FloatArray:
     """Kernel: the log-odds of each row's two classes, split into a baseline and its columns, n×(1 + d).
 
     Where classes have several components, log p(x, c) = log p(x, m) − log p(m | x, c) for every component m of class c,

@@ -34,9 +34,9 @@ def linear_form(model: JointModel) -> tuple[FloatArray, FloatArray]:
     for block, distributions in zip(model.schema.blocks, model.distributions, strict=True):
         found = linear_block(distributions)
         if found is None:
+            names = [model.schema.column_labels[j] for j in block.columns]
             raise AttributeError(
-                f"the log-odds are not linear in the columns {[model.schema.labels[j] for j in block.columns]} of "
-                f"family {block.family!r}, so there is no coef_"
+                f"the log-odds are not linear in the columns {names} of family {block.family!r}, so there is no coef_"
             )
         w, b, center = found
         weights[:, list(block.columns)] = w

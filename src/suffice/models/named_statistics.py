@@ -136,7 +136,7 @@ class ModelStatistics:
         if mine.n_columns != theirs.n_columns or mine.names != theirs.names:
             raise ValueError(
                 f"statistics can only be combined over the same columns, but one side has "
-                f"{list(mine.labels)[:6]} and the other {list(theirs.labels)[:6]}"
+                f"{list(mine.column_labels)[:6]} and the other {list(theirs.column_labels)[:6]}"
             )
         if mine.blocks != theirs.blocks:
             raise _families_differ(mine, theirs)

@@ -52,5 +52,5 @@ def predictive_model(statistics: ModelStatistics, prior: PriorSpec, log_prior: F
             classes, class_of = class_list(statistics.classes), statistics.class_of
             names = classes if class_of is None else [classes[c] for c in class_of]
             noun = "class" if class_of is None else "component of class"
-            raise error.named(names, block.columns, schema.labels, noun) from None
+            raise error.named(names, block.columns, schema.column_labels, noun) from None
     return JointModel(schema, log_prior, tuple(predictives), statistics.class_of)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from suffice._arrays import IntArray, beside
+from suffice._arrays import IntArray, on_device_of
 from suffice.families import Bernoulli, Categorical, Family, Gaussian, as_family
 from suffice.families.codes import UNSEEN, Codes
 from suffice.tables.arrays import ArrayTable
@@ -73,11 +73,13 @@ class Schema:
     library: str | None = None
 
     def __repr__(self) -> str:
-        families = [f"{block.family!r} of {listed([self.labels[c] for c in block.columns])}" for block in self.blocks]
+        families = [
+            f"{block.family!r} of {listed([self.column_labels[c] for c in block.columns])}" for block in self.blocks
+        ]
         return f"<Schema of {self.n_columns:,} columns: {'; '.join(families[:6])}{'; …' * (len(families) > 6)}>"
 
     @property
-    def labels(self) -> Sequence[str | int]:
+    def column_labels(self) -> Sequence[str | int]:
         """What the user calls the columns: their names, or else their places."""
         return self.names if self.names is not None else range(self.n_columns)
 
@@ -107,7 +109,7 @@ class Schema:
 
     def families(self) -> dict[tuple[str | int, ...], Family]:
         """Return the family of each block, as `make_schema` would be given it."""
-        return {tuple(self.labels[column] for column in block.columns): block.family for block in self.blocks}
+        return {tuple(self.column_labels[column] for column in block.columns): block.family for block in self.blocks}
 
     def check(self, table: Table, estimator: str, *, extra: bool = False) -> None:
         """Raise unless `table` has the columns of training, in any order where they have names.
@@ -153,7 +155,9 @@ def _some(names: Sequence[str]) -> str:
     return shown + ("- ...\n" if len(names) > 5 else "")
 
 
-FamilySpec = Any
+#: one family for all columns, by its name, class or instance, or a mapping of columns to families; "auto" goes by the
+#: types of the columns
+FamilySpec = str | Family | type[Family] | Mapping[Any, "str | Family | type[Family]"]
 
 
 def make_schema(table: Table, families: FamilySpec, covariance: Any, unseen: str) -> Schema:
@@ -201,7 +205,7 @@ def _groups(table: Table | Schema, families: FamilySpec) -> list[tuple[list[int]
     if not isinstance(families, Mapping):
         return [(list(range(table.n_columns)), as_family(families))]
     groups, taken = [], set()
-    places = {label: place for place, label in enumerate(table.labels)}
+    places = {label: place for place, label in enumerate(table.column_labels)}
     for key, spec in families.items():
         keys = list(key) if isinstance(key, (tuple, list, frozenset)) else [key]
         columns = [places[name] if name in places else find_column(table, name, "`families`") for name in keys]
@@ -215,7 +219,7 @@ def _groups(table: Table | Schema, families: FamilySpec) -> list[tuple[list[int]
 
 def find_column(table: Table | Schema, name: Any, where: str) -> int:
     """Return the place of a column that is given by its name or place; `where` says who named it, for the error."""
-    labels = list(table.labels)
+    labels = list(table.column_labels)
     if name in labels:
         return labels.index(name)
     if (
@@ -259,7 +263,7 @@ class Encoder:
         for j, column in enumerate(columns):
             codes[:, j] = self._lookup(column, table.values(column))
         sizes = np.array([len(self._numbers[column]) for column in columns], dtype=np.intp)
-        return Codes(beside(codes, table.array) if isinstance(table, ArrayTable) else codes, sizes)
+        return Codes(on_device_of(codes, table.array) if isinstance(table, ArrayTable) else codes, sizes)
 
     def _raw_codes(self, table: Table, columns: tuple[int, ...]) -> Codes | None:
         """Return whole numbers as they are, where each value is its own number; no copy, no dictionary."""
@@ -295,8 +299,9 @@ class Encoder:
         known = next(iter(self._numbers[column]), value)
         if isinstance(known, str) != isinstance(value, str):
             warnings.warn(
-                f"column {self.schema.labels[column]!r} was learned from values like {known!r}, but holds values like "
-                f"{value!r} here, so all of them count as unseen; convert the column to the type of training",
+                f"column {self.schema.column_labels[column]!r} was learned from values like {known!r}, but holds "
+                f"values like {value!r} here, so all of them count as unseen; convert the column to the type of "
+                "training",
                 UserWarning,
                 stacklevel=2,
             )

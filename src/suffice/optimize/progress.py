@@ -10,7 +10,7 @@ from suffice.optimize.em import Round
 
 
 @contextmanager
-def watching(show: bool, max_iter: int, tol: float) -> Iterator[Callable[[Round], None] | None]:
+def progress_line(show: bool, max_iter: int, tol: float) -> Iterator[Callable[[Round], None] | None]:
     """Give a callback that shows each round on standard error, or None where nothing is to be shown."""
     if not show:
         yield None

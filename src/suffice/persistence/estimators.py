@@ -139,7 +139,7 @@ def _unpack_model(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]])
         assert parameters is not None
         if statistics is not None:
             model.statistics_ = statistics
-        model._know(parameters)
+        model._set_parameters(parameters)
     else:
         assert statistics is not None
         model._adopt(statistics, later=True)

@@ -84,7 +84,7 @@ def _design(packed: Mapping[str, Any]) -> Design:
     whole = all(is_count(place) and place < n for place in known)
     require(whole and len(set(known)) == len(known), f"the terms are of the columns {places} of {n}")
     terms = tuple(
-        Term(column, schema.labels[column], None if levels is None else tuple(levels), bool(first))
+        Term(column, schema.column_labels[column], None if levels is None else tuple(levels), bool(first))
         for column, levels, first in packed["terms"]
     )
     for term in terms:

@@ -41,10 +41,10 @@ def densities(model: Any, X: Any, column: Any = None, y: Any = None, ax: Any = N
     if column is None and model.schema_.n_columns > 1:
         raise ValueError(
             f"densities are those of one column, but the model has {model.schema_.n_columns}; say which, by its name "
-            f"or place, as in densities(model, X, {model.schema_.labels[0]!r}, y); the columns are "
-            f"{listed(model.schema_.labels, 8)}"
+            f"or place, as in densities(model, X, {model.schema_.column_labels[0]!r}, y); the columns are "
+            f"{listed(model.schema_.column_labels, 8)}"
         )
-    place = find_column(model.schema_, model.schema_.labels[0] if column is None else column, "`column`")
+    place = find_column(model.schema_, model.schema_.column_labels[0] if column is None else column, "`column`")
     block, found = next(
         (block, found)
         for block, found in zip(joint.schema.blocks, joint.distributions, strict=True)
@@ -74,7 +74,7 @@ def densities(model: Any, X: Any, column: Any = None, y: Any = None, ax: Any = N
             own = cells[labels == name]
             ax.hist(own, bins, weights=np.full(len(own), 1.0 / width), color=colour, alpha=0.25)
         ax.plot(grid, curve, color=colour, marker="." if _whole(grid) else None, label=str(name))
-    label = model.schema_.labels[place]
+    label = model.schema_.column_labels[place]
     ax.set(xlabel=label if isinstance(label, str) else f"column {label}", ylabel="density")
     ax.legend(frameon=False)
     return ax

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from suffice._arrays import FloatArray
 from suffice.families.gaussian.covariance import Covariance, prior_mean
-from suffice.families.gaussian.covariance.belief import freedom, given_scatter, pull_to_prior_mean
 from suffice.families.gaussian.covariance.constant import (
     NEUTRAL_VARIANCE,
     beside_constants,
     columns_left_out,
     prior_of_columns,
 )
+from suffice.families.gaussian.covariance.data_scaled_prior import freedom, given_scatter, pull_to_prior_mean
 from suffice.priors import NormalInverseWishart
 from suffice.statistics.moments import Moments
 

@@ -13,8 +13,8 @@ from suffice._arrays import FloatArray
 from suffice.errors import EstimateError
 from suffice.families.base import Distributions
 from suffice.families.gaussian import Gaussian, GaussianDistributions
-from suffice.families.gaussian.covariance.belief import given_scatter
 from suffice.families.gaussian.covariance.constant import NEUTRAL_VARIANCE
+from suffice.families.gaussian.covariance.data_scaled_prior import given_scatter
 from suffice.posteriors.base import Interval, Posterior, of_shape, tails
 from suffice.posteriors.hyperparameters import Hyperparameters, degrees_before, hyperparameters
 from suffice.posteriors.side_by_side import Part, SideBySide

@@ -11,8 +11,8 @@ from itertools import chain, count
 from pathlib import Path
 
 from suffice.spam.connected import StoreError
-from suffice.spam.schema import APPLICATION, SCHEMA_VERSION, foreign_parts
 from suffice.spam.store import PATIENCE, DamagedStoreError, Store
+from suffice.spam.store_tables import APPLICATION, SCHEMA_VERSION, foreign_parts
 
 #: what SQLite may keep beside a file, by the end of the name
 _BESIDE = ("-journal", "-wal", "-shm")

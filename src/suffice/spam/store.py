@@ -32,8 +32,15 @@ from suffice.spam.imported import Imported
 from suffice.spam.kept import SettingError, checked_setting
 from suffice.spam.reading import Reading, unpack
 from suffice.spam.readonly import State, address, may_write, state_of
-from suffice.spam.schema import APPLICATION, SCHEMA_VERSION, foreign_parts, has_bucket_tables, make_tables, wrong_values
 from suffice.spam.shares import Kind, Known, KnownMessage, Label, parts
+from suffice.spam.store_tables import (
+    APPLICATION,
+    SCHEMA_VERSION,
+    foreign_parts,
+    has_bucket_tables,
+    make_tables,
+    wrong_values,
+)
 from suffice.spam.tokenizing import ATTACHED
 
 #: token, weight of the spams that hold it, weight of the hams

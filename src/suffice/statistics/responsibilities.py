@@ -14,7 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import compiled
-from suffice._arrays import Array, FloatArray, IntArray, as_like, beside, is_float, issparse, namespace, to_float64
+from suffice._arrays import (
+    Array,
+    FloatArray,
+    IntArray,
+    as_like,
+    is_float,
+    issparse,
+    namespace,
+    on_device_of,
+    to_float64,
+)
 
 
 class Responsibilities(ABC):
@@ -103,7 +113,7 @@ class Labels(Responsibilities):
         """Yield each class with its rows of `x`: one stable sort, then slices."""
         order = np.argsort(self.codes, kind="stable")
         bounds = np.searchsorted(self.codes[order], np.arange(self.n_classes + 1))
-        ordered = x[order] if isinstance(x, np.ndarray) else namespace(x).take(x, beside(order, x), axis=0)
+        ordered = x[order] if isinstance(x, np.ndarray) else namespace(x).take(x, on_device_of(order, x), axis=0)
         weight = None if self.weight is None else as_like(self.weight[order], x)
         for c in np.flatnonzero(np.diff(bounds)):
             rows = slice(int(bounds[c]), int(bounds[c + 1]))

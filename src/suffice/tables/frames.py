@@ -74,7 +74,7 @@ class FrameTable(ColumnTable):
         return int(self.frame.shape[1])
 
     @property
-    def labels(self) -> Sequence[Any]:
+    def column_labels(self) -> Sequence[Any]:
         """The names of the columns, which in pandas may be anything."""
         return self._labels
 

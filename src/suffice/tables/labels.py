@@ -313,7 +313,7 @@ def _soft_labels(y: Any) -> tuple[FloatArray, Sequence[Any] | None] | None:
                 f"and holds words in column {table.label(words)!r} of y; pass one of the columns as y"
             )
     matrix = as_doubles(table.numbers(range(table.n_columns))[:])
-    return matrix, table.labels if isinstance(table, FrameTable) else None
+    return matrix, table.column_labels if isinstance(table, FrameTable) else None
 
 
 def _as_series(values: Any) -> Any:

@@ -62,10 +62,10 @@ class Table(ABC):
         """Return a column as numbers of its distinct values."""
 
     @property
-    def labels(self) -> Sequence[Any]:
+    def column_labels(self) -> Sequence[Any]:
         """What the user calls the columns: their names, or else their places."""
         return range(self.n_columns) if self.names is None else self.names
 
     def label(self, column: int) -> Any:
         """Return what the user calls a column."""
-        return self.labels[column]
+        return self.column_labels[column]

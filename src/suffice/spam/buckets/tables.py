@@ -20,7 +20,7 @@ from suffice.spam.buckets.names import BUCKET_LIMIT, BucketError
 from suffice.spam.counting import counted_lines
 from suffice.spam.imported import Imported
 from suffice.spam.reading import unpacked_lines
-from suffice.spam.schema import BUCKET_TABLES
+from suffice.spam.store_tables import BUCKET_TABLES
 
 if TYPE_CHECKING:  # it is the store that has these tables
     from suffice.spam.forgetting import Forgetting

@@ -11,9 +11,9 @@ shape, orientation: "VEE" has one shape and one orientation, and a volume for ea
 
 from __future__ import annotations
 
-from suffice.families.gaussian.covariance.belief import overall_covariance, prior_mean
 from suffice.families.gaussian.covariance.constrained import EEV, EVE, EVI, EVV, VEE, VEI, VEV, VVE
-from suffice.families.gaussian.covariance.given import GivenSphere
+from suffice.families.gaussian.covariance.data_scaled_prior import overall_covariance, prior_mean
+from suffice.families.gaussian.covariance.fixed_sphere import GivenSphere
 from suffice.families.gaussian.covariance.posterior_means import (
     DIAGONAL,
     FULL,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice._arrays import FloatArray, IntArray
-from suffice.families.gaussian.covariance.belief import given_scatter, prior_mean
+from suffice.families.gaussian.covariance.data_scaled_prior import given_scatter, prior_mean
 from suffice.families.gaussian.covariance.structure import Covariance
 from suffice.priors import NormalInverseWishart
 from suffice.statistics.moments import Moments

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from suffice._arrays import FloatArray
-from suffice.families.gaussian.covariance.belief import (
+from suffice.families.gaussian.covariance.data_scaled_prior import (
     freedom,
     prior_variance,
     pull_to_prior_mean,

@@ -7,7 +7,7 @@ from abc import abstractmethod
 import numpy as np
 
 from suffice._arrays import FloatArray
-from suffice.families.gaussian.covariance.belief import (
+from suffice.families.gaussian.covariance.data_scaled_prior import (
     freedom,
     given_scatter,
     over_columns,

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from suffice._arrays import FloatArray
-from suffice.families.gaussian.covariance.belief import given_scatter, prior_mean
+from suffice.families.gaussian.covariance.data_scaled_prior import given_scatter, prior_mean
 from suffice.priors import NormalInverseWishart
 from suffice.statistics.moments import DiagonalMoments, Moments
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from suffice._arrays import FloatArray
-from suffice.families.gaussian.covariance.belief import ratio
 from suffice.families.gaussian.covariance.convex import Expansion, minimise
+from suffice.families.gaussian.covariance.data_scaled_prior import ratio
 
 
 def shared_shape(scatter: FloatArray, count: FloatArray, log_volume: FloatArray | None = None) -> FloatArray:

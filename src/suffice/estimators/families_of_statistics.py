@@ -10,14 +10,16 @@ from suffice.families import Categorical, Family, Gaussian
 from suffice.models.schema import Schema, families_by_column
 
 
-def kept_families(schema: Schema, families: Any, covariance: Any, unseen: Any, wanted: Collection[str]) -> list[Family]:
+def families_of_statistics(
+    schema: Schema, families: Any, covariance: Any, unseen: Any, wanted: Collection[str]
+) -> list[Family]:
     """Return one family a block: as they were, but for those that `families` names and for the settings `wanted`."""
     given = families_by_column(schema, families)
     found: list[Family] = []
     for block in schema.blocks:
         asked = {given[column] for column in block.columns if column in given}
         if len(asked) > 1 or (asked and not all(column in given for column in block.columns)):
-            names = [schema.labels[column] for column in block.columns]
+            names = [schema.column_labels[column] for column in block.columns]
             raise NotKeptError(f"the columns {names} were learned together, so they can only change family together")
         family = asked.pop() if asked else block.family
         if type(family) is not type(block.family):
