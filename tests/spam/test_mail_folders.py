@@ -15,7 +15,7 @@ from mailbag import message
 from typer.testing import CliRunner
 
 from suffice.cli.app import app
-from suffice.spam import MailboxError, SpamFilter, messages, read, stream
+from suffice.spam import MailboxError, SpamFilter, digest, messages, read, stream
 from suffice.spam.mail_files import as_mbox, from_emlx, is_deleted
 from suffice.spam.mailboxes import located
 
@@ -98,6 +98,7 @@ def test_a_sender_cannot_mark_a_message_as_deleted():
 
 
 def test_the_flag_t_of_a_maildir_leaves_a_message_out(tmp_path):
+    write(tmp_path / "cur" / ".nfs0001", mail("hidden"))
     for name in ("1:2,S", "2:2,ST", "3:2,T", "4:2,", "5", "6;2,RT", "7.Thost:2,S", "8:2,STab"):
         write(tmp_path / "cur" / name, mail(name))
     assert subjects(tmp_path) == ["1:2,S", "4:2,", "5", "7.Thost:2,S"]
@@ -215,7 +216,11 @@ def test_an_xz_file_whose_dictionary_needs_too_much_memory_is_refused(tmp_path):
     ("first", "words"),
     [(b"!BDN\1\2\3\4SM", "readpst"), (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "msgconvert"), (b"\xcf\xad\x12\xfe", "DBX"),
      (b"PK\3\4", "ZIP"), (b"\x28\xb5\x2f\xfd\0", "zstd"), (b"*mbx*\r\n", "mailutil"),
-     (b"a" * 257 + b"ustar  ", "tar")],
+     (b"a" * 257 + b"ustar  ", "tar"), (b"\1\1\1\1\nSubject: a\n\nb\n\1\1\1\1\n", "MMDF"), (b"BABYL OPTIONS:\n", "Rmail"),
+     (b"From ann Mon Jan  1 10:00:00 2024\rSubject: a\r\rb\r", "Macs"), (gzip.compress(gzip.compress(b"a")), "twice"),
+     (b"\xff\xfeS\0u\0", "UTF-16"), (b"\xfe\xff\0S\0u", "UTF-16"), (b"PK\5\6", "archive"), (b"Rar!\x1a\7\0", "archive"),
+     (b"7z\xbc\xaf'\x1c", "archive"), (b"\x1f\x9d\x90", "uncompress"), (b"%PDF-1.4\n", "no mail"),
+     (b"\x89PNG\r\n\x1a\n", "no mail"), (b"\xff\xd8\xff\xe0", "no mail"), (b"SQLite format 3\0", "no mail")],
 )  # fmt: skip
 def test_formats_that_are_not_read_say_what_to_do(tmp_path, first, words):
     path = write(tmp_path / "mail.pst", first + b"\0" * 600)
@@ -226,6 +231,40 @@ def test_formats_that_are_not_read_say_what_to_do(tmp_path, first, words):
     assert next(found) == mail("z")  # all else comes first
     with pytest.raises(MailboxError, match=rf"mail\.pst.*{words}"):
         next(found)
+
+
+FRAMES = {
+    "as it is": lambda box: box,
+    "byte order mark": lambda box: b"\xef\xbb\xbf" + box,
+    "empty lines before": lambda box: b"\n\r\n\n" + box,
+    "both": lambda box: b"\xef\xbb\xbf\n\n" + box,
+    "empty lines behind": lambda box: box + b"\n\n\n",
+    "no line end behind": lambda box: box.rstrip(b"\n"),
+    "no empty lines between": lambda box: box.replace(b"\n\nFrom ", b"\nFrom "),
+    "two From lines": lambda box: box.replace(b"\nFrom ", b"\nFrom ann Mon Jan  1 00:00:00 2024\nFrom "),
+    "lines of Windows": lambda box: box.replace(b"\n", b"\r\n"),
+    "gzip": gzip.compress,
+    "bzip2": bz2.compress,
+    "xz": lzma.compress,
+    "streams behind each other": lambda box: gzip.compress(box[:50]) + gzip.compress(box[50:]),
+    "xz behind bzip2": lambda box: bz2.compress(box[:50]) + lzma.compress(box[50:]),
+}
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_an_mbox_holds_the_same_messages_whatever_is_around_them(tmp_path, frame):
+    box = b"".join(as_mbox(mail(f"{number}")) for number in range(5))
+    path = write(tmp_path / "box", FRAMES[frame](box))
+    assert [digest(raw) for raw in messages(path)] == [digest(mail(f"{number}")) for number in range(5)]
+    write(tmp_path / "folder" / "box", FRAMES[frame](box))
+    assert len(list(messages(tmp_path / "folder"))) == 5
+
+
+def test_a_byte_order_mark_hides_no_header(tmp_path):
+    path = write(tmp_path / "a.eml", b"\xef\xbb\xbf" + mail("a"))
+    assert list(messages(path)) == [mail("a")]
+    for text in (b"\n\n\nno header", b"\xef\xbb\xbf\n\nFrom here on", b"\xef\xbb\xbf", b"\n"):
+        assert list(messages(write(tmp_path / "b.eml", text))) == [text]
 
 
 def test_a_sentence_after_an_empty_line_cuts_no_letter_in_two():

@@ -86,7 +86,7 @@ def test_a_value_that_no_store_has_is_told_or_does_no_harm(whole, change):
     tried = 0
     for place, value in enumerate(VALUES):
         for number, (name, ask) in enumerate(ASKED.items()):
-            if (number + place) % 2:  # half of all pairs, or it takes long
+            if (number + place) % 3:  # a third of all pairs, or it takes long
                 continue
             try:
                 spam_filter = tampered(whole, change.format(value))

@@ -20,6 +20,8 @@ _FIELD = re.compile(rb"[!-9;-~]{1,100}[ \t]*:")
 #: what tells the line between two messages of an mbox from a sentence that begins with "From": day, time and year
 _DATED = re.compile(rb" (?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? .{0,40}[0-9]:[0-9]{2}.{0,40} [0-9]{4}")
 _HEAD_LIMIT = 4_096
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_MAC_LINES = re.compile(rb"From [^\r\n]*\r[^\n]")
 #: Thunderbird writes its marks on top; below the first header that mail servers add, they may be the sender's
 _MARKS_END = re.compile(rb"^(?:return-path|received|delivered-to)[ \t]*:|^\r?\n", re.IGNORECASE | re.MULTILINE)
 _MARK = re.compile(rb"^x-mozilla-status(2?):[ \t]*([0-9a-f]{1,8})[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
@@ -47,7 +49,20 @@ _FOREIGN = {
     b"*mbx*": (
         "is a mailbox in UW's mbx format, which is not read; convert it with `mailutil copy FILE '#driver.unix/NEW'`"
     ),
-    b"PK\3\4": "is a ZIP archive; unpack it, and give the folder",
+    b"\1\1\1\1\n": (
+        "is a mailbox in MMDF format, which is not read; open it with mutt, and save its messages to an mbox"
+    ),
+    b"BABYL OPTIONS:": "is a mailbox of Rmail (Babyl), which is not read; open it with Emacs 23 or later, which converts it",
+    b"\xff\xfe": "is a text in UTF-16, as which mail is never sent; save it in UTF-8",
+    b"\xfe\xff": "is a text in UTF-16, as which mail is never sent; save it in UTF-8",
+    **dict.fromkeys(
+        (b"PK\3\4", b"PK\5\6", b"7z\xbc\xaf'\x1c", b"Rar!\x1a\7"), "is an archive (ZIP, 7z, RAR); unpack it, and give the folder"
+    ),
+    b"\x1f\x9d": "is compressed by compress, which is not read; expand it with `uncompress FILE`",
+    **dict.fromkeys(
+        (b"%PDF-", b"\x89PNG\r\n", b"GIF8", b"\xff\xd8\xff", b"\x7fELF", b"SQLite format 3\0"),
+        "is a document, a picture, a program or a database, and no mail",
+    ),
     b"\x28\xb5\x2f\xfd": "is compressed by zstd, which is not read; expand it with `zstd -d FILE`",
     b"\x04\x22\x4d\x18": "is compressed by lz4, which is not read; expand it with `lz4 -d FILE`",
 }
@@ -110,12 +125,31 @@ def _begun(file: BinaryIO, name: str) -> tuple[bytes, BinaryIO]:
     if is_compressed(first):
         file = expanded(first, file)
         first = file.readline(_LINE_LIMIT)
+        if is_compressed(first):
+            raise MailboxError(f"the file {name!r} is compressed twice; expand it once")
+    first = _without_gap(first, file)
+    if _MAC_LINES.match(first):
+        raise MailboxError(
+            f"the file {name!r} is an mbox whose lines end as on old Macs; convert it with `tr '\\r' '\\n' < FILE > NEW`"
+        )
     for magic, text in _FOREIGN.items():
         if first.startswith(magic):
             raise MailboxError(f"the file {name!r} {text}")
     if first[257:262] == b"ustar":
         raise MailboxError(f"the file {name!r} is a tar archive; unpack it, and give the folder")
     return first, file
+
+
+def _without_gap(first: bytes, file: BinaryIO) -> bytes:
+    """Return the beginning of a file up to the end of a line, without what editors put before an mbox or a header."""
+    line, gap = first.removeprefix(_BYTE_ORDER_MARK), b""
+    if _FIELD.match(line):
+        return line
+    mark = first[: len(first) - len(line)]
+    while line in (b"\n", b"\r\n") and len(gap) < _HEAD_LIMIT:
+        gap += line
+        line = file.readline(_LINE_LIMIT)
+    return line if line.startswith(b"From ") and _DATED.search(line, 0, 300) else mark + gap + line
 
 
 def _rest(first: bytes, file: BinaryIO) -> bytes:
@@ -189,22 +223,25 @@ def _mbox(file: BinaryIO) -> Iterator[bytes]:
     """Yield the messages behind the first "From " line, one in memory at a time.
 
     A line that begins with "From " begins a message if it comes after an empty line, and has a date in it or a header
-    behind it: programs that do not quote such lines leave them in letters.
+    behind it: programs that do not quote such lines leave them in letters. Within a text it needs both, since some
+    programs put no empty line between messages.
     """
     collected = bytearray()
-    after_empty = False
+    after_empty = in_text = False
     ahead: bytes | None = None
     while line := file.readline(_LINE_LIMIT) if ahead is None else ahead:
         ahead = None
-        if after_empty and line.startswith(b"From "):
+        if in_text and line.startswith(b"From "):
             ahead = file.readline(_LINE_LIMIT)
-            if _DATED.search(line, 0, 300) or _FIELD.match(ahead):
+            signs = bool(_DATED.search(line, 0, 300)) + bool(_FIELD.match(ahead))
+            if signs >= (1 if after_empty else 2):
                 yield _unquoted(collected)
-                collected, after_empty = bytearray(), False
+                collected, after_empty, in_text = bytearray(), False, False
                 continue
         if len(collected) < MESSAGE_LIMIT:
             collected += line
         after_empty = line in (b"\n", b"\r\n")
+        in_text = in_text or after_empty
     yield _unquoted(collected)
 
 

@@ -36,7 +36,7 @@ _NOT_MAIL = (
     *(".lock", ".index", ".index.ids", ".index.sorted", ".cmeta", ".ibex.index", ".ev-summary", ".ev-summary-meta"),
     *(".toc", ".snm"),
 )
-_NOT_MAIL_NAMES = frozenset(("cmds", "filterlog.html", "table_of_contents"))
+_NOT_MAIL_NAMES = frozenset(("cmds", "filterlog.html", "junklog.html", "nstmp", "table_of_contents"))
 #: copies of messages that Thunderbird makes for the search of the system
 _COPIES = ".mozmsgs"
 #: the flags of a Maildir file, among which T is for trashed
@@ -189,7 +189,8 @@ def _maildir(within: list[Path]) -> Iterator[tuple[str, bytes]]:
     for part in ("new", "cur"):
         for folder in within:
             if folder.name == part:
-                yield from _mixed((file for file in _listed(folder)[0] if not _TRASHED.search(file.name)), message_in)
+                files = (file for file in _listed(folder)[0] if not file.name.startswith("."))
+                yield from _mixed((file for file in files if not _TRASHED.search(file.name)), message_in)
 
 
 def _numbered(files: list[Path]) -> list[Path] | None:
@@ -220,7 +221,7 @@ def _mixed(files: Iterable[Path], read: Reader = located_in) -> Iterator[tuple[s
 
 def _may_be_mail(file: Path) -> bool:
     name = file.name.lower()
-    return not name.startswith(".") and name not in _NOT_MAIL_NAMES and not name.endswith(_NOT_MAIL)
+    return not name.startswith((".", ",")) and name not in _NOT_MAIL_NAMES and not name.endswith(_NOT_MAIL)
 
 
 def _is_read(folder: Path, beside: list[str]) -> bool:
