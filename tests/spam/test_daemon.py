@@ -23,8 +23,9 @@ from spam.poison import MARK, poison
 
 from suffice.spam import SpamFilter, Verdict
 from suffice.spam.daemon import server as server_module
+from suffice.spam.daemon.judging import Policy
 from suffice.spam.daemon.requests import BadRequestError, RequestReader
-from suffice.spam.daemon.server import DaemonServer, Policy
+from suffice.spam.daemon.server import DaemonServer
 from suffice.spam.serving.activation import inherited_sockets, notify
 from suffice.spam.serving.address import Address, Listeners
 from suffice.spam.serving.journal import Journal
@@ -51,6 +52,15 @@ def store(taught, tmp_path):
     return tmp_path / "store"
 
 
+IS_DIRECT = False
+
+
+@pytest.fixture(params=[False, True], ids=["server", "direct"])
+def both_ways(request, monkeypatch):
+    """Judged by processes that the server asks, and by processes that accept connections themselves."""
+    monkeypatch.setitem(globals(), "IS_DIRECT", request.param)
+
+
 @asynccontextmanager
 async def served(store, timeout=10.0, workers=1, pattern=None, **policy):
     """A daemon that runs: how to ask it, its server, and what it has written."""
@@ -70,8 +80,11 @@ async def served(store, timeout=10.0, workers=1, pattern=None, **policy):
         scorer = Scorer(Stores(store, pattern), workers, patience=timeout)
         journal = Journal(as_json=True, output=Output())
         async with scorer:
-            server = DaemonServer(scorer, Policy(**policy), timeout=timeout, journal=journal)
+            server = DaemonServer(scorer, Policy(**policy), timeout=timeout, journal=journal, direct=IS_DIRECT)
             task = asyncio.create_task(server.serve(listeners.sockets))
+            while IS_DIRECT and not (server.direct and server.direct.is_waiting):
+                await asyncio.sleep(0.05)
+            await asyncio.sleep(0.3 if IS_DIRECT else 0)  # until the server accepts no more connections itself
 
             async def ask(request, eof=True):
                 reader, writer = await asyncio.open_unix_connection(f"{folder}/s")
@@ -111,6 +124,7 @@ def as_json(answer):
     return int(head[0].split()[1]), json.loads(body)
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_methods_of_spamassassin_are_answered_as_its_daemon_does(store):
     async def run():
         async with served(store) as (ask, _, log):
@@ -136,11 +150,13 @@ def test_methods_of_spamassassin_are_answered_as_its_daemon_does(store):
             ):
                 assert (await ask(request)).startswith(b"SPAMD/1.0 76 EX_PROTOCOL ")
             assert await ask(b"SKIP SPAMC/1.5\r\n\r\n") == b""
+            await asyncio.sleep(0.05)
             assert {line["label"] for line in log() if line["event"] == "message"} == {"spam", "ham"}
 
     asyncio.run(run())
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_a_processed_message_has_the_headers_that_rules_look_for_and_no_forged_ones(store):
     raw = b"X-Spam-Flag: NO\nX-Suffice-Status: ham\nX-Spam-Status: No,\n score=-99\n" + SPAM
 
@@ -168,6 +184,7 @@ def test_a_processed_message_has_the_headers_that_rules_look_for_and_no_forged_o
     asyncio.run(run())
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_clients_of_rspamd_get_what_they_read(store):
     async def run():
         async with served(store) as (ask, _, _log):
@@ -211,6 +228,7 @@ def test_pages_in_a_browser_can_neither_teach_nor_ask(store, headers):
     asyncio.run(run())
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_clients_teach_where_they_may_and_what_was_taught_counts_at_once(store):
     new = [message(i, "odd") for i in range(40)]
 
@@ -254,6 +272,7 @@ def test_a_user_has_the_own_store(store, tmp_path):
     asyncio.run(run())
 
 
+@pytest.mark.usefixtures("both_ways")
 @pytest.mark.parametrize("fault", ["reading", pytest.param("hang", marks=pytest.mark.slow), "kill"])
 def test_a_message_that_cannot_be_judged_is_passed_on_as_such_and_the_next_one_is_judged(
     store, tmp_path, monkeypatch, fault
@@ -271,11 +290,13 @@ def test_a_message_that_cannot_be_judged_is_passed_on_as_such_and_the_next_one_i
             assert (found["is_skipped"], found["action"]) == (True, "no action")
             assert found["milter"]["add_headers"] == {"X-Suffice-Status": "error"}
             assert (await ask(spamc("CHECK", bad))).startswith(b"SPAMD/1.1 70 EX_SOFTWARE\r\n")
+            await asyncio.sleep(0.05)  # lines about messages that were judged directly come a little later
             assert [line["event"] for line in log()].count("trouble") == 1  # of a kind, once an hour
 
     asyncio.run(run())
 
 
+@pytest.mark.usefixtures("both_ways")
 @pytest.mark.parametrize("trouble", ["missing", "damaged"])
 def test_without_a_store_messages_pass_and_one_that_is_made_later_is_used(store, tmp_path, trouble):
     path = tmp_path / "other"
@@ -291,6 +312,7 @@ def test_without_a_store_messages_pass_and_one_that_is_made_later_is_used(store,
     asyncio.run(run())
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_limits_hold_before_and_after_messages_are_decompressed(store):
     bomb = zlib.compress(b"x" * 3_000_000)
     assert len(bomb) < 10_000
@@ -346,6 +368,7 @@ def test_those_who_hold_the_room_for_messages_give_way_to_those_who_ask(store, m
     asyncio.run(run())
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_a_client_that_costs_time_does_not_take_the_turn_of_others(store):
     """Single bytes as chunks cost the reader most."""
 
@@ -374,6 +397,7 @@ def test_only_line_feeds_end_the_headers_of_a_request(sign):
         assert found.body == SPAM
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_a_message_that_would_be_judged_as_other_bytes_is_refused(store):
     async def run():
         async with served(store) as (ask, _server, _log):
@@ -384,11 +408,14 @@ def test_a_message_that_would_be_judged_as_other_bytes_is_refused(store):
     asyncio.run(run())
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_a_thousand_idle_connections_do_not_switch_it_off_and_silent_ones_are_closed(store, monkeypatch):
     async def run():
         async with served(store) as (ask, server, log):
             idle = [await asyncio.open_unix_connection(ask.path) for _ in range(1000)]
-            await asyncio.sleep(0.1)
+            end = time.monotonic() + 10
+            while len(server._connections) != server_module.CONNECTIONS and time.monotonic() < end:
+                await asyncio.sleep(0.1)
             assert len(server._connections) == server_module.CONNECTIONS
             assert split(await ask(spamc("CHECK", SPAM)))[0][2].startswith("Spam: True")
             assert log()[0]["text"] == "there are more than 500 connections"
@@ -401,6 +428,7 @@ def test_a_thousand_idle_connections_do_not_switch_it_off_and_silent_ones_are_cl
     asyncio.run(run())
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_it_ends_after_the_requests_that_are_complete(store):
     async def run():
         async with served(store) as (ask, server, _log):

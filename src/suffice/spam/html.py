@@ -8,7 +8,7 @@ from functools import lru_cache
 from html import unescape
 from typing import NamedTuple
 
-# every quantifier that could give back what it took is possessive, or ends at the end of the text at the latest: the
+# every quantifier that could give back what it took is possessive, or stops at the end of the text at the latest: the
 # time is linear in the text
 _UNSEEN = {name: rf"(?ai:</{name})[^<>]*+>?" for name in ("script", "style", "noembed", "template")}
 #: a comment, an element with what is in it, none of which is seen, or a tag

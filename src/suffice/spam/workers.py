@@ -176,12 +176,18 @@ def _chunks(items: Iterable[tuple[bytes, Any]], most: int, processes: int) -> It
 
 def start_serving(requests: Any, answers: Any) -> subprocess.Popen[bytes]:
     """Start a process that runs `serve` with these as standard input and output."""
+    return start_python("from suffice.spam.workers import serve; serve()", stdin=requests, stdout=answers)
+
+
+def start_python(code: str, **options: Any) -> subprocess.Popen[bytes]:
+    """Start an interpreter that imports what this one imports, and runs a line of code; options as of Popen."""
     import subprocess
 
     # in a group of its own an interruption from the keyboard does not reach it: the process that waits ends it
-    options: dict[str, Any] = {"process_group": 0} if os.name == "posix" else {}
-    start = f"import sys; sys.path[:] = {sys.path!r}; from suffice.spam.workers import serve; serve()"
-    return subprocess.Popen([sys.executable, "-c", start], stdin=requests, stdout=answers, **options)
+    if os.name == "posix":
+        options["process_group"] = 0
+    start = f"import sys; sys.path[:] = {sys.path!r}; {code}"
+    return subprocess.Popen([sys.executable, "-c", start], **options)
 
 
 class Worker:
@@ -256,16 +262,21 @@ class Worker:
 
 def serve() -> None:
     """Answer requests from standard input on standard output until there are no more."""
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what anything prints is no answer
+    quieten()
+    _answer(requests, answers)
+    os._exit(0)  # at once: an answer that is left over has nobody to go to
+
+
+def quieten() -> None:
+    """Let neither the keyboard nor the garbage collector interrupt this process, which does nothing but answer."""
     import gc
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what anything prints is no answer
     gc.freeze()
     gc.set_threshold(50_000)  # there are no cycles to speak of
-    _answer(requests, answers)
-    os._exit(0)  # at once: an answer that is left over has nobody to go to
 
 
 def end_after(seconds: float | None) -> None:

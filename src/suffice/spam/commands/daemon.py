@@ -67,7 +67,8 @@ def daemon(
     SIGTERM and Ctrl-C end it after the requests under way, SIGHUP starts its processes anew.
     """
     from suffice.spam.ask import daemon_address
-    from suffice.spam.daemon.server import DaemonServer, Policy
+    from suffice.spam.daemon.judging import Policy
+    from suffice.spam.daemon.server import DaemonServer
     from suffice.spam.pulse import Pulse
     from suffice.spam.serving.activation import inherited_sockets, notify
     from suffice.spam.serving.address import Listeners
@@ -85,7 +86,7 @@ def daemon(
         tell_missing(shared, journal)
         scorer = Scorer(stores, workers, patience=timeout)
         policy = Policy(limit=limit, learning=allow_learning, details=details)
-        server = DaemonServer(scorer, policy, timeout=timeout, journal=journal, quiet=quiet)
+        server = DaemonServer(scorer, policy, timeout=timeout, journal=journal, quiet=quiet, direct=True)
 
         def started() -> None:
             for name in listeners.names:

@@ -6,13 +6,13 @@ import asyncio
 import socket
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
 from suffice.spam.daemon import answers
+from suffice.spam.daemon.direct import BUSY, Direct, is_possible
+from suffice.spam.daemon.judging import Outcome, Policy, asks_for_verdict, concluded, refused
 from suffice.spam.daemon.requests import BadRequestError, Request, RequestReader
-from suffice.spam.isolation import UnreadableError
 from suffice.spam.serving.address import BACKLOG
 from suffice.spam.serving.journal import Journal
 from suffice.spam.serving.scorer import Scorer
@@ -34,30 +34,13 @@ _ACCEPTED = 16
 _LEARN = {"/learnspam": "spam", "/learnham": "ham"}
 
 
-@dataclass(frozen=True)
-class Policy:
-    """What clients may ask for.
-
-    Attributes
-    ----------
-    limit : int
-        How many bytes a message may have; a longer one is refused, so that its client passes it on.
-    learning : bool
-        Clients may let the filter learn and forget messages.
-    details : bool
-        Answers name the probability and the strongest tokens, from which clients learn what is in the store.
-    """
-
-    limit: int = 16 << 20
-    learning: bool = False
-    details: bool = False
-
-
 class Connection:
     """One client, which asks one thing. Most requests come in one piece, before the event loop has to know of them."""
 
-    def __init__(self, server: DaemonServer, client: socket.socket) -> None:
+    def __init__(self, server: DaemonServer, client: socket.socket, error: Exception | None = None) -> None:
         self._server, self._client = server, client
+        #: why its message is not judged, if that has been tried
+        self.error = error
         self._loop = asyncio.get_running_loop()
         self._reader: RequestReader | None = RequestReader(server.policy.limit)
         self._answer = memoryview(b"")
@@ -171,6 +154,9 @@ class DaemonServer:
         Where lines are written.
     quiet : bool
         No line per message is written.
+    direct : bool
+        As many processes as `scorer` has accept connections of unix sockets, too, and judge messages themselves, unless
+        users have stores of their own.
     """
 
     def __init__(
@@ -181,6 +167,7 @@ class DaemonServer:
         timeout: float = 5.0,
         journal: Journal | None = None,
         quiet: bool = False,
+        direct: bool = False,
     ) -> None:
         self.policy = Policy() if policy is None else policy
         self.journal = Journal() if journal is None else journal
@@ -189,6 +176,8 @@ class DaemonServer:
         self._connections: set[Connection] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._stop = asyncio.Event()
+        self._is_direct = direct and scorer.stores.pattern is None
+        self.direct: Direct | None = None
 
     async def serve(self, listeners: Sequence[socket.socket], started: Callable[[], object] | None = None) -> None:
         """Answer on sockets that listen, and return once `stop` was called and the requests under way are answered."""
@@ -197,15 +186,20 @@ class DaemonServer:
             listener.setblocking(False)
             listener.listen(BACKLOG)
             loop.add_reader(listener, self._accept, listener)
-        sweeper = loop.create_task(self._sweep())
+        tasks = [loop.create_task(self._sweep())]
+        if self._is_direct and (doors := [each for each in listeners if is_possible(each)]):
+            tasks.append(loop.create_task(self._watch(doors)))
         try:
             if started is not None:
                 started()
             await self._stop.wait()
         finally:
-            sweeper.cancel()
+            for task in tasks:
+                task.cancel()
             for listener in listeners:
                 loop.remove_reader(listener)
+            if self.direct is not None:
+                await self.direct.close(GRACE)
             await self._finish()
 
     def _accept(self, listener: socket.socket) -> None:
@@ -221,10 +215,36 @@ class DaemonServer:
                 loop.remove_reader(listener)
                 loop.call_later(_SWEEP, self._accept_again, listener)
                 return
-            client.setblocking(False)
-            connection = Connection(self, client)
-            self.enter(connection)
-            connection.receive()
+            self._take(client)
+
+    def _take(self, client: socket.socket, error: Exception | None = None) -> None:
+        client.setblocking(False)
+        connection = Connection(self, client, error)
+        self.enter(connection)
+        connection.receive()
+
+    async def _watch(self, doors: Sequence[socket.socket]) -> None:
+        """Run processes that accept connections, and accept connections here while none of these can."""
+        loop, scorer = asyncio.get_running_loop(), self._scorer
+        self.direct = direct = Direct(
+            doors,
+            str(scorer.stores.shared),
+            self.policy,
+            timeout=self._timeout,
+            patience=scorer.patience,
+            workers=scorer.workers,
+            passed=self._take,
+            done=self._tell_outcome,
+        )
+        direct.start()
+        while True:
+            await asyncio.sleep(BUSY / 2)
+            direct.end_late()
+            for listener in doors:
+                if direct.is_waiting:
+                    loop.remove_reader(listener)
+                else:
+                    loop.add_reader(listener, self._accept, listener)
 
     def _accept_again(self, listener: socket.socket) -> None:
         if not self._stop.is_set():
@@ -239,6 +259,8 @@ class DaemonServer:
         self._keep(self._reload())
 
     async def _reload(self) -> None:
+        if self.direct is not None:
+            self.direct.reload()
         await self._scorer.reload()
         self.journal.say("reloaded")
 
@@ -297,7 +319,7 @@ class DaemonServer:
         """Have a request answered."""
         protocol, method, path = request.protocol, request.method, request.target.partition("?")[0]
         is_http, is_post = protocol == "http", request.method in ("POST", "PUT")
-        if method in answers.VERDICTS and not is_http:
+        if asks_for_verdict(request):
             self._judge(connection, request)
         elif method == "PING" or (is_http and path == "/ping"):
             connection.answer(answers.pong(request))
@@ -307,13 +329,8 @@ class DaemonServer:
             is_skip = method == "SKIP"
             no = b"" if is_skip else answers.refusal(protocol, answers.PROTOCOL, f"there is no method {method}")
             connection.answer(no)
-        elif "origin" in request.headers or request.headers.get("sec-fetch-site", "none") != "none":
-            connection.answer(answers.refusal(protocol, answers.UNAVAILABLE, "pages in a browser are not answered"))
-        elif "file" in request.headers or "shm" in request.headers:
-            reason = "the message itself must be sent, not its place"
-            connection.answer(answers.refusal(protocol, answers.PROTOCOL, reason))
-        elif is_post and path in ("/checkv2", "/check", "/symbols"):
-            self._judge(connection, request)
+        elif (refusal := refused(request)) is not None:
+            connection.answer(refusal)
         elif is_post and path in _LEARN:
             self._keep(self._learn(connection, request, cast(Lesson, _LEARN[path])))
         else:
@@ -321,6 +338,9 @@ class DaemonServer:
 
     def _judge(self, connection: Connection, request: Request) -> None:
         done = partial(self._judged, connection, request, time.monotonic())
+        if connection.error is not None:
+            done(None, connection.error)
+            return
         reasons = REASONS if self.policy.details else 0
         self._scorer.judge(request.body, _user(request), timeout=self._timeout, reasons=reasons, done=done)
 
@@ -328,24 +348,15 @@ class DaemonServer:
         self, connection: Connection, request: Request, begun: float, judged: Judged | None, error: Exception | None
     ) -> None:
         """Answer about a message; one that could not be judged, as the store is missing or damaged or slow, passes."""
-        if judged is None:
-            judged = Judged.error(str(error))
-        elif judged.verdict.label == "error":
-            error = UnreadableError(judged.verdict.problem)
-        if error is not None:
-            self.journal.trouble(error)
+        outcome = concluded(request, self.policy, begun, judged, error)
+        self._tell_outcome(outcome)
+        connection.answer(outcome.answer)
+
+    def _tell_outcome(self, outcome: Outcome) -> None:
+        if outcome.kind:
+            self.journal.trouble_of(outcome.kind, outcome.problem)
         if not self._quiet:
-            facts: dict[str, object] = {
-                "asked": request.target.partition("?")[0] if request.protocol == "http" else request.method,
-                "label": judged.verdict.label,
-                "points": None if error is not None else judged.points,
-                "bytes": len(request.body),
-                "seconds": round(time.monotonic() - begun, 4),
-            }
-            if error is not None:
-                facts["error"] = type(error).__name__
-            self.journal.say("message", **facts)
-        connection.answer(answers.verdict_answer(request, judged, details=self.policy.details))
+            self.journal.say("message", **outcome.facts)
 
     async def _tell(self, connection: Connection, request: Request) -> None:
         """Answer TELL: learn if the class is to be set in this filter, forget if it is to be removed from it."""

@@ -61,9 +61,13 @@ class Journal:
 
     def trouble(self, error: BaseException) -> None:
         """Tell what kept a message from being scored, once an hour for each kind."""
-        kind, now = type(error).__name__, time.monotonic()
-        self.problem = one_line(str(error), 300)
+        self.trouble_of(type(error).__name__, str(error))
+
+    def trouble_of(self, kind: str, text: str) -> None:
+        """Tell the same, given the kind of error and its text."""
+        now = time.monotonic()
+        self.problem = one_line(text, 300)
         if now < self._told.get(kind, -math.inf) + REPEAT:
             return
         self._told[kind] = now
-        self.say("trouble", kind=kind, text=one_line(str(error), 500), consequence="mail passes with the status error")
+        self.say("trouble", kind=kind, text=one_line(text, 500), consequence="mail passes with the status error")

@@ -62,7 +62,7 @@ class Scorer:
     """
 
     def __init__(self, stores: Stores, workers: int = 2, *, patience: float = 5.0) -> None:
-        self._stores, self._workers, self._patience = stores, workers, patience
+        self.stores, self.workers, self.patience = stores, workers, patience
         self._shared, self._trusted = str(stores.shared), str(stores.trusted)
         self._waiting: deque[_Job] = deque()
         self._busy: set[str] = set()
@@ -74,7 +74,7 @@ class Scorer:
 
     async def start(self) -> None:
         """Start the processes, and wait until all of them answer."""
-        await asyncio.gather(*(self._add() for _ in range(self._workers)))
+        await asyncio.gather(*(self._add() for _ in range(self.workers)))
 
     async def score(self, raw: bytes, recipient: bytes = b"", *, timeout: float, reasons: int = 20) -> Verdict:
         """Return the verdict about a message, or raise what kept it from being scored, TimeoutError included.
@@ -130,7 +130,7 @@ class Scorer:
         await self.close()
 
     def _request(self, raw: bytes, recipient: bytes, *, reasons: int = 0, lesson: Lesson | None = None) -> Request:
-        own = self._stores.own(recipient)
+        own = self.stores.own(recipient)
         return Request(
             raw, self._shared, None if own is None else str(own), self._trusted, reasons=reasons, lesson=lesson
         )
@@ -173,7 +173,7 @@ class Scorer:
             done(None, StoreError(f"the store {own!r} took too long, and is left alone for {REST:g} seconds"))
             return
         # a store that is locked is told by an error before the process has to be ended
-        request = job.request._replace(patience=min(self._patience, 0.8 * left))
+        request = job.request._replace(patience=min(self.patience, 0.8 * left))
         process.ask(job.work, request, left, done)
 
     def _finished(self, process: Process, job: _Job, begun: float, result: Any, error: Exception | None) -> None:
@@ -201,7 +201,7 @@ class Scorer:
                     if instead in self._idle:
                         self._idle.remove(instead)
                         instead.end()
-                if len(self._processes) >= self._workers:
+                if len(self._processes) >= self.workers:
                     process.end()
                     return
                 self._processes.add(process)

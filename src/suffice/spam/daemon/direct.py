@@ -1,0 +1,301 @@
+"""Processes that accept connections and judge messages themselves, so that most requests need one process and no other.
+
+A message of ordinary size, sent at once to a unix socket, is judged by the process that accepted the connection.
+Everything else is passed on to the server as an open connection. The request is only looked at (MSG_PEEK) until the
+verdict is there, and the server holds the same connection meanwhile: when a process takes too long and is killed, or
+ends otherwise, the server reads the request and answers it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pickle
+import select
+import socket
+import struct
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from suffice.spam.daemon.judging import Outcome, Policy, asks_for_verdict, concluded
+from suffice.spam.daemon.requests import BadRequestError, RequestReader
+from suffice.spam.serving.scorer import SHARE
+from suffice.spam.serving.scoring import Request as Scored
+from suffice.spam.serving.scoring import judge
+from suffice.spam.stamping import REASONS
+from suffice.spam.workers import WorkerError, end_after, quieten, start_python
+
+#: bytes that a request may have to be judged directly: so many fit into a socket, and so does the answer
+MOST = 65_536
+#: seconds that a client may take to send its request after connecting, before the connection is passed on
+PATIENCE = 0.002
+#: seconds after which a process counts as busy, and the server accepts connections, too
+BUSY = 0.2
+#: seconds between two looks at what processes have done, and between attempts to start one that does not start
+LOOK, AGAIN = 0.01, 1.0
+#: what a process tells the server
+READY, BEGUN, DONE, PASSED = b"R", b"B", b"D", b"P"
+#: seconds that may be saved up for waiting
+_MOST_SPARE = 0.02
+_TIME = struct.Struct("d")
+
+
+def is_possible(listener: socket.socket) -> bool:
+    """Return whether several processes can wait for connections of a listener here."""
+    return listener.family == socket.AF_UNIX and hasattr(select, "EPOLLEXCLUSIVE")
+
+
+class _Process:
+    """A process, the connection that it is at work on, and since when."""
+
+    def __init__(self, arguments: tuple[Any, ...], listeners: Sequence[socket.socket]) -> None:
+        self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.control.setblocking(False)
+        doors = [each.fileno() for each in listeners]
+        code = f"from suffice.spam.daemon.direct import serve; serve(*{(*arguments, theirs.fileno(), doors)!r})"
+        with theirs:
+            try:
+                self.program = start_python(code, stdin=subprocess.DEVNULL, pass_fds=(theirs.fileno(), *doors))
+            except OSError:
+                self.control.close()
+                raise
+        self.is_ready = self.is_late = False
+        self.begun = 0.0
+        self.client: socket.socket | None = None
+
+
+class Direct:
+    """Runs the processes.
+
+    Parameters
+    ----------
+    listeners : sequence of sockets
+        Where they accept connections.
+    shared : str
+        The path of the store.
+    policy : Policy
+        What clients may ask for.
+    timeout, patience : float
+        Seconds that an answer may take, and for which a process waits for a store that is locked.
+    workers : int
+        How many processes there are.
+    passed : callable
+        Called with a connection that is passed on, and with the error that keeps it from being judged, if there is one.
+    done : callable
+        Called with the outcome of each message, without the answer.
+    """
+
+    def __init__(
+        self,
+        listeners: Sequence[socket.socket],
+        shared: str,
+        policy: Policy,
+        *,
+        timeout: float,
+        patience: float,
+        workers: int,
+        passed: Callable[[socket.socket, Exception | None], object],
+        done: Callable[[Outcome], object],
+    ) -> None:
+        self._listeners, self._workers, self._passed, self._done = listeners, workers, passed, done
+        self._seconds = SHARE * timeout
+        # a store that is locked is told by an error before the process has to be ended
+        self._arguments = shared, policy.limit, policy.details, self._seconds, min(patience, 0.8 * self._seconds)
+        self._processes: set[_Process] = set()
+        self._is_closed = False
+
+    def start(self) -> None:
+        """Start the processes."""
+        for _ in range(self._workers):
+            self._add()
+
+    def _add(self) -> None:
+        if self._is_closed:
+            return
+        loop = asyncio.get_running_loop()
+        try:
+            process = _Process(self._arguments, self._listeners)
+        except OSError:
+            loop.call_later(AGAIN, self._add)
+            return
+        self._processes.add(process)
+        loop.add_reader(process.control, self._look, process)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a process waits for connections, or is at work on one that takes no time."""
+        now = time.monotonic()
+        return any(each.is_ready and (not each.begun or now - each.begun < BUSY) for each in self._processes)
+
+    @property
+    def count(self) -> int:
+        """How many processes there are."""
+        return len(self._processes)
+
+    def end_late(self) -> None:
+        """Kill the processes that took too long."""
+        for process in [*self._processes]:
+            self._receive(process)
+            if process.begun and time.monotonic() - process.begun > self._seconds:
+                process.is_late = True
+                process.program.kill()
+
+    def reload(self) -> None:
+        """Replace the processes; each ends after the message that it is at work on."""
+        for process in [*self._processes]:
+            process.is_ready = False
+            self._add()
+            with suppress(OSError):
+                process.control.shutdown(socket.SHUT_WR)
+
+    async def close(self, seconds: float) -> None:
+        """End the processes after the messages that they are at work on."""
+        self._is_closed = True
+        end = time.monotonic() + seconds
+        for process in self._processes:
+            with suppress(OSError):
+                process.control.shutdown(socket.SHUT_WR)
+        while self._processes and time.monotonic() < end:
+            self.end_late()
+            await asyncio.sleep(LOOK)
+        for process in [*self._processes]:
+            process.program.kill()
+            self._ended(process)
+
+    def _look(self, process: _Process) -> None:
+        """Take what a process tells, and then nothing for a while: the server need not wake up for every message."""
+        if self._receive(process):
+            loop = asyncio.get_running_loop()
+            loop.remove_reader(process.control)
+            loop.call_later(LOOK, self._look_again, process)
+
+    def _look_again(self, process: _Process) -> None:
+        if process in self._processes:
+            asyncio.get_running_loop().add_reader(process.control, self._look, process)
+
+    def _receive(self, process: _Process) -> bool:
+        """Take all that a process has told, and return whether it is still there."""
+        while process in self._processes:
+            try:
+                told, descriptors, _, _ = socket.recv_fds(process.control, MOST, 1)
+            except (BlockingIOError, InterruptedError):
+                return True
+            except OSError:
+                told, descriptors = b"", []
+            client = socket.socket(fileno=descriptors[0]) if descriptors else None
+            kind = told[:1]
+            if kind == BEGUN:
+                process.client, process.begun = client, _TIME.unpack(told[1:])[0]
+            elif kind == DONE:
+                self._forget(process)
+                self._done(Outcome(b"", *pickle.loads(told[1:])))
+            elif kind == PASSED and client is not None:
+                self._passed(client, None)
+            elif kind == READY:
+                process.is_ready = True
+            else:
+                self._ended(process)
+        return False
+
+    def _forget(self, process: _Process) -> None:
+        if process.client is not None:
+            process.client.close()
+        process.client, process.begun = None, 0.0
+
+    def _ended(self, process: _Process) -> None:
+        loop = asyncio.get_running_loop()
+        self._processes.discard(process)
+        loop.remove_reader(process.control)
+        process.control.close()
+        process.program.kill()
+        process.program.wait()
+        if process.client is not None:
+            late = TimeoutError(f"a message was not scored within {self._seconds:g} seconds")
+            gone = WorkerError("a process that read messages has ended, perhaps for want of memory")
+            self._passed(process.client, late if process.is_late else gone)
+        if len(self._processes) < self._workers:
+            loop.call_later(0.0 if process.is_ready else AGAIN, self._add)
+
+
+def serve(
+    shared: str, limit: int, details: bool, seconds: float, patience: float, control: int, listeners: list[int]
+) -> None:
+    """Accept connections and judge messages until the server closes its end of the control socket."""
+    os.dup2(2, 1)  # standard output is the server's log
+    quieten()
+    doors = {number: socket.socket(fileno=number) for number in listeners}
+    judging = _Judging(socket.socket(fileno=control), shared, Policy(limit=limit, details=details), seconds, patience)
+    waiting = select.epoll()
+    waiting.register(control, select.EPOLLIN)
+    for number, door in doors.items():
+        door.setblocking(False)
+        waiting.register(number, select.EPOLLIN | select.EPOLLEXCLUSIVE)  # one process wakes up for a connection
+    with suppress(OSError):  # the server has ended
+        judging.server.send(READY)
+        while True:
+            for number, _ in waiting.poll():
+                if number == control:
+                    os._exit(0)
+                try:
+                    client, _ = doors[number].accept()
+                except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                    continue
+                with client:
+                    judging.answer(client)
+    os._exit(0)
+
+
+class _Judging:
+    """What a process does with a connection; parameters as of `Direct`, `server` is the control socket."""
+
+    def __init__(self, server: socket.socket, shared: str, policy: Policy, seconds: float, patience: float) -> None:
+        self.server, self._policy, self._seconds = server, policy, seconds
+        self._request = Scored(b"", shared, None, os.sep, patience, REASONS if policy.details else 0)
+        #: seconds that may be spent on waiting for clients, of which there are a tenth of all seconds
+        self._spare, self._waited_at = 0.0, time.monotonic()
+
+    def answer(self, client: socket.socket) -> None:
+        """Judge the message of a connection, or pass the connection on."""
+        data = self._peeked(client)
+        request = None
+        if 0 < len(data) <= MOST:
+            with suppress(BadRequestError):
+                request = RequestReader(self._policy.limit).feed(data)
+        if request is None or not asks_for_verdict(request):
+            socket.send_fds(self.server, [PASSED], [client.fileno()])
+            return
+        begun = time.monotonic()
+        socket.send_fds(self.server, [BEGUN + _TIME.pack(begun)], [client.fileno()])
+        end_after(self._seconds)  # should the server be gone by then
+        judged, error = None, None
+        try:
+            judged = judge(self._request._replace(raw=request.body))
+        except Exception as found:
+            error = found
+        end_after(None)
+        outcome = concluded(request, self._policy, begun, judged, error)
+        with suppress(OSError):  # nobody waits for it any more
+            client.recv(len(data))
+            client.settimeout(self._seconds)
+            client.sendall(outcome.answer)
+            client.shutdown(socket.SHUT_RDWR)  # the server holds the connection, too
+        self.server.send(DONE + pickle.dumps((outcome.facts, outcome.kind, outcome.problem[:1000])))
+
+    def _peeked(self, client: socket.socket) -> bytes:
+        """Return what a client has sent; one that has sent nothing yet is waited for while there is time to spare."""
+        client.setblocking(False)
+        with suppress(BlockingIOError, InterruptedError):
+            return client.recv(MOST + 1, socket.MSG_PEEK)
+        before = time.monotonic()
+        self._spare = min(_MOST_SPARE, self._spare + 0.1 * (before - self._waited_at))
+        client.settimeout(max(1e-6, min(PATIENCE, self._spare)))
+        try:
+            return client.recv(MOST + 1, socket.MSG_PEEK)
+        except OSError:
+            return b""
+        finally:
+            self._waited_at = time.monotonic()
+            self._spare -= self._waited_at - before
