@@ -5,6 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
+# tests start many programs, which must not compile all modules anew, whatever the environment says
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: demo test bench wheels test-wheels lint sanitize clean
 
 $(STAMP): pyproject.toml setup.py $(wildcard src/suffice/compiled/*.[ch] src/suffice/spam/*.[ch]) src/suffice/compiled/signatures.py

@@ -1,7 +1,14 @@
 """Fixtures for all tests."""
 
+import gc
 import os
 import signal
+
+if os.environ.get("PYTEST_XDIST_WORKER"):
+    # the processes of `pytest -n` share the cores, and threads of BLAS and OpenMP that wait for each other take three
+    # times as long; this must be said before NumPy is loaded
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -18,6 +25,12 @@ if os.environ.get("SUFFICE_EMULATED"):  # kernels of another processor, as in em
     import emulated
 
     emulated.install(os.environ["SUFFICE_EMULATED"])
+
+
+def pytest_collection_finish():
+    """Keep what collecting the tests has made from the garbage collector, which would look through all of it again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(params=[] if compiled.library is None else compiled.library.levels)

@@ -9,6 +9,7 @@ import sys
 import time
 from urllib.parse import urlencode, urlsplit
 
+import forked
 from mailbag import message
 
 from suffice.spam import SpamFilter
@@ -38,15 +39,19 @@ class Answer:
 class Site:
     """A server in a process of its own, and what is needed to talk to it."""
 
-    def __init__(self, store, *mailboxes, command=None):
+    def __init__(self, store, *mailboxes, command=None, fork=True, changed=()):
+        """Start it: forked, after constants were changed, or from nothing, as a person does."""
         self.store = store
         command = command or ["serve", *map(str, mailboxes), "--store", str(store)]
-        # `python -c` and not `-m`: what the console script does
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", "from suffice.cli import main; main()", "spam", *command,
-             "--port", "0", "--no-open", "--json"],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+        command = ["spam", *command, "--port", "0", "--no-open", "--json"]
+        if fork:
+            self.process = forked.start(*command, changed=changed)
+        else:
+            # `python -c` and not `-m`: what the console script does
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", "from suffice.cli import main; main()", *command],
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            )  # fmt: skip
         try:
             line = self.process.stdout.readline()
             assert line, self.process.stderr.read()

@@ -51,26 +51,35 @@ def peak_megabytes(call):
     return peak
 
 
-def jobs():
+@pytest.fixture(scope="module")
+def rows():
+    """Numbers, counts and labels, 120 MB of the first."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 10, 300_000)
     X = rng.normal(size=(300_000, 50))
     counts = sparse.random_array((50_000, 20_000), density=0.001, rng=rng, format="csr")
-    return {
-        "naive Bayes, 120 MB": (NaiveBayes(), X, y),
-        "integers": (NaiveBayes(), X.astype(np.int32), y),
-        "some columns": (GenerativeClassifier({(3, 7): "poisson"}), np.abs(X), y),
-        "tied": (GaussianDiscriminant("tied"), X, y),
-        "full": (GaussianDiscriminant("full"), X, y),
-        "categories": (NaiveBayes("categorical"), rng.integers(0, 10, (300_000, 30)), y),
-        "sparse": (NaiveBayes("multinomial"), counts, y[:50_000]),
-        "sparse Gaussian": (NaiveBayes(), counts, y[:50_000] % 2),
-    }
+    return X, counts, y
 
 
-@pytest.mark.parametrize("job", jobs())
-def test_fit_and_predict_stay_within_100_megabytes_above_the_data(job):
-    model, X, y = jobs()[job]
+JOBS = {
+    "naive Bayes, 120 MB": lambda X, counts, y: (NaiveBayes(), X, y),
+    "integers": lambda X, counts, y: (NaiveBayes(), X.astype(np.int32), y),
+    "some columns": lambda X, counts, y: (GenerativeClassifier({(3, 7): "poisson"}), np.abs(X), y),
+    "tied": lambda X, counts, y: (GaussianDiscriminant("tied"), X, y),
+    "full": lambda X, counts, y: (GaussianDiscriminant("full"), X, y),
+    "categories": lambda X, counts, y: (
+        NaiveBayes("categorical"),
+        np.random.default_rng(0).integers(0, 10, (300_000, 30)),
+        y,
+    ),
+    "sparse": lambda X, counts, y: (NaiveBayes("multinomial"), counts, y[:50_000]),
+    "sparse Gaussian": lambda X, counts, y: (NaiveBayes(), counts, y[:50_000] % 2),
+}
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_fit_and_predict_stay_within_100_megabytes_above_the_data(job, rows):
+    model, X, y = JOBS[job](*rows)
     assert peak_megabytes(lambda: model.fit(X, y)) < 100
     result = model.predict_proba(X).nbytes / 1e6
     assert peak_megabytes(lambda: model.predict_proba(X)) < 100 + result

@@ -195,7 +195,7 @@ def test_a_first_file_without_a_single_word_does_not_decide_the_column(tmp_path)
 
 
 def test_engines_that_overlap_give_blas_its_threads_back():
-    from threadpoolctl import threadpool_info
+    from threadpoolctl import threadpool_info, threadpool_limits
 
     rows = RNG.normal(size=(200_000, 20))
     model = GaussianDiscriminant("tied").fit(rows, np.arange(200_000) % 2)
@@ -203,13 +203,15 @@ def test_engines_that_overlap_give_blas_its_threads_back():
     def blas_threads():
         return [found["num_threads"] for found in threadpool_info() if found["user_api"] == "blas"]
 
-    before = blas_threads()
-    threads = [threading.Thread(target=model.score_samples, args=(rows,)) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert blas_threads() == before
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()
+        assert set(before) == {2}
+        threads = [threading.Thread(target=model.score_samples, args=(rows,)) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert blas_threads() == before
 
 
 def test_no_number_of_rows_outweighs_the_prior_into_a_singular_covariance():

@@ -37,21 +37,6 @@ from suffice.spam.stamping import stamped
 SPAM, HAM = message(900, "spam"), message(901)
 
 
-@pytest.fixture(scope="module")
-def taught(tmp_path_factory):
-    path = tmp_path_factory.mktemp("daemon") / "store"
-    with SpamFilter.open(path) as spam_filter:
-        spam_filter.train_many([message(i, "spam") for i in range(30)], "spam")
-        spam_filter.train_many([message(i) for i in range(30)], "ham")
-    return path
-
-
-@pytest.fixture
-def store(taught, tmp_path):
-    shutil.copy(taught, tmp_path / "store")
-    return tmp_path / "store"
-
-
 IS_DIRECT = False
 
 

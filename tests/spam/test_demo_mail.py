@@ -169,7 +169,7 @@ def test_the_command_refuses_a_folder_that_holds_something(tmp_path):
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM], ids=["interrupted", "terminated"])
 def test_the_command_serves_the_page_and_leaves_nothing_behind_when_it_is_stopped(stop):
     pytest.importorskip("starlette")
-    site = Site(None, command=["demo"])
+    site = Site(None, command=["demo"], fork=False)
     try:
         assert site.said["synthetic"] is True
         assert Path(site.said["store"]).exists()

@@ -239,7 +239,7 @@ def milter(box, store, fault):
 
 
 def serve(box, store, fault):
-    site = Site(store, box)
+    site = Site(store, box, fork=False)
     try:
         site.wait()
         listed = site.get("/").text

@@ -161,20 +161,11 @@ def test_time_is_linear(piece):
 # the filter
 
 
-@pytest.fixture
-def taught(tmp_path):
-    path = tmp_path / "store.sqlite"
-    with SpamFilter.open(path) as spam_filter:
-        spam_filter.train_many([message(i, "spam") for i in range(30)], "spam")
-        spam_filter.train_many([message(i) for i in range(30)], "ham")
-    return path
-
-
 SPAM = message(7, "spam").replace(b"a2@example.org", b"Ann <ann@good.example>")
 
 
-def test_a_list_changes_the_label_and_nothing_else(taught):
-    with SpamFilter.open(taught) as spam_filter:
+def test_a_list_changes_the_label_and_nothing_else(store):
+    with SpamFilter.open(store) as spam_filter:
         before = spam_filter.score(SPAM)
         assert (before.label, before.listed) == ("spam", "")
         spam_filter.allow("good.example")
@@ -218,25 +209,25 @@ def test_stamps_say_that_a_list_decided():
     assert b"X-Suffice-List" not in forged
 
 
-def test_filter_milter_and_classify_say_so(taught, tmp_path):
+def test_filter_milter_and_classify_say_so(store, tmp_path):
     def run(*args):
         return CliRunner().invoke(app, ["spam", *map(str, args)], prog_name="suffice", catch_exceptions=False)
 
-    added = run("allow", "--store", taught, "Good.example", ".lists.example")
+    added = run("allow", "--store", store, "Good.example", ".lists.example")
     assert added.stdout.split() == [".lists.example", "good.example"]
-    assert json.loads(run("allow", "--store", taught, "--json").stdout)["allow"] == [".lists.example", "good.example"]
-    assert run("block", "--store", taught).stdout == ""
+    assert json.loads(run("allow", "--store", store, "--json").stdout)["allow"] == [".lists.example", "good.example"]
+    assert run("block", "--store", store).stdout == ""
     (tmp_path / "a.eml").write_bytes(SPAM)
-    told = json.loads(run("classify", "--store", taught, "--json", tmp_path / "a.eml").stdout)
+    told = json.loads(run("classify", "--store", store, "--json", tmp_path / "a.eml").stdout)
     assert (told["label"], told["listed"]) == ("ham", "allow good.example")
     assert told["probability"] > 0.9
-    assert "[allow good.example]" in run("classify", "--store", taught, tmp_path / "a.eml").stdout
-    assert "allow good.example" in run("explain", "--store", taught, tmp_path / "a.eml").stdout
-    assert json.loads(_answer(SPAM, Settings(store=taught)))["listed"] == "allow good.example"
-    judged = judge(Request(SPAM, taught, None, tmp_path))
+    assert "[allow good.example]" in run("classify", "--store", store, tmp_path / "a.eml").stdout
+    assert "allow good.example" in run("explain", "--store", store, tmp_path / "a.eml").stdout
+    assert json.loads(_answer(SPAM, Settings(store=store)))["listed"] == "allow good.example"
+    judged = judge(Request(SPAM, store, None, tmp_path))
     assert (judged.verdict.listed, symbol(judged)) == ("allow good.example", "SUFFICE_ALLOW_LIST")
     assert judged.points < 5 < points(Verdict(judged.verdict.probability, "spam", 0.0, []), 0.5)
-    assert run("allow", "--store", taught, "--remove", "good.example").stdout.split() == [".lists.example"]
-    assert run("allow", "--store", taught, "--remove", "good.example").exit_code == 1
-    assert run("allow", "--store", taught, "--remove").exit_code == 2
-    assert run("block", "--store", taught, "nonsense").exit_code == 1
+    assert run("allow", "--store", store, "--remove", "good.example").stdout.split() == [".lists.example"]
+    assert run("allow", "--store", store, "--remove", "good.example").exit_code == 1
+    assert run("allow", "--store", store, "--remove").exit_code == 2
+    assert run("block", "--store", store, "nonsense").exit_code == 1

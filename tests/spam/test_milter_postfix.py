@@ -30,12 +30,8 @@ def postfix():
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    path = tmp_path_factory.mktemp("milter") / "store"
-    with SpamFilter.open(path) as spam_filter:
-        spam_filter.train_many([message(i, "spam") for i in range(30)], "spam")
-        spam_filter.train_many([message(i) for i in range(30)], "ham")
-    return path
+def store(taught_once, tmp_path_factory):
+    return shutil.copy(taught_once, tmp_path_factory.mktemp("milter") / "store")
 
 
 @contextmanager

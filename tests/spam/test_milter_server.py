@@ -8,13 +8,13 @@ import shutil
 import signal
 import socket
 import sqlite3
-import subprocess
 import sys
 import tempfile
 import time
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
+import forked
 import pytest
 from mailbag import message
 from spam.milter_client import OFFER, Mta, conversation
@@ -27,15 +27,6 @@ from suffice.spam.milter.wire import packet
 from suffice.spam.serving.journal import Journal
 from suffice.spam.serving.scorer import Scorer
 from suffice.spam.serving.stores import Stores
-
-
-@pytest.fixture
-def store(tmp_path):
-    path = tmp_path / "store"
-    with SpamFilter.open(path) as spam_filter:
-        spam_filter.train_many([message(i, "spam") for i in range(30)], "spam")
-        spam_filter.train_many([message(i) for i in range(30)], "ham")
-    return path
 
 
 @asynccontextmanager
@@ -408,9 +399,7 @@ def test_a_socket_left_behind_is_replaced_and_nothing_else_is(tmp_path, store):
 
 
 def command(*arguments):
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, sys.path))}
-    call = [sys.executable, "-m", "suffice.cli", "spam", "milter", *map(str, arguments)]
-    return subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    return forked.start("spam", "milter", *arguments)
 
 
 def test_the_command_tells_where_it_listens_and_ends_on_a_signal(store):

@@ -60,14 +60,9 @@ def chromium():
         browser.close()
 
 
-@pytest.fixture
-def site(tmp_path):
-    raws = [DOUBTFUL, *(message(500 + i, "ham" if i % 2 else "spam") for i in range(5)), *hostile()]
-    site = Site(write_store(tmp_path / "spam.sqlite"), write_mbox(tmp_path / "inbox", raws))
-    site.wait()
-    yield site
-    code, _, errors = site.end()
-    assert (code, errors) == (0, "")
+MAILBOXES = {
+    "inbox": [DOUBTFUL, *(message(500 + i, "ham" if i % 2 else "spam") for i in range(5)), *hostile()],
+}
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import time
 
 import pytest
 from mailbag import contents, message
-from spam_site import Site, write_mbox, write_store
+from spam_site import Site, write_mbox
 
 from suffice.spam import SpamFilter, Thresholds
 
@@ -23,27 +23,10 @@ HTML = (
 REPLY = b"From: ann@example.org\nSubject: Re: ham\n\n> spamword1 quoted\nThe HARBOUR at noon, hamword1\n"
 
 
-def started(folder):
-    inbox = [message(1000), HTML, REPLY, *(message(2000 + i) for i in range(60))]
-    junk = [message(3000 + i, "spam") for i in range(5)] + [message(4000)]
-    mailboxes = write_mbox(folder / "INBOX", inbox), write_mbox(folder / "Junk", junk)
-    site = Site(write_store(folder / "spam.sqlite"), *mailboxes)
-    site.wait()
-    yield site
-    code, _, errors = site.end()
-    assert (code, errors) == (0, "")
-
-
-@pytest.fixture
-def site(tmp_path):
-    """A server that a test may change."""
-    yield from started(tmp_path)
-
-
-@pytest.fixture(scope="module")
-def reader(tmp_path_factory):
-    """A server that is only read, or refuses what would change it."""
-    yield from started(tmp_path_factory.mktemp("reader"))
+MAILBOXES = {
+    "INBOX": [message(1000), HTML, REPLY, *(message(2000 + i) for i in range(60))],
+    "Junk": [*(message(3000 + i, "spam") for i in range(5)), message(4000)],
+}
 
 
 def rows(site, query=""):
@@ -220,14 +203,14 @@ def test_the_overview_counts_corrects_and_disagrees(site):
     assert "was good" in page
 
 
-def test_the_overview_draws_mail_by_day(tmp_path):
+def test_the_overview_draws_mail_by_day(store):
     dated = [
         b"Date: %d Mar 2026 10:00:00 +0000\n" % day + message(i, "spam" if i % 2 else "ham")
         for i, day in enumerate((3, 3, 3, 20, 20, 21))
     ]
     late = b"Date: 1 Jan 2999 10:00:00 +0000\n" + message(50)  # nobody has got mail of tomorrow
     early = b"Date: 1 Jan 0001 10:00:00 +0000\n" + message(51)
-    site = Site(write_store(tmp_path / "spam.sqlite"), write_mbox(tmp_path / "INBOX", [*dated, late, early]))
+    site = Site(store, write_mbox(store.with_name("INBOX"), [*dated, late, early]))
     try:
         site.wait()
         text = site.get("/overview").text
@@ -383,8 +366,7 @@ def test_ten_thousand_texts_are_searched_at_once():
     texts.close()
 
 
-def test_messages_are_filed_into_buckets_found_by_them_and_filed_back(tmp_path):
-    store = write_store(tmp_path / "spam.sqlite")
+def test_messages_are_filed_into_buckets_found_by_them_and_filed_back(store):
     letters = [
         b"From: shop@example.com\nSubject: Order %d\n\nYour receipt for parcel %d of today\n" % (i, i)
         for i in range(12)
@@ -393,7 +375,7 @@ def test_messages_are_filed_into_buckets_found_by_them_and_filed_back(tmp_path):
         for letter in letters[:10]:
             spam_filter.train(letter, "ham", bucket="receipts")
         spam_filter.buckets.add("<b>work & more</b>")
-    site = Site(store, write_mbox(tmp_path / "inbox", [message(500), *letters[9:]]))
+    site = Site(store, write_mbox(store.with_name("inbox"), [message(500), *letters[9:]]))
     try:
         site.wait()
         page = site.get("/").text

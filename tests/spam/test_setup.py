@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from urllib.parse import quote
 
+import forked
 import pytest
 from mailbag import message
 from spam.dovecot import PASSWORD, USER, Dovecot
@@ -51,14 +52,10 @@ def home(tmp_path):
     return tmp_path
 
 
-def run(home, *args, code=0, more=(), **options):
+def run(home, *args, code=0, more=()):
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "SUFFICE_SPAM"))}
-    done = subprocess.run(
-        [sys.executable, "-m", "suffice.cli", "spam", "setup", *map(str, args)],
-        capture_output=True, text=True, timeout=120,
-        env={**kept, "HOME": str(home), "USER": "nobody-at-all", **dict(more)},
-        stdin=subprocess.DEVNULL, **options,
-    )  # fmt: skip
+    environment = {**kept, "HOME": str(home), "USER": "nobody-at-all", **dict(more)}
+    done = forked.run("spam", "setup", *args, env=environment, timeout=120)
     assert done.returncode == code, done.stderr
     return done
 
@@ -157,8 +154,9 @@ def test_every_way_names_the_program_and_what_is_left_to_do(way, tmp_path):
         (["--yes", "--run", "watch"], "watching needs an account"),
     ],
 )
-def test_what_it_cannot_do_is_said_before_anything_is_done(home, args, says):
-    done = run(home, *args, code=2, cwd=home)
+def test_what_it_cannot_do_is_said_before_anything_is_done(home, args, says, monkeypatch):
+    monkeypatch.chdir(home)
+    done = run(home, *args, code=2)
     assert says in done.stderr
     assert not (home / ".local").exists()
 

@@ -56,7 +56,8 @@ _FOREIGN = {
     b"\xff\xfe": "is a text in UTF-16, as which mail is never sent; save it in UTF-8",
     b"\xfe\xff": "is a text in UTF-16, as which mail is never sent; save it in UTF-8",
     **dict.fromkeys(
-        (b"PK\3\4", b"PK\5\6", b"7z\xbc\xaf'\x1c", b"Rar!\x1a\7"), "is an archive (ZIP, 7z, RAR); unpack it, and give the folder"
+        (b"PK\3\4", b"PK\5\6", b"7z\xbc\xaf'\x1c", b"Rar!\x1a\7"),
+        "is an archive (ZIP, 7z, RAR); unpack it, and give the folder",
     ),
     b"\x1f\x9d": "is compressed by compress, which is not read; expand it with `uncompress FILE`",
     **dict.fromkeys(
