@@ -1,4 +1,4 @@
-/* Axes that all components share, as in `suffice.covariance.orientation`: orthogonal D for which the matrices Dᵀ W_c D are
+/* Axes that all components share, as in `suffice.families.gaussian.covariance.orientation`: orthogonal D for which the matrices Dᵀ W_c D are
  * as diagonal as can be, found by L-BFGS in the angles of all pairs of axes. */
 #define MEMORY 12             /* steps that the quasi-Newton method remembers */
 #define LARGEST_ANGLE 0.5     /* in one step */

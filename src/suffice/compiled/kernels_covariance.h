@@ -1,4 +1,4 @@
-/* The maximisation step of `em_loop`: means and covariances of the moments, as `suffice.covariance` estimates them. */
+/* The maximisation step of `em_loop`: means and covariances of the moments, as `suffice.families.gaussian.covariance` estimates them. */
 #define LEAST_RIDGE 1e-10
 #define SPOILT 1e-6 /* of the rows: the log-likelihood that rounding has spoilt where covariances are almost singular */
 #define LEAST_EIGENVALUE 1e-13 /* of the trace, below which variances are lost in an eigendecomposition */

@@ -1,7 +1,7 @@
 /* Whole iterations of EM for a mixture of Gaussians, for tables so small that the interpreter would take longer.
  *
  * An iteration takes the expected moments of each component and the log-likelihood by `mixture_pass`, and from these
- * the next means and covariances as `suffice.covariance` does. Where the moments about a common origin would lose
+ * the next means and covariances as `suffice.families.gaussian.covariance` does. Where the moments about a common origin would lose
  * digits, rows are taken about each component instead.
  */
 #define LOG_2PI 1.8378770664093453

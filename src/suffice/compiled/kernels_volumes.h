@@ -1,4 +1,4 @@
-/* The volumes of components that share a shape, or share the volume itself, as in `suffice.covariance.volumes`.
+/* The volumes of components that share a shape, or share the volume itself, as in `suffice.families.gaussian.covariance.volumes`.
  *
  * With the shape at its best for given volumes, what is left to minimise is convex in x_c = −log λ_c, and does not change
  * when one number is added to all of them.
