@@ -116,8 +116,8 @@ def test_families_by_themselves():
     shares = np.array([[0.25, 0.75], [1.0, 0.0]])
     holes = np.array([[np.nan, 1.0], [0.0, np.nan]])
     p = np.array([[0.1, 0.6], [0.9, 0.2]])
-    assert BernoulliDistributions(p).expected_rows(holes, shares).tolist() == [[1.0, 1.0], [0.0, 1.0]]
-    assert np.allclose(PoissonDistributions(p).expected_rows(holes, shares), [[0.7, 1.0], [0.0, 0.6]])
+    assert BernoulliDistributions(Bernoulli(), p).expected_rows(holes, shares).tolist() == [[1.0, 1.0], [0.0, 1.0]]
+    assert np.allclose(PoissonDistributions(Poisson(), p).expected_rows(holes, shares), [[0.7, 1.0], [0.0, 0.6]])
     values = CategoricalDistributions(
         np.array([[0.2, 0.5, 0.3], [0.6, 0.0, 0.4]]), np.array([3, 0]), np.zeros((2, 2)), Categorical()
     )

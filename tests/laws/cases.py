@@ -78,7 +78,7 @@ class BernoulliCase(Case):
         return (rng.random((len(classes), d)) < p[classes]).astype(np.float64)
 
     def random(self, rng: np.random.Generator, k: int, d: int) -> BernoulliDistributions:
-        return BernoulliDistributions(rng.uniform(0.1, 0.9, size=(k, d)))
+        return BernoulliDistributions(Bernoulli(), rng.uniform(0.1, 0.9, size=(k, d)))
 
     def quadrature(self, distributions: BernoulliDistributions) -> tuple[np.ndarray, np.ndarray]:
         p = distributions.probability[0]
@@ -90,7 +90,7 @@ class BernoulliCase(Case):
     ) -> BernoulliDistributions:
         p = distributions.probability
         yes, no = (part * np.exp(size * rng.normal(size=p.shape)) for part in (p, 1.0 - p))
-        return BernoulliDistributions(yes / (yes + no))
+        return BernoulliDistributions(Bernoulli(), yes / (yes + no))
 
 
 class CategoricalCase(Case):
@@ -159,7 +159,7 @@ class PoissonCase(Case):
         return rng.poisson(rate[classes]).astype(np.float64)
 
     def random(self, rng: np.random.Generator, k: int, d: int) -> PoissonDistributions:
-        return PoissonDistributions(rng.uniform(0.3, 4.0, size=(k, d)))
+        return PoissonDistributions(Poisson(), rng.uniform(0.3, 4.0, size=(k, d)))
 
     def quadrature(self, distributions: PoissonDistributions) -> tuple[np.ndarray, np.ndarray]:
         rate = distributions.rate[0]
@@ -170,7 +170,9 @@ class PoissonCase(Case):
     def perturbed(
         self, distributions: PoissonDistributions, rng: np.random.Generator, size: float
     ) -> PoissonDistributions:
-        return PoissonDistributions(distributions.rate * np.exp(size * rng.normal(size=distributions.rate.shape)))
+        return PoissonDistributions(
+            Poisson(), distributions.rate * np.exp(size * rng.normal(size=distributions.rate.shape))
+        )
 
 
 #: the structures that average scatters, and of those that iterate one with each layout of moments;

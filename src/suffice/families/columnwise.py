@@ -48,6 +48,8 @@ class ColumnwiseFamily(Family):
     signed: ClassVar[bool] = True
     #: what is put into a missing cell before φ is taken of it
     neutral: ClassVar[float] = 1.0
+    #: what the cells are called in error messages; by default "<Family> cells"
+    cells: ClassVar[str | None] = None
 
     # -- what each family says -----------------------------------------------------------------------------------
 
@@ -113,7 +115,7 @@ class ColumnwiseFamily(Family):
     def prepare(self, x: Array) -> tuple[tuple[Array, ...], Array | None]:
         """Return the parts of φ, 0 in missing cells, and which cells are there (None if all are)."""
         x = in_double(x if self.takes_zero or not issparse(x) else x.toarray())
-        observed = observed_cells(x, what=f"{type(self).__name__} cells")
+        observed = observed_cells(x, what=self.cells or f"{type(self).__name__} cells")
         self.require_support(x)
         if observed is None:
             return self.phi(x), None
@@ -174,7 +176,7 @@ class ColumnwiseFamily(Family):
 
     def pseudo_rows(self, statistics: Sums, amount: float) -> PseudoRows:
         """Return rows that hold the smoothed mean of all classes."""
-        mean = (statistics.total.sum(0) + 0.5) / (statistics.count.sum(0) + 1.0)
+        mean = smoothed_mean(statistics)
         return PseudoRows(np.full(mean.shape, amount), mean)
 
     def rows_of_components(self, rows: PseudoRows, overall: Sums, k: int) -> PseudoRows:
@@ -197,6 +199,11 @@ class ColumnwiseFamily(Family):
             return 0.0
         (eta,) = distributions.natural_parts()
         return float((rows.amount * (eta * rows.value - self.cell_normalizer(eta))).sum())
+
+
+def smoothed_mean(statistics: Sums) -> FloatArray:
+    """Return the mean of each column over all classes, with one row of ½ more, (d,)."""
+    return (statistics.total.sum(0) + 0.5) / (statistics.count.sum(0) + 1.0)
 
 
 def require_finite(values: FloatArray, said: str) -> None:

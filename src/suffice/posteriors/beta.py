@@ -66,7 +66,7 @@ class BetaPosterior(Posterior):
         """Return p = (a − 1) / (a + b − 2), at the end of the range where the mode is there."""
         yes, no = np.maximum(self.a - 1.0, 0.0), np.maximum(self.b - 1.0, 0.0)
         flat = yes + no == 0.0  # no inner mode: both ends, or all values, are alike
-        return BernoulliDistributions(np.where(flat, self.mean(), yes / np.where(flat, 1.0, yes + no)))
+        return BernoulliDistributions(Bernoulli(), np.where(flat, self.mean(), yes / np.where(flat, 1.0, yes + no)))
 
     def interval(self, level: float = 0.95) -> Interval:
         """Return equal-tailed intervals of p, k×d each."""
@@ -87,7 +87,7 @@ class BetaPosterior(Posterior):
     def predictives(self, draws: int = 1) -> Distributions:
         """Return the distributions of one more row, or of the number of ones in so many: Beta–binomial."""
         if draws == 1:  # one row has no second draw to be correlated with
-            return BernoulliDistributions(self.mean())
+            return BernoulliDistributions(Bernoulli(), self.mean())
         return BetaBinomialDistributions(cast(Bernoulli, self.family), self.a, self.b, draws)
 
 

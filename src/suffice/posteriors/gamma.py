@@ -11,7 +11,8 @@ from scipy.special import gammaincinv, gammaln
 
 from suffice._arrays import FloatArray
 from suffice.families.base import Distributions
-from suffice.families.poisson import Poisson, overall_rate
+from suffice.families.columnwise import smoothed_mean
+from suffice.families.poisson import Poisson
 from suffice.posteriors.base import Interval, Posterior, base_measure, of_shape, tails
 from suffice.posteriors.lomax import LomaxDistributions
 from suffice.posteriors.negative_binomial import NegativeBinomialDistributions
@@ -55,7 +56,7 @@ class GammaPosterior(Posterior):
 
     def _of_rows(self, amount: float) -> tuple[FloatArray, FloatArray]:
         """Return the prior that is worth so many rows of the overall mean."""
-        return amount * overall_rate(self.statistics), np.asarray(amount)
+        return amount * smoothed_mean(self.statistics), np.asarray(amount)
 
     @cached_property
     def shape(self) -> FloatArray:
