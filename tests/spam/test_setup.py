@@ -1,7 +1,10 @@
 """`suffice spam setup`: what it finds, what it shows, what it learns, and what it writes."""
 
+import gzip
 import json
 import os
+import re
+import shlex
 import stat
 import subprocess
 import sys
@@ -136,13 +139,118 @@ def test_every_way_names_the_program_and_what_is_left_to_do(way, tmp_path):
     assert written == [file.path for file in planned.files]
     texts = "\n".join(path.read_text() for path in written)
     assert way == "sieve" or "/usr/bin/suffice" in texts
-    assert way in ("sieve", "milter") or "'" + str(store) + "'" in texts
+    quotes = '"' if way == "watch" else "'"
+    assert way in ("sieve", "milter") or quotes + str(store) + quotes in texts
     assert planned.then
     assert write(planned) == []
     if way == "watch":
         (secret,) = (file.path for file in planned.files if file.is_private)
         assert stat.S_IMODE(secret.stat().st_mode) == 0o600
         assert "SUFFICE_IMAP_USER=ann" in secret.read_text()
+
+
+AWKWARD = [
+    "sp ace",
+    "it's",
+    'quo"te',
+    "dol$HOME",
+    "per%hcent",
+    "back\\slash",
+    "`id`",
+    "#1",
+    "a;b|c",
+    "tïlde~",
+    "u\udcff",
+]
+
+
+@pytest.mark.parametrize("name", AWKWARD)
+def test_no_name_of_a_folder_changes_what_the_files_say(tmp_path, name):
+    """Read as procmail and systemd read them; `test_site` lets them do so."""
+    place = tmp_path / name
+    program, store, junk = f"{place}/suffice", place / "spam.sqlite", f"{place}/Junk"
+    account = Account("mail.example.org", name if name.isprintable() else "ann")
+    options = {"account": account, "usual": False, "junk": junk}
+    texts = {}
+    for way in ("procmail", "watch", "milter"):
+        planned = plan(way, program, place / "config", store, **options)
+        assert len(write(planned)) == len(planned.files)
+        texts |= {file.path.name: os.fsdecode(file.path.read_bytes()) for file in planned.files}
+        assert all(str(tmp_path) not in step or str(tmp_path) in " ".join(shlex.split(step)) for step in planned.then)
+    lines = texts["procmailrc"].splitlines()
+    assert shlex.split(lines[1])[1:] == [program, "spam", "filter", "--no-exit-code", "--store", str(store)]
+    assert shlex.split(lines[-1]) == [junk]
+    for unit in ("suffice-watch.service", "suffice-milter.service"):
+        start = next(line for line in texts[unit].splitlines() if line.startswith("ExecStart="))
+        words = [as_systemd(word) for word in re.findall(r'"(?:[^"\\]|\\.)*"|\S+', start.partition("=")[2])]
+        assert words[0] == program
+        assert "watch" not in unit or words[-1] == str(store)
+    secret = next(line for line in texts["suffice-watch.service"].splitlines() if "EnvironmentFile" in line)
+    assert secret.partition("=")[2].replace("%%", "%") == f"{place}/config/suffice/imap.env"
+    user = texts["imap.env"].splitlines()[1].partition("=")[2]
+    assert as_systemd(user.replace("%", "%%").replace("$", "$$")) == account.user
+
+
+def as_systemd(word):
+    """Return a word of a unit without its quotes, its escapes and the marks of specifiers and variables."""
+    word = re.sub(r"\\(.)", r"\1", word[1:-1]) if word.startswith('"') else word
+    assert not re.search(r"(?<!%)%(%%)*(?!%)|(?<!\$)\$(\$\$)*(?!\$)", word.replace("${", ""))
+    return word.replace("%%", "%").replace("$$", "$")
+
+
+def test_a_path_with_a_line_end_is_refused_before_anything_is_learned(home):
+    moved = home / "a\nb"
+    moved.mkdir()
+    (home / "Maildir").rename(moved / "Maildir")
+    assert "control characters" in run(moved, "--yes", "--run", "procmail", code=1).stderr
+    assert not list(moved.glob(".local/share/suffice/*.sqlite"))
+
+
+def test_procmail_delivers_to_no_box_that_it_would_damage(home, tmp_path):
+    spam = [dated(i, "spam") for i in range(30)]
+    boxes = {"Junk.gz": gzip.compress(b"".join(map(as_mbox, spam))), "Junk.mbox": b"".join(map(as_mbox, spam))}
+    for name, data in boxes.items():
+        (home / name).write_bytes(data)
+    for name, last in {"Junk.gz": "$HOME/mail/Junk", "Junk.mbox": str(home / "Junk.mbox")}.items():
+        run(home, "--yes", "--run", "procmail", "--spam", name, "--ham", "Maildir", cwd=home)
+        rules = home / ".config" / "suffice" / "procmailrc"
+        assert rules.read_text().splitlines()[-1] == last
+        rules.unlink()
+
+
+def test_copies_of_one_message_do_not_end_it():
+    ham = [((f"ham:{i}", dated(i)), "ham") for i in range(100)]
+    copies = [((f"spam:{i}", dated(3, "spam")), "spam") for i in range(60)]
+    assert rehearse(lambda: iter([*ham, *copies])) is None
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["--spam", "", "--ham", "Maildir", "--yes"], "the name of a box is empty"),
+        (["--spam", "Maildir", "--ham", "Maildir/", "--yes"], "is given as spam and as ham"),
+    ],
+)
+def test_boxes_that_make_no_sense_are_refused(home, args, says):
+    done = run(home, *args, code=1, cwd=home)
+    assert says in done.stderr
+    assert not list(home.glob(".local/share/suffice/*.sqlite"))
+
+
+@pytest.mark.parametrize(
+    ("answers", "code", "says"),
+    [
+        (b"n\n", 1, "nothing was learned"),
+        (b"\x04", 130, "stopped at a question"),
+        pytest.param(b"y\n\x04", 130, "stopped at a question", marks=pytest.mark.slow),
+        pytest.param(b"y\nprocmail\nn\n", 1, "no file was written", marks=pytest.mark.slow),
+    ],
+)
+def test_an_answer_that_ends_it_is_no_error_of_ours(home, answers, code, says):
+    done = on_terminal(home, answers)
+    assert (done[0], "Traceback" in done[2]) == (code, False)
+    assert says in done[1] + done[2]
+    assert not (home / ".config").exists()
 
 
 @pytest.mark.parametrize(
@@ -172,20 +280,26 @@ def test_without_mail_or_without_spam_it_says_what_to_give(tmp_path, home):
     assert "no folder for spam" in run(home, "--yes", code=2).stderr
 
 
-def test_on_a_terminal_it_asks(home):
+def on_terminal(home, answers):
+    """Run it with answers on a terminal; return its exit code and what it said."""
     import pty
 
-    answers, end = pty.openpty()
+    keys, end = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "suffice.cli", "spam", "setup"],
         stdin=end, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env={**os.environ, "HOME": str(home), "XDG_DATA_HOME": "", "XDG_CONFIG_HOME": "", "USER": "nobody-at-all"},
     )  # fmt: skip
-    os.write(answers, b"y\nprocmail\ny\n")
+    os.write(keys, answers)
     out, said = process.communicate(timeout=120)
     os.close(end)
-    os.close(answers)
-    assert process.returncode == 0, said
+    os.close(keys)
+    return process.returncode, out, said
+
+
+def test_on_a_terminal_it_asks(home):
+    code, out, said = on_terminal(home, b"y\nprocmail\ny\n")
+    assert code == 0, said
     assert "Learn these?" in out
     assert "How does mail reach the filter" in out
     assert (home / ".config" / "suffice" / "procmailrc").exists()

@@ -52,9 +52,7 @@ _FOREIGN = {
     b"\1\1\1\1\n": (
         "is a mailbox in MMDF format, which is not read; open it with mutt, and save its messages to an mbox"
     ),
-    b"BABYL OPTIONS:": (
-        "is a mailbox of Rmail (Babyl), which is not read; open it with Emacs 23 or later, which converts it"
-    ),
+    b"BABYL OPTIONS:": "is a mailbox of Rmail (Babyl), which is not read; open it with Emacs, which makes it an mbox",
     b"\xff\xfe": "is a text in UTF-16, as which mail is never sent; save it in UTF-8",
     b"\xfe\xff": "is a text in UTF-16, as which mail is never sent; save it in UTF-8",
     **dict.fromkeys(
@@ -132,10 +130,8 @@ def _begun(file: BinaryIO, name: str) -> tuple[bytes, BinaryIO]:
             raise MailboxError(f"the file {name!r} is compressed twice; expand it once")
     first = _without_gap(first, file)
     if _MAC_LINES.match(first):
-        raise MailboxError(
-            f"the file {name!r} is an mbox whose lines end as on old Macs; convert it with "
-            "`tr '\\r' '\\n' < FILE > NEW`"
-        )
+        how = "convert it with `tr '\\r' '\\n' < FILE > NEW`"
+        raise MailboxError(f"the file {name!r} is an mbox whose lines end as on old Macs; {how}")
     for magic, text in _FOREIGN.items():
         if first.startswith(magic):
             raise MailboxError(f"the file {name!r} {text}")

@@ -46,6 +46,9 @@ class PlainSpeaking(TyperGroup):
         except KeyboardInterrupt:
             say("interrupted", "stopped, and no file was written")
             raise typer.Exit(130) from None
+        except typer.Abort:  # a question that was answered by Ctrl-C, or by the end of the input
+            say("interrupted", "stopped at a question; what it asked for was not done")
+            raise typer.Exit(130) from None
         except BrokenPipeError:
             # whoever read our output has had enough; without this, Python complains when it exits
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -100,7 +100,10 @@ def rehearse(
     with SpamFilter() as rehearsing:
         ahead, behind = tee(others())
         rehearsing.train_many((raw for (_, raw), _ in ahead), (label for _, label in behind))
-        if min(left["spam"], left["ham"]) >= ENOUGH_TO_TUNE:
+        size = rehearsing.stats()  # copies of a message are learned once
+        if min(size.spam, size.ham) < LEAST:
+            return None
+        if min(size.spam, size.ham) >= ENOUGH_TO_TUNE:
             rehearsing.tune()
         chosen = [day for day, place in days if place in tried]
         found = Rehearsal(min(chosen), max(chosen))

@@ -29,7 +29,7 @@ _SIEVE = (
     *("suffice.sieve", "suffice-learn-spam.sieve", "suffice-learn-ham.sieve"),
     *("suffice-stamp", "suffice-learn", "dovecot.conf"),
 )
-_PROGRAM = "%h/.local/bin/suffice"
+_PROGRAM, _SECRET = "%h/.local/bin/suffice", "%h/.config/suffice/imap.env"
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def plan(
     *,
     account: Account | None = None,
     usual: bool = True,
-    junk: str = "$HOME/mail/Junk",
+    junk: str | None = None,
 ) -> Plan:
     """Return what one of `WAYS` needs.
 
@@ -73,32 +73,37 @@ def plan(
         Where the store is.
     usual : bool
         Whether that is where programs look for it anyway.
-    junk : str
+    junk : str, optional
         The folder for spam.
     """
+    check_paths(program, str(config), str(at), junk or "")
     ours = config / "suffice"
     option = "" if usual else f" --store {shlex.quote(str(at))}"
     if way == "watch":
-        return _watch(program, config, account, option)
+        return _watch(program, config, account, "" if usual else f" --store {_in_unit(str(at))}")
     if way == "procmail":
-        lines = _PROCMAIL.format(program=shlex.quote(program), store=option, junk=junk)
+        folder = "$HOME/mail/Junk" if junk is None else shlex.quote(junk)
+        lines = _PROCMAIL.format(program=shlex.quote(program), store=option, junk=folder)
         return Plan(
             (Written(ours / "procmailrc", lines),),
-            (f"append {ours / 'procmailrc'} to ~/.procmailrc; its last line names the folder for spam",),
+            (f"append {_in_shell(ours / 'procmailrc')} to ~/.procmailrc; its last line names the folder for spam",),
         )
     if way == "sieve":
         return Plan(
             tuple(Written(ours / "sieve" / name, _packaged(name)) for name in _SIEVE),
-            (f"follow the comments in {ours / 'sieve' / 'dovecot.conf'}: they say where Dovecot looks for each file",),
+            (
+                f"follow the comments in {_in_shell(ours / 'sieve' / 'dovecot.conf')}: they say where Dovecot looks "
+                "for each file",
+            ),
         )
     if way == "milter":
-        unit = _packaged("suffice-milter.service").replace("/usr/local/bin/suffice", program)
+        unit = _packaged("suffice-milter.service").replace("/usr/local/bin/suffice", _in_unit(program))
         return Plan(
             (Written(ours / "suffice-milter.service", unit),),
             (
                 "sudo useradd --system --shell /usr/sbin/nologin suffice",
-                f"sudo install -D -o suffice -g suffice -m 640 {shlex.quote(str(at))} /var/lib/suffice/spam.sqlite",
-                f"sudo cp {ours / 'suffice-milter.service'} /etc/systemd/system/",
+                f"sudo install -D -o suffice -g suffice -m 640 {_in_shell(at)} /var/lib/suffice/spam.sqlite",
+                f"sudo cp {_in_shell(ours / 'suffice-milter.service')} /etc/systemd/system/",
                 "sudo systemctl enable --now suffice-milter",
                 "sudo postconf -e smtpd_milters=inet:127.0.0.1:8891 milter_default_action=accept",
             ),
@@ -106,22 +111,31 @@ def plan(
     return Plan()
 
 
+def check_paths(*paths: str) -> None:
+    """Raise ValueError if a path cannot be written into files of settings, which have lines."""
+    for path in paths:
+        if any(ord(letter) < 32 or ord(letter) == 127 for letter in path):
+            raise ValueError(f"the path {path!r} has control characters, which no file of settings can hold; rename it")
+
+
 def _watch(program: str, config: Path, account: Account | None, option: str) -> Plan:
     if account is None:
         raise ValueError("watching needs an account; give --imap imaps://user@host")
     secret = config / "suffice" / "imap.env"
-    unit = _packaged("suffice-watch.service").replace(_PROGRAM, program)
+    unit = _packaged("suffice-watch.service").replace(_PROGRAM, _in_unit(program))
+    unit = unit.replace(_SECRET, str(secret).replace("%", "%%"))
     start = next(line for line in unit.splitlines() if line.startswith("ExecStart="))
     port = {"tls": "", "starttls": " --starttls", "none": " --no-tls"}[account.security] + f" --port {account.port}"
     unit = unit.replace(start, start + port + option)
-    environment = f"SUFFICE_IMAP_HOST={account.host}\nSUFFICE_IMAP_USER={account.user}\n{PASSWORD_VARIABLE}=\n"
+    values = {"SUFFICE_IMAP_HOST": account.host, "SUFFICE_IMAP_USER": account.user, PASSWORD_VARIABLE: ""}
+    environment = "".join(f"{name}={_quoted(value)}\n" for name, value in values.items())
     return Plan(
         (
             Written(config / "systemd" / "user" / "suffice-watch.service", unit),
             Written(secret, environment, is_private=True),
         ),
         (
-            f"write the password behind {PASSWORD_VARIABLE}= in {secret}, which only you can read",
+            f"write the password behind {PASSWORD_VARIABLE}= in {_in_shell(secret)}, which only you can read",
             "systemctl --user daemon-reload && systemctl --user enable --now suffice-watch",
         ),
     )
@@ -137,10 +151,26 @@ def write(planned: Plan) -> list[Path]:
             descriptor = os.open(file.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         except FileExistsError:
             continue
-        with open(descriptor, "w", encoding="utf-8") as opened:
+        with open(descriptor, "w", encoding="utf-8", errors="surrogateescape") as opened:  # as paths are
             opened.write(file.text)
         written.append(file.path)
     return written
+
+
+def _in_shell(path: Path) -> str:
+    return shlex.quote(str(path))
+
+
+def _in_unit(word: str) -> str:
+    """Return a word of a command as a unit of systemd has it."""
+    return _quoted(word.replace("%", "%%").replace("$", "$$"))
+
+
+def _quoted(text: str) -> str:
+    """Return a text in quotes, as systemd reads them, if it needs any."""
+    if not text or shlex.quote(text) == text:
+        return text
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _packaged(name: str) -> str:

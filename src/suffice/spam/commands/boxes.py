@@ -26,6 +26,8 @@ def check(boxes: Iterable[str], *, lines: bool = False) -> None:
     boxes = list(boxes)
     if boxes.count("-") > 1:
         raise MailboxError("standard input can be read once, but '-' is given more than once")
+    if "" in boxes:  # which would be the current folder
+        raise MailboxError("the name of a box is empty; give an mbox, a Maildir, a folder or a message")
     for box in boxes:
         if box != "-" and not IMAP_ADDRESS.match(box) and not Path(_place(box)[0]).exists():
             raise MailboxError(
@@ -71,6 +73,9 @@ def in_classes(
     `tell` is false.
     """
     spam, ham, others = list(spam or ()), list(ham or ()), list(others or ())
+    whole = [{os.path.realpath(box) for box in boxes if _place(box)[1] is None} - {"-"} for boxes in (spam, ham)]
+    if both := sorted(whole[0] & whole[1]):
+        raise MailboxError(f"{both[0]!r} is given as spam and as ham; give it as one of them")
 
     def given(boxes: Iterable[str]) -> frozenset[str]:
         return frozenset(os.path.realpath(_place(box)[0]) for box in boxes if box != "-")

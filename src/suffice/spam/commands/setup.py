@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -70,7 +71,7 @@ def setup(
     import sys
     from tempfile import TemporaryDirectory
 
-    from suffice.spam.beginning.running import WAYS, plan, write
+    from suffice.spam.beginning.running import WAYS, check_paths, plan, write
     from suffice.spam.commands.boxes import check
     from suffice.spam.location import default_store
 
@@ -89,11 +90,13 @@ def setup(
     spam, ham = _boxes(spam, ham)
     if asks:
         _show_boxes(spam, ham)
-        typer.confirm("Learn these?", default=True, abort=True)
+        _confirm("Learn these?", "nothing was learned")
     check([*spam, *ham])
     answer: dict[str, Any] = {"spam": spam, "ham": ham}
-    junk = _folder(spam[0])
+    junk = _folder(spam)
     path = store_to_make(store)
+    if run not in (None, "nothing"):
+        check_paths(_program(), str(_config()), str(Path(path).absolute()), junk or "")
     with TemporaryDirectory(prefix="suffice-") as folder:  # mail of a server is read once
         spam, ham = _fetched(spam, Path(folder) / "spam"), _fetched(ham, Path(folder) / "ham")
         rehearsal = _rehearse(spam, ham)
@@ -108,7 +111,7 @@ def setup(
     planned = plan(way, _program(), _config(), Path(path).absolute(), account=account, usual=usual, junk=junk)
     if asks and planned.files:
         _show_files(planned)
-        typer.confirm("Write these files?", default=True, abort=True)
+        _confirm("Write these files?", f"what was learned is in {str(path)!r}, and no file was written")
     answer |= {"run": way, "written": [str(file) for file in write(planned)], "then": list(planned.then)}
     if as_json:
         say_json(answer)
@@ -301,6 +304,13 @@ def _ask_way(default: str) -> str:
     return way
 
 
+def _confirm(question: str, otherwise: str) -> None:
+    """Ask whether to go on; leave if not, and say how things are."""
+    if not typer.confirm(question, default=True):
+        typer.echo(f"Stopped: {otherwise}.")
+        raise typer.Exit(1)
+
+
 def _show_files(planned: Plan) -> None:
     for file in planned.files:
         there = " (is there, and stays as it is)" if file.path.exists() else ""
@@ -326,9 +336,17 @@ def _show_end(answer: dict[str, Any], planned: Plan) -> None:
             typer.echo(f"  {number}. {step}")
 
 
-def _folder(box: str) -> str:
-    """Return a box as procmail names it: a Maildir has a slash behind it."""
-    return box.rstrip("/") + "/" if (Path(box) / "cur").is_dir() else box
+def _folder(boxes: list[str]) -> str | None:
+    """Return the first box that procmail can deliver to, as it names it: a Maildir has a slash behind it."""
+    import os
+
+    for box in map(os.path.abspath, boxes):
+        if (Path(box) / "cur").is_dir():
+            return box + "/"
+        with suppress(OSError), open(box, "rb") as file:
+            if file.read(5) in (b"From ", b""):
+                return box
+    return None
 
 
 def _program() -> str:
