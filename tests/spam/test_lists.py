@@ -98,6 +98,30 @@ def test_a_blocked_sender_does_not_hide_behind_odd_grammar(value):
     assert BLOCKED.decision(of(value))[0] == "block"
 
 
+@pytest.mark.parametrize(
+    "before", [b"X-A: b\n" * 5_000, b"X-A: " + b"b" * 500_000 + b"\n", b"X-A: b\n" + b" c\n" * 50_000]
+)
+def test_no_headers_before_it_hide_a_blocked_sender(before):
+    lists = Lists().with_entries("block", ["eve@bad.example"])
+    assert lists.decision(before + b"From: eve@bad.example\n\nx") == ("block", "eve@bad.example")
+
+
+@pytest.mark.parametrize("space", [" ", "\t", "\n ", " (a) ", "(a)"])
+def test_space_within_a_word_makes_no_other_address_of_it(space):
+    """Spaces and comments may stand around dots and the @, and nowhere else within an address."""
+    lists = Lists().with_entries("allow", ["ann@good.example"]).with_entries("block", ["eve@bad.example"])
+
+    def said(address):
+        return lists.decision(f"From: {address}\n\n".encode())
+
+    for address, verdict in {"ann@good.example": "allow", "eve@bad.example": "block"}.items():
+        for place in range(len(address) + 1):
+            spaced = said(address[:place] + space + address[place:])
+            is_free = place in (0, len(address)) or set(address[place - 1 : place + 1]) & set(".@")
+            assert (spaced or ("",))[0] == (verdict if is_free else "")
+        assert (said(address + space + "x") or ("",))[0] == ("block" if verdict == "block" else "")
+
+
 def test_what_is_no_header_of_the_message_names_no_sender():
     assert ALLOWED.decision(b"Subject: x\n\nFrom: ann@good.example\n") is None
     inner = b"Content-Type: message/rfc822\n\nFrom: ann@good.example\n\nx"

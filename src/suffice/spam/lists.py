@@ -33,6 +33,7 @@ _VALUE_LIMIT, _ADDRESS_LIMIT = 10_000, 100
 _DOMAIN_LIMIT, _LABEL_LIMIT, _LOCAL_LIMIT = 253, 63, 64
 #: parts of a value of `From`: a quoted text, which may lack its end, a sign of the grammar, white space, anything else
 _PART = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|(?P<open>\\?\Z))|[<>@,;:()\\\[\]]|\s+|[^<>@,;:()\\\[\]"\s]+', re.DOTALL)
+_SPACED_DOT = re.compile(r" *+\. *+")
 _ATOM = re.compile(r"[^\x00-\x20\x7f()<>@,;:\\\"\[\]]+")
 _LABEL = re.compile(r"[^\W_](?:[\w-]*[^\W_])?|_[\w-]+")
 
@@ -210,7 +211,7 @@ def _addresses(value: str) -> tuple[list[tuple[str, str]], bool]:
 
 
 def _mailboxes(value: str) -> tuple[list[list[str]], bool]:
-    """Return the parts of each mailbox of a list, without comments and white space, and whether all was in order."""
+    """Return the parts of each mailbox of a list, spaces for white space and comments, and whether all was in order."""
     result: list[list[str]] = [[]]
     depth, is_clear = 0, True
     for match in _PART.finditer(value):
@@ -218,20 +219,32 @@ def _mailboxes(value: str) -> tuple[list[list[str]], bool]:
         if part in "()":
             depth += 1 if part == "(" else -1
             is_clear &= depth >= 0
-        elif depth > 0 or part.isspace():
+            result[-1].append(" ")
+        elif depth > 0:
             continue
+        elif part.isspace():
+            result[-1].append(" ")
         elif part in ",;:":  # groups of mailboxes are no mailboxes, but hold some
             is_clear &= part == ","
             result.append([])
         else:
             is_clear &= part not in ("\\", "[", "]") and "\0" not in part and match["open"] is None
             result[-1].append(part)
-    return [parts for parts in result if parts], is_clear and depth == 0
+    return [parts for parts in map(_stripped, result) if parts], is_clear and depth == 0
+
+
+def _stripped(parts: list[str]) -> list[str]:
+    """Return parts without spaces at their ends."""
+    filled = [place for place, part in enumerate(parts) if part != " "]
+    return parts[filled[0] : filled[-1] + 1] if filled else []
 
 
 def _split(text: str) -> tuple[str, str] | None:
-    """Return the address that a text without white space is, in the form in which it is compared."""
+    """Return the address that a text is, in the form in which it is compared; spaces may be around its dots and @."""
     local, at, domain = text.rpartition("@")
+    local, domain = local.strip(), _SPACED_DOT.sub(".", domain)
+    if '"' not in local:
+        local = _SPACED_DOT.sub(".", local)
     if len(local) > 1 and local[0] == local[-1] == '"':
         local = re.sub(r"\\(.)", r"\1", local[1:-1], flags=re.DOTALL)
     return _compared(local, domain) if at else None

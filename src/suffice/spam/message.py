@@ -15,6 +15,8 @@ from suffice.spam.isolation import Unread, isolated
 RAW_LIMIT = 16_000_000
 HEADER_LIMIT = 65_536
 HEADER_COUNT_LIMIT = 500
+#: how much of the headers is looked at for a sender that is on a list, so that others before it do not hide it
+RAW_HEADER_LIMIT = 1_048_576
 #: characters of the texts that are the message's own, and of those that are attached to it, all together; a text may
 #: have half of what is left, so that none takes all
 TEXT_LIMIT = 1_048_576
@@ -198,8 +200,8 @@ def raw_headers(raw: bytes) -> list[tuple[str, str]]:
     >>> raw_headers(b"From: =?utf-8?q?Ann?=\n <ann@example.org>\n\nTo: no")
     [('from', '=?utf-8?q?Ann?= <ann@example.org>')]
     """
-    raw = _with_line_feeds(raw[: 2 * HEADER_LIMIT])
-    fields, _ = _read_headers(raw, 0, len(raw), _unfolded)
+    raw = _with_line_feeds(raw[:RAW_HEADER_LIMIT])
+    fields, _ = _read_headers(raw, 0, len(raw), _unfolded, RAW_HEADER_LIMIT)
     return fields
 
 
@@ -242,7 +244,7 @@ def _with_line_feeds(raw: bytes) -> bytes:
 
 
 def _read_headers(
-    raw: bytes, start: int, end: int, decoded: Callable[[str], str] = decoded_words
+    raw: bytes, start: int, end: int, decoded: Callable[[str], str] = decoded_words, limit: int = HEADER_LIMIT
 ) -> tuple[list[tuple[str, str]], int]:
     """Return the headers that begin at `start`, their values decoded, and where the body does."""
     while first := _FROM_LINE.match(raw, start, end):
@@ -251,8 +253,8 @@ def _read_headers(
         return [], start + 1
     if not _FIELD_START.match(raw, start, end):
         return [], start
-    stop = raw.find(b"\n\n", start, min(end, start + HEADER_LIMIT))
-    body = min(end, start + HEADER_LIMIT) if stop < 0 else stop + 2
+    stop = raw.find(b"\n\n", start, min(end, start + limit))
+    body = min(end, start + limit) if stop < 0 else stop + 2
     # Latin-1 gives every byte its character, so that places in the text are places in the bytes
     block = raw[start : body if stop < 0 else stop].decode("latin-1")
     fields = []
@@ -267,7 +269,7 @@ def _read_headers(
             body = position  # no header: the empty line is missing, and the body begins here
             break
         position += len(field) + 1
-    return fields[:HEADER_COUNT_LIMIT], body
+    return fields if limit > HEADER_LIMIT else fields[:HEADER_COUNT_LIMIT], body
 
 
 @lru_cache(maxsize=1024)
