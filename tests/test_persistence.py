@@ -1,6 +1,7 @@
 """Models on disk: the same predictions, no code run, and a clear word about files that are none."""
 
 import json
+import os
 import pickle
 import zipfile
 
@@ -171,6 +172,16 @@ def test_a_failed_save_leaves_the_old_file_and_nothing_else(tmp_path):
         suffice.save({"a": 1}, file)
     assert file.read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_what_is_no_file_is_not_replaced_by_a_model(tmp_path):
+    """Root could put a model in the place of /dev/null."""
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with pytest.raises(OSError, match="cannot be replaced"):
+        suffice.save(NaiveBayes().fit(X, Y), path)
+    assert path.is_fifo()
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_mixtures_without_statistics_come_back(tmp_path):

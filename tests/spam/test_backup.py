@@ -1,6 +1,7 @@
 """Backups: whole or not there, and put back only if they are whole."""
 
 import os
+import socket
 import sqlite3
 import stat
 import subprocess
@@ -8,7 +9,9 @@ import sys
 
 import pytest
 from mailbag import contents, message, recounted
+from typer.testing import CliRunner
 
+from suffice.cli.app import app
 from suffice.spam import SpamFilter, StoreError, Thresholds
 from suffice.spam.store import SCHEMA_VERSION
 
@@ -315,3 +318,32 @@ def test_a_damaged_store_is_not_backed_up_and_the_older_backup_stays(tmp_path):
         spam_filter.backup(copy)
     assert len(str(caught.value)) < 500
     assert copy.read_bytes() == before
+
+
+@pytest.mark.parametrize("command", ["export", "backup"])
+@pytest.mark.parametrize("kind", ["pipe", "socket", "device", "link"])
+def test_what_is_no_file_stays_what_it_is(tmp_path, command, kind):
+    """A file could be put in the place of /dev/null by whoever may write to its folder."""
+    with SpamFilter.open(tmp_path / "store") as spam_filter:
+        spam_filter.train(message(1), "ham")
+    target = tmp_path / "target"
+    listener = socket.socket(socket.AF_UNIX)
+    if kind == "pipe":
+        os.mkfifo(target)
+    elif kind == "socket":
+        listener.bind(str(target))
+    elif kind == "link":
+        target.symlink_to("real")
+    else:
+        try:
+            os.mknod(target, stat.S_IFCHR | 0o600, os.makedev(1, 3))
+        except PermissionError:
+            pytest.skip("only root can make a device")
+    before = os.lstat(target)
+    done = CliRunner().invoke(app, ["spam", command, str(target), "--store", str(tmp_path / "store")])
+    listener.close()
+    after = os.lstat(target)
+    assert (after.st_mode, after.st_ino) == (before.st_mode, before.st_ino)
+    assert done.exit_code == (0 if kind == "link" else 1)
+    assert kind != "link" or (tmp_path / "real").stat().st_size
+    assert not list(tmp_path.glob(".target*"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import math
@@ -35,6 +36,8 @@ def write(path: Path, header: Mapping[str, Any], arrays: Mapping[str, NDArray[An
     """Write a file that is whole, or not there at all."""
     whole = {"format": FORMAT, "version": FORMAT_VERSION, "written_by": f"suffice {__version__}", **header}
     text = json.dumps(whole, ensure_ascii=False, allow_nan=True)  # before any file is touched
+    if path.exists() and not path.is_file() and not path.is_dir():  # root could put a file in the place of /dev/null
+        raise OSError(errno.ENOTSUP, "a device, a pipe or a socket cannot be replaced by a model", str(path))
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
     try:
         with os.fdopen(handle, "wb") as file:

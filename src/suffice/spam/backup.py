@@ -20,7 +20,7 @@ _BESIDE = ("-journal", "-wal", "-shm")
 
 def back_up(store: Store, path: str | os.PathLike[str]) -> None:
     """Copy a store, as the last transaction left it, to a file; an older backup there is replaced, nothing else."""
-    target = Path(path)
+    target = replaceable(path)
     _refuse_other_files(store, target)
     with _written("backup", target, store.copy_to) as name:
         with closing(_read_only(Path(name))) as copy:
@@ -30,6 +30,17 @@ def back_up(store: Store, path: str | os.PathLike[str]) -> None:
                     "is; restore that"
                 )
         os.replace(name, target)
+
+
+def replaceable(path: str | os.PathLike[str]) -> Path:
+    """Return the path of a file that may be put in the place of another: where links lead to, and of no device.
+
+    Whoever may write to a folder can put a file in the place of anything there, `/dev/null` included.
+    """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not (target.is_file() or target.is_dir()):
+        raise StoreError(f"{str(target)!r} is a device, a pipe or a socket, and no file that can be replaced")
+    return target
 
 
 def restore(path: str | os.PathLike[str], backup: str | os.PathLike[str]) -> None:

@@ -333,6 +333,7 @@ def _message(found: Any) -> KnownMessage | None:
     shares = _both(found.get("shares", (0, 0)), UNIT)
     _require(label == "unlabeled" or not any(shares), "only a message without a label has shares")
     _require(isinstance(found["tokens"], list), "tokens must be a list")
+    _require(len(set(map(_token, found["tokens"]))) == len(found["tokens"]), "a token is there twice")
     return KnownMessage(digest, label, day, pack("\n".join(map(_token, found["tokens"]))), *shares)
 
 

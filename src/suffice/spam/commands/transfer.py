@@ -59,8 +59,10 @@ def _write(target: Path, fill: Any) -> int:
     import os
     import tempfile
 
+    from suffice.spam.backup import replaceable
     from suffice.spam.transfer import is_export
 
+    target = replaceable(target)
     if target.exists() and not is_export(target):
         raise ValueError(f"{str(target)!r} exists and is no export of a store; give another name")
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
