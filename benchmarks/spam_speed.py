@@ -137,7 +137,7 @@ def stages(raws: list[bytes], labels: list[Label]) -> dict[str, dict[str, float]
             note("score", "sort")
             with store.snapshot():
                 basis = spam_filter._basis()
-                weights.prepare(lines, basis.spam, basis.ham, basis.scoring)
+                weights.prepare(lines, basis)
             note("score", "look up")
             for each in lines:
                 basis.concluded(*weights.evidence(each))

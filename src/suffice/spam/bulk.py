@@ -7,7 +7,7 @@ import math
 from array import array
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from suffice.spam.counting import Counts, counted_lines
 from suffice.spam.isolation import Unread, isolated
@@ -19,7 +19,10 @@ from suffice.spam.shares import Label
 from suffice.spam.store import Store
 from suffice.spam.workers import Chunk, checked
 
-#: so many tokens are kept between chunks, about 30 MB
+if TYPE_CHECKING:
+    from suffice.spam.basis import Basis
+
+#: weights of at most so many tokens are kept between messages: compiled, about 50 MB
 KNOWN_LIMIT = 150_000 if compiled is None else 1_000_000
 _FIELD_OF_PREFIX = {prefix: number for number, (_, prefixes, _) in enumerate(FIELDS) for prefix in prefixes}
 _WORDS, _PAIRS = FIELD_NAMES.index("words"), FIELD_NAMES.index("pairs")
@@ -67,20 +70,23 @@ class KnownWeights:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._state: object = None
+        self._basis: Basis | None = None
         self._weights = no_weights()
 
-    def prepare(self, messages: list[str], spam: int, ham: int, scoring: Scoring) -> None:
-        """Look up the tokens of messages that are not known yet; within a snapshot that has these totals."""
-        state = self._store.version(), spam, ham, scoring
-        if state != self._state or len(self._weights) > KNOWN_LIMIT:
+    def has(self, message: str, basis: Basis) -> bool:
+        """Return whether the tokens of a message are known, as they weigh on this basis."""
+        return basis is self._basis and self._weights.add([message])[1] == 0
+
+    def prepare(self, messages: list[str], basis: Basis) -> None:
+        """Look up the tokens of messages that are not known yet; within a snapshot, of which this is the basis."""
+        if basis is not self._basis or len(self._weights) > KNOWN_LIMIT:
             self._weights = no_weights()
-            self._weight_of, self._temper = WeightOfCounts(spam, ham, scoring), scoring.temper
-        self._state = None  # should the look-up fail
+            self._weight_of, self._temper = WeightOfCounts(basis.spam, basis.ham, basis.scoring), basis.scoring.temper
+        self._basis = None  # should the look-up fail
         new, count = self._weights.add(messages)
         counts = zip(*self._store.counts(new), strict=True) if count else ()
         self._weights.fill(array("d", map(self._weight_of.__getitem__, counts)))
-        self._state = state
+        self._basis = basis
 
     def evidence(self, lines: str) -> tuple[str, array[float]]:
         """Return which tokens of a message, which was prepared, any message learned holds, and what they add."""

@@ -95,6 +95,7 @@ class SpamFilter:
         self._clock = clock
         self._bounded = None if budget is None else Bounded(budget)
         self._known_basis: tuple[object, Basis] | None = None
+        self._known_settings: tuple[object, Servers, Lists] | None = None
         self._known_weights: KnownWeights | None = None
         self._sorting: Sorting | None = None
 
@@ -244,10 +245,11 @@ class SpamFilter:
 
     def score(self, raw: bytes) -> Verdict:
         """Return the verdict about a message; the label is "error" if it cannot be read."""
-        lines = isolated(self._in_time(partial(lines_of, servers=self.servers)), checked(raw))
+        state, servers, lists = self._settings()
+        lines = isolated(self._in_time(partial(lines_of, servers=servers)), checked(raw))
         if self._known_weights is None:
             self._known_weights = KnownWeights(self._store)
-        verdict, lists = self._verdicts([lines], self._known_weights)[0], self.lists
+        verdict = self._known_verdict(lines, state) or self._verdicts([lines], self._known_weights)[0]
         return lists.applied(verdict, raw) if lists else verdict
 
     def score_many(self, raws: Iterable[bytes], *, processes: int | None = None) -> Iterator[Verdict]:
@@ -566,7 +568,7 @@ class SpamFilter:
         with self._store.snapshot():
             basis = self._basis()
             read = [lines for lines in messages if not isinstance(lines, Unread)]
-            known.prepare(read, basis.spam, basis.ham, basis.scoring)
+            known.prepare(read, basis)
             kinds = iter(self._kinds_of(read)) if self._store.has_buckets else None
         verdicts = [
             Verdict.error(lines.reason) if isinstance(lines, Unread) else basis.concluded(*known.evidence(lines))
@@ -658,6 +660,24 @@ class SpamFilter:
         if self._known_basis is None or self._known_basis[0] != state:
             self._known_basis = state, Basis.of(self._store, state[1])
         return self._known_basis[1]
+
+    def _settings(self) -> tuple[object, Servers, Lists]:
+        """Return the state of the store, the servers that are believed and the lists; read anew when it has changed."""
+        with self._store.explained():
+            state = self._store.version()
+        if self._known_settings is None or self._known_settings[0] != state:
+            self._known_settings = state, self.servers, self.lists
+        return self._known_settings
+
+    def _known_verdict(self, lines: str | Unread, state: object) -> Verdict | None:
+        """Return the verdict about a message, None if something must be read for it from the store in this state."""
+        if isinstance(lines, Unread) or self._known_basis is None or self._known_weights is None:
+            return None
+        found, basis = self._known_basis
+        is_simple = not self._store.is_read_only and not self._store.has_buckets
+        if not is_simple or found != (state, self._day(None)) or not self._known_weights.has(lines, basis):
+            return None
+        return basis.concluded(*self._known_weights.evidence(lines))
 
     def _known(self, identity: bytes) -> Known:
         label = self._store.labels([identity]).get(identity)

@@ -22,7 +22,8 @@ _TAG_PARTS = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*+)([^<>]*+)>")
 _LINK = re.compile(
     r"(?:href|src|action|background)\s*+=\s*+(?:\"\s*+([^\"]++)|'\s*+([^']++)|([^\"'\s>]++))", re.IGNORECASE
 )
-_STYLED = re.compile(r"style|color|hidden|background", re.IGNORECASE)
+#: what attributes hold that link to something, and that change what is seen
+_LINKING, _STYLING = ("href", "src", "action", "background"), ("style", "color", "hidden", "background")
 _HIDING = re.compile(
     r"display\s*+:\s*+none|visibility\s*+:\s*+hidden|mso-hide\s*+:\s*+all|(?:^|\s)hidden(?=[\s=/]|$)"
     r"|font-size\s*+:\s*+(?:0++(?:\.0*+)?(?:px|pt|em|rem|%)?|[01]?(?:\.\d++)?(?:px|pt))\s*+(?:[;\"'!]|$)"
@@ -81,32 +82,37 @@ def read_html(text: str) -> Html:
     """
     visible: list[str] = []
     hidden: list[str] = []
-    links: list[str] = []
+    all_links: list[str] = []
     elements: set[str] = set()
     stack = _Stack()
+    entries = stack.entries
     pieces = _TAG.split(text)  # text and tags by turns
     shown = visible
     for before, source in zip(pieces[::2], pieces[1::2], strict=False):
         if before:
             shown.append(before)
         # the same tags come again and again
-        tag = _known_tag(source) if len(source) <= _TAG_LIMIT else _read_tag(source)
-        if tag.parts:
+        name, parts, is_closing, links, style, unseen = (
+            _known_tag(source) if len(source) <= _TAG_LIMIT else _read_tag(source)
+        )
+        if parts:
             shown.append("\n")
-        if tag.unseen:
-            hidden.append(tag.unseen)
-        if tag.is_closing:
-            if stack.entries:
-                stack.close(tag.name)
+        if is_closing:
+            if entries and name in stack.places:
+                stack.close(name)
                 shown = hidden if stack.hidden else visible
-        elif tag.name:
-            elements.add(tag.name)
-            links += tag.links
-            if tag.style or stack.entries:
-                stack.open(tag.name, tag.style)
-                shown = hidden if stack.hidden else visible
+            continue
+        elements.add(name)
+        if style is not None or (entries and entries[-1][0] == name):
+            stack.open(name, style)
+            shown = hidden if stack.hidden else visible
+        if links:
+            all_links += links
+        if unseen:
+            hidden.append(unseen)
     shown.append(pieces[-1])
-    return Html(unescaped("".join(visible)), unescaped("".join(hidden)), tuple(links), frozenset(elements))
+    elements.discard("")
+    return Html(unescaped("".join(visible)), unescaped("".join(hidden)), tuple(all_links), frozenset(elements))
 
 
 class _Style(NamedTuple):
@@ -122,8 +128,8 @@ class _Tag(NamedTuple):
     """What a tag does: the name is empty if it is no element, `unseen` is what it holds that is not seen."""
 
     name: str = ""
-    is_closing: bool = False
     parts: bool = False
+    is_closing: bool = False
     links: tuple[str, ...] = ()
     style: _Style | None = None
     unseen: str = ""
@@ -140,18 +146,21 @@ def _read_tag(source: str) -> _Tag:
     name = name.lower()
     parts = name not in _INLINE
     if slash:
-        return _Tag(name, True, parts)
+        return _Tag(name, parts, True)
     if name in _UNSEEN:
         end = re.search(_UNSEEN[name], source[found.end() :])
-        return _Tag(name, parts=parts, unseen=source[found.end() :][: end.start() if end else None] + " ")
+        return _Tag(name, parts, unseen=source[found.end() :][: end.start() if end else None] + " ")
     links: tuple[str, ...] = ()
-    if "=" in attributes:
+    style = None
+    lowered = attributes.lower()
+    if any(map(lowered.__contains__, _LINKING)):
         links = tuple(_as_followed(double or single or bare) for double, single, bare in _LINK.findall(attributes))
-    is_styled = name not in _VOID and _STYLED.search(attributes) is not None
-    return _Tag(name, False, parts, links, _read_style(attributes.lower()) if is_styled else None)
+    if name not in _VOID and any(map(lowered.__contains__, _STYLING)):
+        style = _read_style(lowered)
+    return _Tag(name, parts, False, links, style)
 
 
-_known_tag = lru_cache(maxsize=2048)(_read_tag)
+_known_tag = lru_cache(maxsize=4096)(_read_tag)
 
 
 def _read_style(attributes: str) -> _Style | None:

@@ -120,7 +120,7 @@ class Store(Connected):
             self._state = state_of(self.name)
         elif path is not None:
             _prepare_file(self.name)
-        with self._explained():
+        with self.explained():
             self._open()
 
     @property
@@ -231,7 +231,7 @@ class Store(Connected):
         if self._state is None or self._connection.in_transaction:
             yield
             return
-        with self._explained():
+        with self.explained():
             found = self._state_now()
             if found != self._state and not (self._state.is_shared and found.file == self._state.file):
                 self.close()
@@ -261,7 +261,7 @@ class Store(Connected):
         if self._connection.in_transaction:  # within another one, whose end decides
             yield
             return
-        with self._explained():
+        with self.explained():
             self._connection.execute(begin)
             try:
                 if self._schema_version >= 0:  # the store is open
@@ -274,7 +274,8 @@ class Store(Connected):
                 raise
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def explained(self) -> Iterator[None]:
+        """Raise a StoreError that says what to do in the place of an error of SQLite."""
         if self._interruption.is_set():
             raise self._interrupted()
         try:
@@ -325,7 +326,7 @@ class Store(Connected):
 
     def get(self, key: str, default: Any = None) -> Any:
         """Return a value of `meta`."""
-        with self._explained():
+        with self.explained():
             row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
             return default if row is None else checked_setting(key, json.loads(row[0]))
 
@@ -610,7 +611,7 @@ class Store(Connected):
 
     def copy_to(self, copy: sqlite3.Connection) -> None:
         """Copy the store, as the last transaction left it, into an empty file; others may write meanwhile."""
-        with self._explained():
+        with self.explained():
             self._connection.backup(copy)
 
     def replace_by(self, other: sqlite3.Connection, patience: float) -> None:
@@ -621,7 +622,7 @@ class Store(Connected):
             if status in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) and time.monotonic() > end:
                 raise sqlite3.OperationalError("database is locked")
 
-        with self._explained():
+        with self.explained():
             other.backup(self._connection, pages=-1, progress=wait, sleep=0.05)
 
 

@@ -35,7 +35,7 @@ PATIENCE = 0.002
 #: seconds after which a process counts as busy, and the server accepts connections, too
 BUSY = 0.2
 #: seconds between two looks at what processes have done, and between attempts to start one that does not start
-LOOK, AGAIN = 0.01, 1.0
+LOOK, AGAIN = 0.02, 1.0
 #: what a process tells the server
 READY, BEGUN, DONE, PASSED = b"R", b"B", b"D", b"P"
 #: seconds that may be saved up for waiting

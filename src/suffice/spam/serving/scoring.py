@@ -93,7 +93,8 @@ def judge(request: Request) -> Judged:
             listed=verdict.listed,
             buckets={verdict.bucket: verdict.buckets[verdict.bucket]} if verdict.bucket else {},
         )
-        return Judged(plain, points(verdict, spam_filter._basis().thresholds.spam))
+        assert spam_filter._known_basis is not None  # which the verdict was made on
+        return Judged(plain, points(verdict, spam_filter._known_basis[1].thresholds.spam))
 
 
 def points(verdict: Verdict, threshold: float) -> float:
