@@ -38,7 +38,7 @@ def words_of(text, prefix, limit):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tokeniser, "WORDS_LIMIT", limit)
         number = tokeniser._add_words(text, prefix, found, 2)
-    return number, list(dict.fromkeys(found))
+    return number, list(dict.fromkeys(tokeniser._each(found)))
 
 
 @given(TEXT, st.sampled_from(["", "subject:"]), st.sampled_from([0, 1, 3, 30_000]))

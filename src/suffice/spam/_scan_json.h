@@ -1,23 +1,11 @@
 /* JSON, which SQLite takes quicker than rows. */
 
-typedef struct {
-    char *text;
-    size_t size, room;
-} Buffer;
-
-static int reserve(Buffer *buffer, size_t more)
+/* Append a new object, which is taken over; -1 if there is none. */
+static int append(PyObject *list, PyObject *object)
 {
-    if (buffer->size + more <= buffer->room)
-        return 0;
-    size_t room = 2 * buffer->room + more + 4096;
-    char *text = PyMem_Realloc(buffer->text, room);
-    if (text == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    buffer->text = text;
-    buffer->room = room;
-    return 0;
+    int failed = object == NULL || PyList_Append(list, object) < 0;
+    Py_XDECREF(object);
+    return failed ? -1 : 0;
 }
 
 /* Add a string in quotes, after a comma where one is needed. */

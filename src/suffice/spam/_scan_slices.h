@@ -85,12 +85,24 @@ static void sort(Slice *slices, size_t count, Slice *spare)
     memcpy(slices + at, spare + left, (half - left) * sizeof *slices);
 }
 
-/* Append a new object, which is taken over; -1 if there is none. */
-static int append(PyObject *list, PyObject *object)
+typedef struct {
+    char *text;
+    size_t size, room;
+} Buffer;
+
+static int reserve(Buffer *buffer, size_t more)
 {
-    int failed = object == NULL || PyList_Append(list, object) < 0;
-    Py_XDECREF(object);
-    return failed ? -1 : 0;
+    if (buffer->size + more <= buffer->room)
+        return 0;
+    size_t room = 2 * buffer->room + more + 4096;
+    char *text = PyMem_Realloc(buffer->text, room);
+    if (text == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    buffer->text = text;
+    buffer->room = room;
+    return 0;
 }
 
 static size_t power_of_two(size_t least)
@@ -101,8 +113,8 @@ static size_t power_of_two(size_t least)
     return size;
 }
 
-PyDoc_STRVAR(sorted_lines_doc, "sorted_lines(tokens) -> str | None\n\nDistinct tokens sorted, one a line; None where a "
-                               "token is empty, holds a line end or cannot be encoded.");
+PyDoc_STRVAR(sorted_lines_doc, "sorted_lines(tokens) -> str | None\n\nDistinct tokens, given one or several lines each, "
+                               "sorted, one per line; None where one is empty or cannot be encoded.");
 
 static PyObject *sorted_lines(PyObject *Py_UNUSED(module), PyObject *tokens)
 {
@@ -110,37 +122,46 @@ static PyObject *sorted_lines(PyObject *Py_UNUSED(module), PyObject *tokens)
         PyErr_SetString(PyExc_TypeError, "tokens must be a list");
         return NULL;
     }
-    Py_ssize_t count = PyList_Size(tokens);
-    if ((size_t)count >= UINT32_MAX) {
-        PyErr_SetString(PyExc_OverflowError, "too many tokens");
-        return NULL;
-    }
-    Slice *slices = PyMem_Malloc(((size_t)count + (size_t)count / 2 + 1) * sizeof *slices); /* and room to sort them */
-    if (slices == NULL)
-        return PyErr_NoMemory();
-    size_t total = 0;
-    for (Py_ssize_t i = 0; i < count; i++) {
+    Slice *slices = NULL;
+    size_t count = 0, room = 0, total = 0;
+    for (Py_ssize_t i = 0; i < PyList_Size(tokens); i++) {
         PyObject *token = PyList_GetItem(tokens, i);
-        Py_ssize_t length;
+        Py_ssize_t size;
         if (!PyUnicode_Check(token)) {
             PyMem_Free(slices);
             PyErr_Format(PyExc_TypeError, "a token must be a str, but token %zd is of %R", i, Py_TYPE(token));
             return NULL;
         }
-        const char *text = PyUnicode_AsUTF8AndSize(token, &length);
-        if (text == NULL || length == 0 || (size_t)length >= UINT32_MAX || memchr(text, '\n', (size_t)length)) {
+        const char *at = PyUnicode_AsUTF8AndSize(token, &size), *end = at ? at + size : NULL;
+        int is_bad = at == NULL;
+        while (at && !is_bad) {
+            const char *stop = memchr(at, '\n', (size_t)(end - at));
+            size_t length = (size_t)((stop ? stop : end) - at);
+            is_bad = length == 0 || length >= UINT32_MAX;
+            if (count == room) {
+                Slice *more = PyMem_Realloc(slices, (room = 2 * room + 1024) * 3 / 2 * sizeof *slices); /* to sort them */
+                if (more == NULL) {
+                    PyMem_Free(slices);
+                    return PyErr_NoMemory();
+                }
+                slices = more;
+            }
+            slices[count++] = slice_of(at, length, 0);
+            total += length + 1;
+            at = stop ? stop + 1 : NULL;
+        }
+        if (is_bad) {
             PyMem_Free(slices);
-            if (text == NULL && !PyErr_ExceptionMatches(PyExc_UnicodeEncodeError))
+            if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_UnicodeEncodeError))
                 return NULL;
             PyErr_Clear();
             Py_RETURN_NONE;
         }
-        slices[i] = slice_of(text, (size_t)length, 0);
-        total += (size_t)length + 1;
     }
-    sort(slices, (size_t)count, slices + count);
+    if (count)
+        sort(slices, count, slices + count);
     size_t kept = 0;
-    for (Py_ssize_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (kept && !compare(&slices[kept - 1], &slices[i]))
             total -= slices[i].length + 1;
         else

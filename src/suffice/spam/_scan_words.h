@@ -106,27 +106,28 @@ static int learn_kinds(const char *at, const char *end)
     return 0;
 }
 
-/* Return prefix + one, or prefix + one + " " + other. */
-static PyObject *joined(const char *prefix, size_t prefix_length, Word one, const Word *other)
+/* Add the line prefix + one, or prefix + one + " " + other. */
+static int add_joined(Buffer *lines, const char *prefix, size_t prefix_length, Word one, const Word *other)
 {
-    size_t length = prefix_length + one.length + (other ? 1 + (size_t)other->length : 0);
-    char room[256], *at = length <= sizeof room ? room : PyMem_Malloc(length);
-    if (at == NULL)
-        return PyErr_NoMemory();
+    if (reserve(lines, prefix_length + one.length + (other ? (size_t)other->length : 0) + 2) < 0)
+        return -1;
+    char *at = lines->text + lines->size;
+    if (lines->size)
+        *at++ = '\n';
     memcpy(at, prefix, prefix_length);
-    memcpy(at + prefix_length, one.text, one.length);
+    memcpy(at += prefix_length, one.text, one.length);
+    at += one.length;
     if (other) {
-        at[prefix_length + one.length] = ' ';
-        memcpy(at + prefix_length + one.length + 1, other->text, other->length);
+        *at++ = ' ';
+        memcpy(at, other->text, other->length);
+        at += other->length;
     }
-    PyObject *result = PyUnicode_DecodeUTF8(at, (Py_ssize_t)length, NULL);
-    if (at != room)
-        PyMem_Free(at);
-    return result;
+    lines->size = (size_t)(at - lines->text);
+    return 0;
 }
 
-/* Append what `_marks` of tokens.py returns for a word, whose characters are of these kinds in all. */
-static int append_mark(PyObject *list, Word word, int kinds, const char *prefix, size_t prefix_length)
+/* Add what `_marks` of tokenizing.py returns for a word, whose characters are of these kinds in all. */
+static int add_mark(Buffer *lines, Word word, int kinds, const char *prefix, size_t prefix_length)
 {
     char plain[4 * WORD_LIMIT + 4];
     uint32_t length = word.length, letters = word.letters, changed = 0, at = 0;
@@ -146,13 +147,14 @@ static int append_mark(PyObject *list, Word word, int kinds, const char *prefix,
             changed++;
         }
         if (at == length && changed && 2 * changed < letters)
-            return append(list, joined(prefix, prefix_length, (Word){plain, length, letters, 0}, NULL));
+            return add_joined(lines, prefix, prefix_length, (Word){plain, length, letters, 0}, NULL);
     }
     if (kind_at(word.text, &bytes) & MONEY)
-        return append(list, PyUnicode_FromString("text:money"));
-    if (word.letters > 3 && kinds == DIGIT)
-        return append(list, PyUnicode_FromFormat("text:number %u", (unsigned int)word.letters));
-    return 0;
+        return add_joined(lines, "text:money", 10, (Word){"", 0, 0, 0}, NULL);
+    if (word.letters <= 3 || kinds != DIGIT)
+        return 0;
+    length = (uint32_t)snprintf(plain, sizeof plain, "%u", (unsigned int)word.letters);
+    return add_joined(lines, "text:number ", 12, (Word){plain, length, length, 0}, NULL);
 }
 
 static inline int begins_word(int kind)
@@ -213,7 +215,7 @@ typedef struct {
     uint64_t *pair_place; /* of the distinct pairs: both numbers */
     size_t slots, count, number, single;
     uint32_t before; /* number of the last word + 1 */
-    PyObject *found, *pairs;
+    Buffer found, pairs; /* lines */
 } Words;
 
 static int add_word(Words *words, Word word)
@@ -230,7 +232,7 @@ static int add_word(Words *words, Word word)
     if (!words->place[slot]) {
         words->distinct[words->count++] = word;
         words->place[slot] = (uint32_t)words->count;
-        if (append(words->found, joined(words->prefix, words->prefix_length, word, NULL)) < 0)
+        if (add_joined(&words->found, words->prefix, words->prefix_length, word, NULL) < 0)
             return -1;
     }
     uint32_t before = words->before, now = words->before = words->place[slot];
@@ -243,7 +245,7 @@ static int add_word(Words *words, Word word)
             return 0;
     words->pair_place[slot] = pair;
     const Word *one = &words->distinct[before - 1], *other = &words->distinct[now - 1];
-    return append(words->pairs, joined(words->prefix, words->prefix_length, *one, other));
+    return add_joined(&words->pairs, words->prefix, words->prefix_length, *one, other);
 }
 
 /* Add the marks of the distinct words; return whether letters may be spaced, or -1. */
@@ -261,7 +263,7 @@ static int add_marks(Words *words)
         if (kinds == LETTER)
             continue;
         spaced |= !(second & (IN_WORD | MARK));
-        if (append_mark(words->found, word, kinds, words->prefix, words->prefix_length) < 0)
+        if (add_mark(&words->found, word, kinds, words->prefix, words->prefix_length) < 0)
             return -1;
     }
     return spaced;
@@ -300,7 +302,7 @@ static const char *add_run(Words *words, const char *at, const char *end, char *
 }
 
 PyDoc_STRVAR(words_doc, "words(text, prefix, limit) -> (number, spaced, words and marks, pairs) | None\n\n"
-                        "Of text in lower case; None where it cannot be encoded.");
+                        "Of text in lower case, one per line; None where it cannot be encoded.");
 
 static PyObject *words(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
@@ -341,9 +343,7 @@ static PyObject *words(PyObject *Py_UNUSED(module), PyObject *arguments)
     all.distinct = PyMem_Malloc((most + 1) * sizeof *all.distinct);
     all.place = PyMem_Calloc(all.slots, sizeof *all.place);
     all.pair_place = PyMem_Calloc(all.slots, sizeof *all.pair_place);
-    all.found = PyList_New(0);
-    all.pairs = PyList_New(0);
-    if (!rooms || !all.distinct || !all.place || !all.pair_place || !all.found || !all.pairs) {
+    if (!rooms || !all.distinct || !all.place || !all.pair_place) {
         PyErr_NoMemory();
         goto done;
     }
@@ -366,13 +366,15 @@ static PyObject *words(PyObject *Py_UNUSED(module), PyObject *arguments)
     }
     int spaced = add_marks(&all);
     if (spaced >= 0)
-        result = Py_BuildValue("nOOO", (Py_ssize_t)all.number, spaced ? Py_True : Py_False, all.found, all.pairs);
+        result = Py_BuildValue("nONN", (Py_ssize_t)all.number, spaced ? Py_True : Py_False,
+                               PyUnicode_DecodeUTF8(all.found.text, (Py_ssize_t)all.found.size, NULL),
+                               PyUnicode_DecodeUTF8(all.pairs.text, (Py_ssize_t)all.pairs.size, NULL));
 done:
     PyMem_Free(rooms);
     PyMem_Free(all.distinct);
     PyMem_Free(all.place);
     PyMem_Free(all.pair_place);
-    Py_XDECREF(all.found);
-    Py_XDECREF(all.pairs);
+    PyMem_Free(all.found.text);
+    PyMem_Free(all.pairs.text);
     return result;
 }

@@ -88,11 +88,11 @@ def tokens(message: Message, window: int = WINDOW) -> list[str]:
     >>> tokens(read(b"Subject: Hello\n\nFree money"))
     ['subject:hello', ..., 'free', 'money', 'free money', 'text:size 2']
     """
-    return list(dict.fromkeys(all_tokens(message, window)))
+    return list(dict.fromkeys(_each(all_tokens(message, window))))
 
 
 def all_tokens(message: Message, window: int = WINDOW) -> list[str]:
-    """Return the tokens of a message, some of them more than once; parameters as of `tokens`."""
+    """Return the tokens of a message, one or several lines each, some more than once; parameters as of `tokens`."""
     found: list[str] = []
     attached: list[str] = []
     _header_tokens(message.headers, found, window)
@@ -104,8 +104,12 @@ def all_tokens(message: Message, window: int = WINDOW) -> list[str]:
     _text_tokens([part for part in message.parts if not part.is_attached], found, window)
     if others := [part for part in message.parts if part.is_attached]:
         _text_tokens(others, attached, 1)
-    found += [ATTACHED + token for token in dict.fromkeys(attached)]
+    found += [ATTACHED + token for token in dict.fromkeys(_each(attached))]
     return found
+
+
+def _each(found: list[str]) -> list[str]:
+    return "\n".join(found).split("\n") if found else []
 
 
 def _header_tokens(headers: Headers, found: list[str], window: int) -> None:
@@ -228,12 +232,13 @@ def _add_words(text: str, prefix: str, found: list[str], window: int) -> int:
     scanned = compiled.words(text, prefix, WORDS_LIMIT) if compiled is not None and window <= 2 else None
     if scanned is None:
         return _add_words_of(text, prefix, found, window)
-    number, spaced, words, pairs = scanned
-    found += words
+    number, spaced, words, pairs = scanned  # lines
+    if words:
+        found.append(words)
     if spaced:
         found += [prefix + word[:WORD_LIMIT] for word in spaced_words(text)]
-    if window == 2:
-        found += pairs
+    if window == 2 and pairs:
+        found.append(pairs)
     return number
 
 
