@@ -44,4 +44,4 @@ sanitize: $(STAMP)
 	.ci/kernels sanitize
 
 clean:
-	rm -rf $(VENV) .venv-newest build dist
+	rm -rf $(VENV) .venv-newest .venv-lowest build dist

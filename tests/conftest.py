@@ -1,6 +1,5 @@
 """Fixtures for all tests."""
 
-import gc
 import os
 import signal
 
@@ -16,8 +15,12 @@ from hypothesis import HealthCheck, settings
 from suffice import compiled
 
 # how long an example takes depends on the machine, and on what else it does
-settings.register_profile("suffice", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("suffice")
+_PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+# the same examples in every run, so that a change that fails is at fault itself
+settings.register_profile("suffice", **_PATIENT, derandomize=True)
+# other examples in every run, and more of them for the laws: SUFFICE_EXAMPLES=explore, every night
+settings.register_profile("explore", **_PATIENT, derandomize=False, print_blob=True)
+settings.load_profile(os.environ.get("SUFFICE_EXAMPLES") or "suffice")
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as shells start what runs in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -25,12 +28,6 @@ if os.environ.get("SUFFICE_EMULATED"):  # kernels of another processor, as in em
     import emulated
 
     emulated.install(os.environ["SUFFICE_EMULATED"])
-
-
-def pytest_collection_finish():
-    """Keep what collecting the tests has made from the garbage collector, which would look through all of it again."""
-    gc.collect()
-    gc.freeze()
 
 
 @pytest.fixture(params=[] if compiled.library is None else compiled.library.levels)

@@ -1,9 +1,12 @@
 """Every code block of the documentation runs."""
 
 import importlib.util
+import re
 from pathlib import Path
 
 import pytest
+
+import suffice
 
 DOCS = Path(__file__).parents[1] / "docs"
 spec = importlib.util.spec_from_file_location("docs_run", DOCS / "run.py")
@@ -21,6 +24,18 @@ def test_code_blocks_run(page, tmp_path):
 
 
 def test_pictures_and_links_of_pages_exist():
-    for page in DOCS.rglob("*.md"):
+    for page in [*DOCS.rglob("*.md"), *DOCS.parent.glob("*.md")]:
         for target in docs_run.links(page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name} points at {target}, which is not there"
+
+
+def test_files_that_the_page_for_contributors_names_exist():
+    text = (DOCS.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = re.findall(r"\b(?:src|tests|benchmarks|docs)/[\w/.-]*\w", text)
+    assert len(named) > 10
+    assert [name for name in named if not (DOCS.parent / name).exists()] == []
+
+
+def test_the_citation_names_this_version():
+    text = (DOCS.parent / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {suffice.__version__}\n" in text

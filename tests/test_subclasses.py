@@ -252,7 +252,7 @@ def test_a_sample_to_begin_with_has_rows_of_every_class_and_keeps_their_shares()
 
 
 def test_a_mixture_begins_with_some_of_many_sparse_rows():
-    counts = sparse.random_array((12_000, 8), density=0.3, format="csr", rng=np.random.default_rng(9))
+    counts = sparse.random_array((12_000, 8), density=0.3, format="csr", random_state=np.random.default_rng(9))
     assert Mixture(2, "multinomial", random_state=0, n_init=2).fit(counts).converged_
 
 

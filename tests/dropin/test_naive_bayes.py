@@ -353,7 +353,7 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was():
 
 def test_gaussian_rows_stay_sparse(monkeypatch):
     rng = np.random.default_rng(0)
-    X = sp.random_array((300, 40), density=0.1, rng=rng, format="csr")
+    X = sp.random_array((300, 40), density=0.1, random_state=rng, format="csr")
     y = rng.integers(0, 3, 300)
     dense = dropin.GaussianNB(var_smoothing=1e-3).fit(X.toarray(), y)
     expected = dense.predict_log_proba(X.toarray())

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from suffice import Family, GenerativeClassifier
 
-#: few examples a law, the same ones in every run: there are many laws, and many cases for each
-law = settings(max_examples=6, derandomize=True, database=None)
+#: few examples per law, for there are many laws, and many cases for each; at night more
+law = settings(max_examples=6) if settings().derandomize else settings(max_examples=100)
 
 
 @dataclass(frozen=True)
