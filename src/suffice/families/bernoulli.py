@@ -12,9 +12,7 @@ from scipy.special import entr, expit, logit, rel_entr
 
 from suffice import compiled
 from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, namespace, to_float64
-from suffice.families.cells import (
-    dense_rows,
-)
+from suffice.families.cells import dense_rows, in_double
 from suffice.families.columnwise import ColumnwiseFamily, PseudoRows, refuse_cells
 from suffice.families.columnwise_distributions import ColumnwiseDistributions
 from suffice.families.products import Factor, LogParameters, log_of, log_product, product
