@@ -14,8 +14,8 @@ from suffice.glm.lbfgs import without_hessian
 from suffice.glm.objective import Evaluated, Found, Objective, Start
 from suffice.glm.solve import Solver
 from suffice.optimize import newton
-from suffice.optimize.em import Round
 from suffice.optimize.interrupts import Interrupted
+from suffice.optimize.iteration import Iteration
 from suffice.optimize.newton import Local, Problem
 
 #: parameters up to which the Hessian is formed; beyond, L-BFGS needs the gradient alone
@@ -40,7 +40,7 @@ def minimise(
     sample: Engine | None,
     max_iter: int,
     tol: float,
-    watch: Callable[[Round], None] | None = None,
+    watch: Callable[[Iteration], None] | None = None,
     determined: bool = False,
     compare: bool = False,
     keep: bool = False,
@@ -135,7 +135,7 @@ def _loop(
     first: Local,
     max_iter: int,
     tol: float,
-    watch: Callable[[Round], None] | None,
+    watch: Callable[[Iteration], None] | None,
     guard: FloatArray | None,
     determined: bool,
     keep: bool,

@@ -20,7 +20,7 @@ from suffice.glm.rows import Data
 from suffice.glm.solve import Solver, ridge
 from suffice.glm.starting import as_start, data_start
 from suffice.glm.sums import NewtonSums, Point, firth_gradient, hessian_diagonal, newton_sums, observed_hessian
-from suffice.optimize.em import Round
+from suffice.optimize.iteration import Iteration
 
 #: curvature below this may be that of a column whose squares vanish
 TOO_SMALL = 1e-280
@@ -93,7 +93,7 @@ def fit_pair(
     met: Totals,
     settings: Settings,
     start: Any = None,
-    watch: Callable[[Round], None] | None = None,
+    watch: Callable[[Iteration], None] | None = None,
 ) -> tuple[Found, float]:
     """Return the minimum of a generalised linear model, and the intercept of the model without columns."""
     if not np.isfinite(met.square) and isinstance(pair.response, GaussianResponse):

@@ -18,7 +18,7 @@ from suffice.glm.regression import TOO_SMALL, Settings
 from suffice.glm.rows import Data, Target
 from suffice.glm.starting import as_finite
 from suffice.glm.sums import BLOCK_ROWS, Curvature, NewtonSums, centred
-from suffice.optimize.em import Round
+from suffice.optimize.iteration import Iteration
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +126,7 @@ def fit_softmax(
     weight: FloatArray,
     settings: Settings,
     start: Any = None,
-    watch: Callable[[Round], None] | None = None,
+    watch: Callable[[Iteration], None] | None = None,
 ) -> Found:
     """Return the minimum; θ holds (k − 1)×(1 + p) numbers, less the intercepts where there are none.
 

@@ -15,6 +15,7 @@ from typing import Generic, Protocol, TypeVar
 
 from suffice.optimize.extrapolation import Squarem
 from suffice.optimize.interrupts import Interrupted
+from suffice.optimize.iteration import Iteration
 
 Model = TypeVar("Model")
 Sums = TypeVar("Sums")
@@ -82,16 +83,6 @@ class Problem(Generic[Model, Sums]):
     climb: Callable[[Model], Climb[Model, Sums] | None] | None = None
 
 
-@dataclass(frozen=True)
-class Round:
-    """How far the loop has come."""
-
-    number: int
-    bound: float
-    change: float
-    seconds: float
-
-
 @dataclass
 class Outcome(Generic[Model, Sums]):
     """A model, the statistics it was estimated from, and how the bound rose on the way.
@@ -121,7 +112,7 @@ def run(
     max_iter: int,
     tol: float,
     accelerate: bool = False,
-    watch: Callable[[Round], None] | None = None,
+    watch: Callable[[Iteration], None] | None = None,
     climb: Climb[Model, Sums] | None = None,
     before: Sequence[float] = (),
 ) -> Outcome[Model, Sums]:
@@ -164,7 +155,7 @@ def run(
             if watch is not None:
                 for number in range(done, len(climb.bounds)):
                     change = climb.bounds[number] - climb.bounds[number - 1] if number else float("inf")
-                    watch(Round(number + 1, climb.bounds[number], change, time.perf_counter() - begun))
+                    watch(Iteration(number + 1, climb.bounds[number], change, time.perf_counter() - begun))
         if climb is not None:
             model, taken = climb.reached()
             bounds, converged = climb.bounds, climb.converged
@@ -187,7 +178,7 @@ def run(
                 outcome = Outcome(model, statistics, bounds, converged)
                 leap = None if leaps is None else leaps.after(statistics, bound, model)
             if watch is not None:
-                watch(Round(number, bounds[-1], change, time.perf_counter() - begun))
+                watch(Iteration(number, bounds[-1], change, time.perf_counter() - begun))
             if converged:
                 break
     except KeyboardInterrupt:

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from suffice._arrays import FloatArray
-from suffice.optimize.em import Round
 from suffice.optimize.interrupts import Interrupted
+from suffice.optimize.iteration import Iteration
 
 #: a rise of the objective that is no more than rounding, as a share of its size
 _ROUNDING = 1e-12
@@ -94,7 +94,7 @@ def run(
     max_iter: int,
     tol: float,
     local: Local | None = None,
-    watch: Callable[[Round], None] | None = None,
+    watch: Callable[[Iteration], None] | None = None,
 ) -> Outcome:
     """Move from `start` to the minimum.
 
@@ -135,7 +135,7 @@ def run(
             gap = 0.5 * max(0.0, -float(here.gradient @ step))
             outcome.values.append(here.value)
             if watch is not None:
-                watch(Round(number, -here.value, gap, time.perf_counter() - begun))
+                watch(Iteration(number, -here.value, gap, time.perf_counter() - begun))
             if gap <= tol * here.scale or gap <= _INVISIBLE * abs(here.value):
                 outcome.point, outcome.step, outcome.converged = outcome.point + step, step, True
                 break

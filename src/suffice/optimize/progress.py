@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from suffice.optimize.em import Round
+from suffice.optimize.iteration import Iteration
 
 
 @contextmanager
-def progress_line(show: bool, max_iter: int, tol: float) -> Iterator[Callable[[Round], None] | None]:
-    """Give a callback that shows each round on standard error, or None where nothing is to be shown."""
+def progress_line(show: bool, max_iter: int, tol: float) -> Iterator[Callable[[Iteration], None] | None]:
+    """Give a callback that shows each iteration on standard error, or None where nothing is to be shown."""
     if not show:
         yield None
         return
@@ -20,23 +20,23 @@ def progress_line(show: bool, max_iter: int, tol: float) -> Iterator[Callable[[R
         from rich.live import Live
     except ImportError as error:
         raise ImportError("verbose needs rich; install it with: pip install 'suffice[cli]'") from error
-    rounds: list[Round] = []
+    iterations: list[Iteration] = []
 
-    def line(now: Round) -> str:
-        rounds.append(now)
-        left = _rounds_left(rounds, max_iter, tol) * now.seconds / now.number
-        return f"round {now.number}  bound {now.bound:,.2f}  change {now.change:.2g}  about {left:.1f} s left"
+    def line(now: Iteration) -> str:
+        iterations.append(now)
+        left = _iterations_left(iterations, max_iter, tol) * now.seconds / now.number
+        return f"iteration {now.number}  bound {now.bound:,.2f}  change {now.change:.2g}  about {left:.1f} s left"
 
     with Live(console=Console(stderr=True), refresh_per_second=8) as live:
         yield lambda now: live.update(line(now))
 
 
-def _rounds_left(rounds: list[Round], max_iter: int, tol: float) -> float:
-    """Return how many rounds are left if the change goes on shrinking as it did in the last ones."""
-    most = float(max_iter - rounds[-1].number)
-    recent = [r.change for r in rounds[-4:] if 0 < r.change < math.inf]
+def _iterations_left(iterations: list[Iteration], max_iter: int, tol: float) -> float:
+    """Return how many iterations are left if the change goes on shrinking as it did in the last ones."""
+    most = float(max_iter - iterations[-1].number)
+    recent = [r.change for r in iterations[-4:] if 0 < r.change < math.inf]
     if len(recent) < 2 or recent[-1] >= recent[0]:
         return most
     rate = math.log(recent[0] / recent[-1]) / (len(recent) - 1)
-    goal = max(tol * (1.0 + abs(rounds[-1].bound)), 1e-300)
+    goal = max(tol * (1.0 + abs(iterations[-1].bound)), 1e-300)
     return min(most, max(0.0, math.log(recent[-1] / goal) / rate))
