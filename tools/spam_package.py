@@ -23,7 +23,7 @@ PARTS = [
     *(f"terminal/{name}.py" for name in ("__init__", "descriptions", "mistakes")),
 ]
 #: requirements that are narrower here: from 0.29 on typer brings Pydantic, 10 MB, which is a third of all
-LIGHT = {"typer>=0.15": "typer>=0.15,<0.29"}
+LIGHT = {"typer>=0.20": "typer>=0.20,<0.29"}
 PROJECT = """
 [build-system]
 requires = ["setuptools>=77"]
