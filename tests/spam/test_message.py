@@ -261,3 +261,45 @@ def test_a_header_in_raw_utf_8_keeps_its_last_letter():
         assert found.header("subject") == f"voil{letter}"
         assert found.header("from") == f"{letter} {letter} <a@example.org>"
         assert found.header("to") == letter
+
+
+#: ways to write the first word of a structured header that mail programs read alike
+WRITTEN = ["{}", "{} (a)", "(a;b) {}", '"{}"', "{};", "{};;", "{},", "{} ; x=y", "\n {}", "{}\t(a)", "{} x"]
+
+
+@pytest.mark.parametrize("written", WRITTEN)
+@pytest.mark.parametrize("case", [str.lower, str.upper])
+def test_a_type_and_an_encoding_mean_the_same_however_they_are_written(written, case):
+    """Else a person sees what the filter does not."""
+    body = base64.encodebytes(b"<p hidden>good</p><b>bad</b>")
+    kind, encoding = (written.replace("{}", case(word)) for word in ("text/html", "base64"))
+    raw = f"Content-Type: {kind}\nContent-Transfer-Encoding: {encoding}\n\n".encode() + body
+    (part,) = read(raw).parts
+    assert (part.content_type, part.encoding, part.text) == ("text/html", "base64", "<p hidden>good</p><b>bad</b>")
+
+
+@pytest.mark.parametrize(
+    ("declared", "boundary"),
+    [
+        ("boundary=ab", "ab"),
+        ('boundary="ab"', "ab"),
+        ('boundary = "ab"', "ab"),
+        ('(c) ; boundary="a b"', "a b"),
+        ('boundary="a\\"b"', 'a"b'),
+        ('boundary="(a)"', "(a)"),
+        ("boundary*0=a; boundary*1=b", "ab"),
+        ("boundary*=us-ascii''a%62", "ab"),
+        ("boundary=ab; boundary=cd", "ab"),
+        ("charset=x; boundary=ab; x=y", "ab"),
+    ],
+)
+def test_a_boundary_is_found_however_it_is_declared(declared, boundary):
+    body = f"--{boundary}\nContent-Transfer-Encoding: base64\n\naGVsbG8=\n--{boundary}--\n"
+    parts = read(f"Content-Type: multipart/mixed; {declared}\n\n{body}".encode()).parts
+    assert "hello" in [part.text for part in parts]
+
+
+def test_a_line_that_goes_on_may_have_white_space_behind_its_mark():
+    for padding in (b"", b" ", b"\t ", b" \r"):
+        raw = b"Content-Transfer-Encoding: quoted-printable\n\nmon=" + padding + b"\ney"
+        assert read(raw).parts[0].text == "money"

@@ -7,6 +7,8 @@ import codecs
 import re
 from functools import lru_cache
 
+#: a line that goes on in the next one, with white space that was added on the way
+_PADDED_BREAK = re.compile(rb"=[ \t]++(?=\r?\n)")
 _ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
 _NOT_BASE64 = bytes(set(range(256)) - set(_ALPHABET))
 _ENCODED_WORD = re.compile(
@@ -60,7 +62,7 @@ def as_text(raw: bytes, charset: str) -> str:
 def decoded_body(raw: bytes, encoding: str) -> bytes:
     """Return a body without its transfer encoding; an unknown one, or none, changes nothing."""
     if encoding == "quoted-printable":
-        return binascii.a2b_qp(raw)
+        return binascii.a2b_qp(_PADDED_BREAK.sub(b"=", raw))
     if encoding == "base64":
         return from_base64(raw)
     if encoding in ("x-uuencode", "uuencode", "x-uue", "uue"):

@@ -47,9 +47,15 @@ _FIELD_END = re.compile(r"\n(?![ \t])")
 #: white space in ASCII alone: in values given as Latin-1, \x85 and \xa0 may be the last bytes of letters in UTF-8
 _SPACE = " \t\n\r\v\f\x1c\x1d\x1e\x1f"
 _DELIMITER = re.compile(rb"^--[^\n]+", re.MULTILINE)
+#: the first word of a structured header, with comments; and a parameter, with the number and the mark of RFC 2231
+_FIRST_WORD = re.compile(r'[\s"]*+((?:[^;"(]|\([^()]*+\))*+)')
+_COMMENT = re.compile(r"\([^()]*+\)")
+_WORD_END = re.compile(r"[\s,]")
+_SLASH = re.compile(r"\s*+/\s*+")
 _PARAMETER = re.compile(
-    r";\s*([a-z-]{1,40})(?:\*\d{0,3})?\*?\s*=\s*(?:\"([^\"]{0,1000})\"?|([^\s;]{1,1000}))", re.IGNORECASE
+    r";\s*([a-z-]{1,40})(\*\d{1,3})?(\*?)\s*=\s*(?:\"((?:[^\"\\]|\\.){0,1000})\"?|([^\s;]{1,1000}))", re.IGNORECASE
 )
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _SYMBOLS = re.compile(r"%([0-9a-f]{2})", re.IGNORECASE)
 
 Headers = tuple[tuple[str, str], ...]
@@ -375,15 +381,28 @@ def _content(fields: list[tuple[str, str]], name: str) -> tuple[str, dict[str, s
     """Return the value of a structured header in lower case, and its parameters."""
     for key, value in fields:
         if key == name:
-            kind, _, rest = value.partition(";")
-            if not rest:
-                return kind.strip().lower(), {}
+            kind = _first_word(value)
+            if ";" not in value:
+                return kind, {}
             parameters: dict[str, str] = {}
-            for parameter, quoted, bare in _PARAMETER.findall(";" + rest[:4000]):
+            for parameter, number, mark, quoted, bare in _PARAMETER.findall(";" + value.partition(";")[2][:4000]):
                 key = parameter.lower()
-                parameters[key] = parameters.get(key, "") + (quoted or bare)
-            return kind.strip().lower(), parameters
+                if key in parameters and not number:
+                    continue  # the first one counts
+                text = quoted or bare
+                if key == "boundary":
+                    text = decoded_name(text) if mark else _ESCAPED.sub(r"\1", text)
+                parameters[key] = parameters.get(key, "") + text
+            return kind, parameters
     return "", {}
+
+
+@lru_cache(maxsize=1024)
+def _first_word(value: str) -> str:
+    """Return the first word of a structured header in lower case, without quotes and comments."""
+    found = _FIRST_WORD.match(value[:1000])
+    word = _SLASH.sub("/", _COMMENT.sub(" ", found[1]).strip()) if found else ""
+    return _WORD_END.split(word, maxsplit=1)[0].lower()
 
 
 def _part(
