@@ -73,6 +73,9 @@ class KnownWeights:
         self._basis: Basis | None = None
         self._weights = no_weights()
 
+    def __len__(self) -> int:
+        return len(self._weights)
+
     def has(self, message: str, basis: Basis) -> bool:
         """Return whether the tokens of a message are known, as they weigh on this basis."""
         return basis is self._basis and self._weights.add([message])[1] == 0

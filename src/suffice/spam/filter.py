@@ -534,6 +534,15 @@ class SpamFilter:
         """
         self._store.interrupt()
 
+    @property
+    def known_tokens(self) -> int:
+        """Of how many tokens `score` keeps the weights in memory."""
+        return 0 if self._known_weights is None else len(self._known_weights)
+
+    def forget_tokens(self) -> None:
+        """Free the memory that `score` keeps weights in; they are read again from the store when they are needed."""
+        self._known_weights = None
+
     def close(self) -> None:
         """Close the store."""
         if self._bounded is not None:

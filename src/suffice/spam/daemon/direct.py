@@ -21,7 +21,7 @@ from contextlib import suppress
 from typing import Any
 
 from suffice.spam.daemon.judging import Outcome, Policy, asks_for_verdict, concluded
-from suffice.spam.daemon.requests import BadRequestError, RequestReader
+from suffice.spam.daemon.requests import BadRequestError, Request, RequestReader
 from suffice.spam.serving.scorer import SHARE
 from suffice.spam.serving.scoring import Request as Scored
 from suffice.spam.serving.scoring import judge
@@ -38,8 +38,12 @@ BUSY = 0.2
 LOOK, AGAIN = 0.02, 1.0
 #: what a process tells the server
 READY, BEGUN, DONE, PASSED = b"R", b"B", b"D", b"P"
+#: so many lines of a process are taken at a time
+_TAKEN = 256
 #: seconds that may be saved up for waiting
 _MOST_SPARE = 0.02
+#: seconds between two looks at a request of which only a part has come
+_PAUSE = 0.0002
 _TIME = struct.Struct("d")
 
 
@@ -62,7 +66,7 @@ class _Process:
             except OSError:
                 self.control.close()
                 raise
-        self.is_ready = self.is_late = False
+        self.is_ready = self.is_late = self.is_retired = False
         self.begun = 0.0
         self.client: socket.socket | None = None
 
@@ -113,7 +117,7 @@ class Direct:
             self._add()
 
     def _add(self) -> None:
-        if self._is_closed:
+        if self._is_closed or sum(not each.is_retired for each in self._processes) >= self._workers:
             return
         loop = asyncio.get_running_loop()
         try:
@@ -130,11 +134,6 @@ class Direct:
         now = time.monotonic()
         return any(each.is_ready and (not each.begun or now - each.begun < BUSY) for each in self._processes)
 
-    @property
-    def count(self) -> int:
-        """How many processes there are."""
-        return len(self._processes)
-
     def end_late(self) -> None:
         """Kill the processes that took too long."""
         for process in [*self._processes]:
@@ -146,7 +145,7 @@ class Direct:
     def reload(self) -> None:
         """Replace the processes; each ends after the message that it is at work on."""
         for process in [*self._processes]:
-            process.is_ready = False
+            process.is_ready, process.is_retired = False, True
             self._add()
             with suppress(OSError):
                 process.control.shutdown(socket.SHUT_WR)
@@ -177,8 +176,8 @@ class Direct:
             asyncio.get_running_loop().add_reader(process.control, self._look, process)
 
     def _receive(self, process: _Process) -> bool:
-        """Take all that a process has told, and return whether it is still there."""
-        while process in self._processes:
+        """Take what a process has told, but not all before others are served; return whether it is still there."""
+        for _ in range(_TAKEN):
             try:
                 told, descriptors, _, _ = socket.recv_fds(process.control, MOST, 1)
             except (BlockingIOError, InterruptedError):
@@ -198,7 +197,8 @@ class Direct:
                 process.is_ready = True
             else:
                 self._ended(process)
-        return False
+                return False
+        return True
 
     def _forget(self, process: _Process) -> None:
         if process.client is not None:
@@ -216,8 +216,7 @@ class Direct:
             late = TimeoutError(f"a message was not scored within {self._seconds:g} seconds")
             gone = WorkerError("a process that read messages has ended, perhaps for want of memory")
             self._passed(process.client, late if process.is_late else gone)
-        if len(self._processes) < self._workers:
-            loop.call_later(0.0 if process.is_ready else AGAIN, self._add)
+        loop.call_later(0.0 if process.is_ready else AGAIN, self._add)
 
 
 def serve(
@@ -259,11 +258,7 @@ class _Judging:
 
     def answer(self, client: socket.socket) -> None:
         """Judge the message of a connection, or pass the connection on."""
-        data = self._peeked(client)
-        request = None
-        if 0 < len(data) <= MOST:
-            with suppress(BadRequestError):
-                request = RequestReader(self._policy.limit).feed(data)
+        data, request = self._peeked(client)
         if request is None or not asks_for_verdict(request):
             socket.send_fds(self.server, [PASSED], [client.fileno()])
             return
@@ -284,18 +279,23 @@ class _Judging:
             client.shutdown(socket.SHUT_RDWR)  # the server holds the connection, too
         self.server.send(DONE + pickle.dumps((outcome.facts, outcome.kind, outcome.problem[:1000])))
 
-    def _peeked(self, client: socket.socket) -> bytes:
-        """Return what a client has sent; one that has sent nothing yet is waited for while there is time to spare."""
+    def _peeked(self, client: socket.socket) -> tuple[bytes, Request | None]:
+        """Return what a client has sent, and the request if it is one; wait for more while there is time to spare."""
         client.setblocking(False)
-        with suppress(BlockingIOError, InterruptedError):
-            return client.recv(MOST + 1, socket.MSG_PEEK)
-        before = time.monotonic()
-        self._spare = min(_MOST_SPARE, self._spare + 0.1 * (before - self._waited_at))
-        client.settimeout(max(1e-6, min(PATIENCE, self._spare)))
-        try:
-            return client.recv(MOST + 1, socket.MSG_PEEK)
-        except OSError:
-            return b""
-        finally:
-            self._waited_at = time.monotonic()
-            self._spare -= self._waited_at - before
+        begun, left = time.monotonic(), None
+        while True:
+            data = b""
+            with suppress(BlockingIOError, InterruptedError):
+                data = client.recv(MOST + 1, socket.MSG_PEEK)
+            try:
+                request = RequestReader(self._policy.limit).feed(data) if len(data) <= MOST else None
+            except BadRequestError:
+                return data, None
+            now = time.monotonic()
+            if left is None:  # most requests are there by now
+                self._spare = min(_MOST_SPARE, self._spare + 0.1 * (now - self._waited_at))
+                self._waited_at, left = now, min(PATIENCE, self._spare)
+            if request is not None or len(data) > MOST or now - begun >= left:
+                self._spare -= now - begun
+                return data, request
+            select.select([] if data else [client], [], [], _PAUSE if data else left)

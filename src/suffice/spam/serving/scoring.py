@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from suffice.spam.bulk import KNOWN_LIMIT
 from suffice.spam.filter import NotTrainedError, SpamFilter
 from suffice.spam.serving.private import Held, check_opened, held, open_files
 from suffice.spam.shares import Label
@@ -81,6 +82,7 @@ def judge(request: Request) -> Judged:
             verdict = spam_filter.score(request.raw)
         except ChangedStoreError:
             verdict = spam_filter.score(request.raw)
+        _spare_memory(spam_filter)
         if verdict.label == "error":
             return Judged(verdict, 0.0)
         # only what is shown goes back to the process that asked; to put the evidence in order takes long
@@ -184,6 +186,18 @@ def _opened(path: str, file: tuple[int, int], patience: float) -> SpamFilter:
     if len(_OPEN) > OPEN_STORES:
         _drop(next(iter(_OPEN)))
     return spam_filter
+
+
+def _spare_memory(used: SpamFilter) -> None:
+    """Let all filters together keep the weights of as many tokens as one may, those that were used last."""
+    if len(_OPEN) < 2:
+        return
+    left = KNOWN_LIMIT - used.known_tokens
+    for _, other in reversed(_OPEN.values()):
+        if other is not used:
+            left -= other.known_tokens
+            if left < 0:
+                other.forget_tokens()
 
 
 def _drop(path: str) -> None:
