@@ -10,8 +10,8 @@ from hypothesis import given
 
 import suffice
 from suffice import GenerativeClassifier
-from suffice.engines import MemoryEngine, Rows, StreamEngine
-from suffice.engines.base import CHUNK_BYTES, CHUNKS_PER_TASK
+from suffice.engines import MemoryEngine, Rows, StreamEngine, base
+from suffice.engines.base import CHUNKS_PER_TASK
 from suffice.models.joint import learn, log_evidence, posterior
 from suffice.models.schema import Encoder
 from suffice.tables.labels import LabelCoder
@@ -162,10 +162,10 @@ def test_engines_return_the_same_sums_and_scores(case):
 
 
 @each(CASES)
-def test_the_number_of_threads_changes_no_bit(case):
-    d = 20
-    rows_a_task = CHUNKS_PER_TASK * (CHUNK_BYTES // (8 * d))
-    y = np.random.default_rng(0).integers(0, 3, int(2.1 * rows_a_task))
+def test_the_number_of_threads_changes_no_bit(case, monkeypatch):
+    d, rows_per_chunk = 20, 4096
+    monkeypatch.setattr(base, "CHUNK_BYTES", 8 * d * rows_per_chunk)
+    y = np.random.default_rng(0).integers(0, 3, int(2.1 * CHUNKS_PER_TASK * rows_per_chunk))
     x = case.rows(np.random.default_rng(1), y, d)
     one, two = case.model(n_jobs=1).fit(x, y), case.model(n_jobs=2).fit(x, y)
     for a, b in zip(one.distributions_, two.distributions_, strict=True):
