@@ -14,6 +14,7 @@ import tempfile
 import threading
 import time
 import zlib
+from collections import OrderedDict
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from suffice.spam.daemon import server as server_module
 from suffice.spam.daemon.judging import Policy
 from suffice.spam.daemon.requests import BadRequestError, RequestReader
 from suffice.spam.daemon.server import DaemonServer
+from suffice.spam.serving import scoring
 from suffice.spam.serving.activation import inherited_sockets, notify
 from suffice.spam.serving.address import Address, Listeners
 from suffice.spam.serving.journal import Journal
@@ -413,6 +415,38 @@ def test_a_thousand_idle_connections_do_not_switch_it_off_and_silent_ones_are_cl
     asyncio.run(run())
 
 
+def test_the_server_accepts_connections_while_processes_that_should_do_not_run(store, monkeypatch):
+    monkeypatch.setitem(globals(), "IS_DIRECT", True)
+
+    async def run():
+        async with served(store, workers=2) as (ask, server, _log):
+            assert split(await ask(spamc("CHECK", SPAM)))[0][2].startswith("Spam: True")
+            for process in server.direct._processes:
+                process.program.send_signal(signal.SIGSTOP)
+            answers = await asyncio.gather(*(ask(spamc("CHECK", SPAM)) for _ in range(5)))
+            assert all(each.startswith(b"SPAMD/1.1 0 EX_OK") for each in answers)
+            for process in server.direct._processes:
+                process.program.send_signal(signal.SIGCONT)
+
+    asyncio.run(run())
+
+
+def test_stores_that_are_open_together_keep_no_more_weights_than_one_may(store, tmp_path, monkeypatch):
+    monkeypatch.setattr(scoring, "_OPEN", OrderedDict())
+    other = tmp_path / "other"
+    shutil.copy(store, other)
+    for path in (store, other):
+        scoring.judge(scoring.Request(SPAM, str(path), None, "/"))
+    known = [spam_filter.known_tokens for _, spam_filter in scoring._OPEN.values()]
+    assert known[0] == known[1] > 0
+    monkeypatch.setattr(scoring, "KNOWN_LIMIT", known[0] + known[1] - 1)
+    judged = scoring.judge(scoring.Request(SPAM, str(other), None, "/"))
+    assert [spam_filter.known_tokens for _, spam_filter in scoring._OPEN.values()] == [0, known[1]]
+    assert scoring.judge(scoring.Request(SPAM, str(store), None, "/")) == judged
+    for _, spam_filter in scoring._OPEN.values():
+        spam_filter.close()
+
+
 @pytest.mark.usefixtures("both_ways")
 def test_it_ends_after_the_requests_that_are_complete(store):
     async def run():
@@ -430,6 +464,7 @@ def test_it_ends_after_the_requests_that_are_complete(store):
     asyncio.run(run())
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_processes_are_replaced_while_messages_are_judged(store):
     async def run():
         async with served(store, workers=2) as (ask, server, log):

@@ -110,6 +110,7 @@ class Direct:
         self._arguments = shared, policy.limit, policy.details, self._seconds, min(patience, 0.8 * self._seconds)
         self._processes: set[_Process] = set()
         self._is_closed = False
+        self._heard = 0.0
 
     def start(self) -> None:
         """Start the processes."""
@@ -130,8 +131,10 @@ class Direct:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a process waits for connections, or is at work on one that takes no time."""
+        """Whether any process accepts connections: they may be at work for long, or not run at all."""
         now = time.monotonic()
+        if now - self._heard > BUSY and select.select(self._listeners, (), (), 0.0)[0]:
+            return False
         return any(each.is_ready and (not each.begun or now - each.begun < BUSY) for each in self._processes)
 
     def end_late(self) -> None:
@@ -184,6 +187,7 @@ class Direct:
                 return True
             except OSError:
                 told, descriptors = b"", []
+            self._heard = time.monotonic()
             client = socket.socket(fileno=descriptors[0]) if descriptors else None
             kind = told[:1]
             if kind == BEGUN:
