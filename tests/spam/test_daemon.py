@@ -472,12 +472,34 @@ def test_processes_are_replaced_while_messages_are_judged(store):
             asking = [asyncio.create_task(ask(spamc("CHECK", SPAM))) for _ in range(50)]
             for _ in range(3):  # as many as come while the first one is under way
                 server.reload()
+                assert server.direct is None or len(server.direct._processes) <= 4
+                await asyncio.sleep(0.02)
             assert all(each.startswith(b"SPAMD/1.1 0 EX_OK") for each in await asyncio.gather(*asking))
             while [line["event"] for line in log()].count("reloaded") < 3:
                 await asyncio.sleep(0.05)
             assert len(server._scorer._processes) == 2
             assert not before & server._scorer._processes
             assert split(await ask(spamc("CHECK", SPAM)))[0][2].startswith("Spam: True")
+
+    asyncio.run(run())
+
+
+@pytest.mark.slow  # it waits until it is clear that nobody accepts the connection
+def test_processes_that_were_stopped_stop_no_mail(store, monkeypatch):
+    monkeypatch.setitem(globals(), "IS_DIRECT", True)
+    monkeypatch.setattr("suffice.spam.daemon.direct.STUCK", 0.3)
+
+    async def run():
+        async with served(store, workers=2) as (ask, server, _log):
+            stopped = [process.program for process in server.direct._processes]
+            assert len(stopped) == 2
+            for program in stopped:
+                program.send_signal(signal.SIGSTOP)
+            await asyncio.sleep(0.5)
+            for _ in range(3):
+                assert split(await ask(spamc("CHECK", SPAM)))[0][2].startswith("Spam: True")
+            for program in stopped:
+                program.send_signal(signal.SIGCONT)
 
     asyncio.run(run())
 

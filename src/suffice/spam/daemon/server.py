@@ -241,7 +241,7 @@ class DaemonServer:
             await asyncio.sleep(BUSY / 2)
             direct.end_late()
             for listener in doors:
-                if direct.is_waiting:
+                if direct.takes(listener):
                     loop.remove_reader(listener)
                 else:
                     loop.add_reader(listener, self._accept, listener)
