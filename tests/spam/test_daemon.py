@@ -484,26 +484,6 @@ def test_processes_are_replaced_while_messages_are_judged(store):
     asyncio.run(run())
 
 
-@pytest.mark.slow  # it waits until it is clear that nobody accepts the connection
-def test_processes_that_were_stopped_stop_no_mail(store, monkeypatch):
-    monkeypatch.setitem(globals(), "IS_DIRECT", True)
-    monkeypatch.setattr("suffice.spam.daemon.direct.STUCK", 0.3)
-
-    async def run():
-        async with served(store, workers=2) as (ask, server, _log):
-            stopped = [process.program for process in server.direct._processes]
-            assert len(stopped) == 2
-            for program in stopped:
-                program.send_signal(signal.SIGSTOP)
-            await asyncio.sleep(0.5)
-            for _ in range(3):
-                assert split(await ask(spamc("CHECK", SPAM)))[0][2].startswith("Spam: True")
-            for program in stopped:
-                program.send_signal(signal.SIGCONT)
-
-    asyncio.run(run())
-
-
 def cut(reader, data, generator):
     """Feed a request in pieces of any length."""
     while data:

@@ -34,8 +34,6 @@ MOST = 65_536
 PATIENCE = 0.002
 #: seconds after which a process counts as busy, and the server accepts connections, too
 BUSY = 0.2
-#: seconds for which no process says anything before a connection that waits is accepted by the server
-STUCK = 1.0
 #: seconds between two looks at what processes have done, and between attempts to start one that does not start
 LOOK, AGAIN = 0.02, 1.0
 #: what a process tells the server
@@ -111,9 +109,8 @@ class Direct:
         # a store that is locked is told by an error before the process has to be ended
         self._arguments = shared, policy.limit, policy.details, self._seconds, min(patience, 0.8 * self._seconds)
         self._processes: set[_Process] = set()
-        self._heard = time.monotonic()
-        self._is_closed = False
         self._heard = 0.0
+        self._is_closed = False
 
     def start(self) -> None:
         """Start the processes."""
@@ -139,14 +136,6 @@ class Direct:
         if now - self._heard > BUSY and select.select(self._listeners, (), (), 0.0)[0]:
             return False
         return any(each.is_ready and (not each.begun or now - each.begun < BUSY) for each in self._processes)
-
-    def takes(self, listener: socket.socket) -> bool:
-        """Return whether a process takes the next connection of a listener; one that waits there for long shows none.
-
-        A process that was stopped, or is given no time, waits as others do, but accepts nothing.
-        """
-        is_silent = time.monotonic() - self._heard > STUCK
-        return self.is_waiting and not (is_silent and select.select((listener,), (), (), 0.0)[0])
 
     def end_late(self) -> None:
         """Kill the processes that took too long."""
@@ -201,7 +190,6 @@ class Direct:
             self._heard = time.monotonic()
             client = socket.socket(fileno=descriptors[0]) if descriptors else None
             kind = told[:1]
-            self._heard = time.monotonic()
             if kind == BEGUN:
                 process.client, process.begun = client, _TIME.unpack(told[1:])[0]
             elif kind == DONE:

@@ -241,7 +241,7 @@ class DaemonServer:
             await asyncio.sleep(BUSY / 2)
             direct.end_late()
             for listener in doors:
-                if direct.takes(listener):
+                if direct.is_waiting:
                     loop.remove_reader(listener)
                 else:
                     loop.add_reader(listener, self._accept, listener)
