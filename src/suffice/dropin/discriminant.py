@@ -322,6 +322,11 @@ class QuadraticDiscriminantAnalysis(Discriminant, peers.QuadraticDiscriminantAna
     0.98
     """
 
+    # scikit-learn before 1.8 has none of these options, and does what their defaults say
+    solver: Any = "svd"
+    shrinkage: Any = None
+    covariance_estimator: Any = None
+
     def _family(self) -> Gaussian:
         return Gaussian("full")
 
