@@ -132,7 +132,7 @@ def test_every_public_name_is_there_and_comes_from_one_module():
 
 def test_dir_lists_public_names_alone():
     assert set(suffice.__all__) <= set(dir(suffice))
-    assert set(dir(suffice)) - set(suffice.__all__) == {"dropin", "posteriors", "spam"}
+    assert set(dir(suffice)) - set(suffice.__all__) == {"dropin", "families", "posteriors", "priors", "spam"}
     for name in dir(suffice):
         assert getattr(suffice, name) is not None
 

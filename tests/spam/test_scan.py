@@ -93,12 +93,12 @@ def test_counts_are_those_of_the_twin(messages):
 def test_packed_counts_are_added_as_rows_are(messages, weight):
     counts = counting.counted_lines(messages)
     packed, plain = Store(), Store()
-    for _ in range(2):
-        packed._sum(counts, weight)
+    for times in (9, weight):
+        packed._sum(counts, times)
         plain._connection.executemany(
             "INSERT INTO tokens VALUES (?, ?, ?) ON CONFLICT (token)"
             " DO UPDATE SET spam = spam + excluded.spam, ham = ham + excluded.ham",
-            [(token, weight * spam, weight * ham) for token, spam, ham in counts.rows()],
+            [(token, times * spam, times * ham) for token, spam, ham in counts.rows()],
         )
     select = "SELECT * FROM tokens ORDER BY token"
     assert packed._connection.execute(select).fetchall() == plain._connection.execute(select).fetchall()

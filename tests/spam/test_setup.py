@@ -8,6 +8,7 @@ import shlex
 import stat
 import subprocess
 import sys
+from contextlib import chdir
 from pathlib import Path
 from urllib.parse import quote
 
@@ -55,10 +56,11 @@ def home(tmp_path):
     return tmp_path
 
 
-def run(home, *args, code=0, more=()):
+def run(home, *args, code=0, more=(), cwd="."):
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "SUFFICE_SPAM"))}
     environment = {**kept, "HOME": str(home), "USER": "nobody-at-all", **dict(more)}
-    done = forked.run("spam", "setup", *args, env=environment, timeout=120)
+    with chdir(cwd):
+        done = forked.run("spam", "setup", *args, env=environment, timeout=120)
     assert done.returncode == code, done.stderr
     return done
 
