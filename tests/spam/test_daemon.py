@@ -710,12 +710,12 @@ def test_filter_asks_the_daemon_and_judges_the_message_itself_where_there_is_non
 
 
 @pytest.mark.parametrize("by", [pytest.param("Python", marks=pytest.mark.slow), "C"])
-def test_a_message_that_cannot_be_read_to_its_end_does_not_go_on_as_if_it_were_whole(store, by, request, tmp_path):
+def test_a_message_that_cannot_be_read_to_its_end_does_not_go_on_as_if_it_were_whole(store, by, request):
     program = [str(request.getfixturevalue("client"))] if by == "C" else [*FILTER]
     path = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, sys.path)), "SUFFICE_SPAM_STORE": str(store)}
     with tempfile.TemporaryDirectory() as folder, daemon("-s", store, "-l", f"unix:{folder}/s") as process:
         assert json.loads(process.stdout.readline())["event"] == "listening"
-        standard_input = os.open(tmp_path, os.O_RDONLY)  # a folder: each read fails
+        standard_input = os.open("/proc/self/mem", os.O_RDONLY)  # there is nothing at its first address: reads fail
         done = subprocess.run(
             [*program, f"--daemon=unix:{folder}/s", "-p"], stdin=standard_input, capture_output=True, env=path
         )
