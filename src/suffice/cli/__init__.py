@@ -5,16 +5,16 @@ from __future__ import annotations
 import sys
 from importlib.util import find_spec
 
-#: what the extras `cli` and, for the spam filter, `spam` bring
+#: the packages of the extras `cli` and, for the spam filter, `spam`
 _NEEDED = {"cli": ("typer", "rich", "pyarrow"), "spam": ("typer", "rich")}
 
 
 def main() -> None:
-    """Run the command line, or say which packages it needs."""
+    """Run the command line; if packages are missing, print which extra to install."""
     arguments = sys.argv[1:]
     try:
         if arguments[:2] == ["spam", "filter"] and not {"-h", "--help"} & set(arguments):
-            from suffice.spam import pipe  # it is started for every letter, and needs none of these packages
+            from suffice.spam import pipe  # started once per message, and needs none of these packages
 
             raise SystemExit(pipe.main(arguments[2:]))
         extra = "spam" if arguments[:1] == ["spam"] else "cli"
@@ -30,7 +30,7 @@ def main() -> None:
         from suffice.cli.app import app
 
         app(prog_name="suffice")
-    except KeyboardInterrupt:  # while the packages were still loading
+    except KeyboardInterrupt:  # while packages are being imported
         print("interrupted", file=sys.stderr)
         raise SystemExit(130) from None
 

@@ -1,4 +1,4 @@
-"""`python -m suffice.cli` is the command `suffice`."""
+"""`python -m suffice.cli` runs the command `suffice`."""
 
 from suffice.cli import main
 

@@ -25,7 +25,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=_EXAMPLE,
 )
-for _commands in entry_points(group="suffice.commands"):  # the spam filter and other applications
+for _commands in entry_points(group="suffice.commands"):  # commands of the spam filter and other applications
     app.add_typer(_commands.load())
 
 
@@ -107,7 +107,7 @@ def fit(
 
 
 def _settings(family: list[str], covariance: str, prior: str) -> tuple[Any, Any]:
-    """Return what the options mean; what they cannot mean is a wrong usage."""
+    """Return the families and the prior that the options specify; raise BadParameter if an option is invalid."""
     from suffice.cli.settings import parse_families, parse_prior
     from suffice.families.gaussian.covariance import as_structure
 

@@ -1,4 +1,4 @@
-"""`suffice fit`: from a table on disk to a model on disk."""
+"""`suffice fit`: learns a model from a table on disk and writes it to a file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from suffice.persistence.estimators import save
 
 @dataclass(frozen=True)
 class Fitted:
-    """A model, and what a person wants to know about how it came about."""
+    """A fitted model, with the facts for its summary."""
 
     model: GenerativeClassifier
     path: Path
@@ -40,7 +40,7 @@ def fit_file(
     prior: Any = "auto",
     drop: Sequence[str] = (),
 ) -> Fitted:
-    """Learn from a table on disk, write the model, and return it with its summary."""
+    """Learn from a table on disk, write the model, and return it with the facts for its summary."""
     import pyarrow as pa
 
     families = families or {}
@@ -64,7 +64,7 @@ def _features(
     families: dict[tuple[str, ...], Family],
     drop: Sequence[str],
 ) -> list[str]:
-    """Return the columns to learn from, all names having been checked."""
+    """Return the columns to learn from; raise ValueError if a name is unknown or used for two purposes."""
     named = [column for together in families for column in together]
     special = [target] if weight is None else [target, weight]
     table.require([*special, *named, *drop])

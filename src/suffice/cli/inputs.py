@@ -1,4 +1,4 @@
-"""Tables on disk: CSV, read whole, and Parquet, read a part at a time."""
+"""Tables on disk: CSV, read into memory, and Parquet, read in batches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
 
 
 class TableFile(ABC):
-    """A table on disk: the names of its columns, how many rows it has, and its rows."""
+    """A table on disk: its column names, its number of rows, and its rows."""
 
     path: str
     names: list[str]
@@ -30,10 +30,10 @@ class TableFile(ABC):
         weight: str | None = None,
         batch_rows: int = BATCH_ROWS,
     ) -> Source:
-        """Return these columns batch by batch, as Arrow tables, with the labels and weights of the rows."""
+        """Return a source of these columns in batches of Arrow tables, with the labels and weights of the rows."""
 
     def require(self, names: Sequence[str]) -> None:
-        """Raise unless the table has these columns."""
+        """Raise ValueError unless the table has these columns."""
         absent = [name for name in names if name not in self.names]
         if absent:
             are_no = "is no column" if len(absent) == 1 else "are no columns"
@@ -50,14 +50,14 @@ class TableFile(ABC):
 
 
 def open_table(path: str, types: Mapping[str, Any] | None = None) -> TableFile:
-    """Return a CSV or Parquet table, by the ending of its name.
+    """Return a CSV or Parquet table, depending on its file extension.
 
     Parameters
     ----------
     path : str
         A CSV file, or a Parquet file, a folder of them, or a pattern such as ``"data/*.parquet"``.
     types : mapping of column to Arrow type, optional
-        How to read columns of a CSV file whose type should not be guessed.
+        The types of columns of a CSV file that should not be inferred.
     """
     ending = _ending(path)
     if os.path.isdir(path) or ending in _PARQUET:
@@ -76,7 +76,7 @@ def _ending(path: str) -> str:
 
 
 def _delimiter(path: str) -> str:
-    """Return what separates the columns: of comma, semicolon, tab and bar, the one that the header has most of."""
+    """Return the column separator: comma, semicolon, tab or vertical bar, whichever is most frequent in the header."""
     if _ending(path) == ".tsv":
         return "\t"
     if os.path.splitext(path.lower())[1] in _COMPRESSED:
@@ -138,7 +138,7 @@ class ParquetFiles(TableFile):
         import pyarrow.parquet
 
         self.path = path
-        self.files = scan(path).files  # raises where there are none, or the first is damaged
+        self.files = scan(path).files  # raises if there are no files, or the first is damaged
         self.names = pyarrow.parquet.read_schema(self.files[0]).names
         self.n_rows = sum(_rows_in(file) for file in self.files)
         self._require_unique()

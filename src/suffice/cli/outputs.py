@@ -1,4 +1,4 @@
-"""Where predictions go: standard output, or a file that is whole or not there at all."""
+"""The output of predictions: standard output, or a file that is written atomically."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FORMATS = (".csv", ".parquet")
 
 
 def check_output(path: Path) -> None:
-    """Raise unless a file can be written there; before the work, not after it."""
+    """Raise unless a file can be written there, to be called before the work starts."""
     if path.is_dir():
         raise IsADirectoryError(f"the output {str(path)!r} is a folder; give the name of a file")
     if not path.parent.is_dir():
@@ -27,13 +27,13 @@ def check_output(path: Path) -> None:
 
 
 def check_format(path: Path) -> None:
-    """Raise unless predictions can be written in the format that the name asks for."""
+    """Raise ValueError unless the file extension is one that predictions can be written in."""
     if path.suffix.lower() not in FORMATS:
         raise ValueError(f"predictions are written to a {' or a '.join(FORMATS)} file, not to {path.name!r}")
 
 
 class Sink(ABC):
-    """Takes Arrow tables, one after the other."""
+    """A destination for Arrow tables, written one after the other."""
 
     @abstractmethod
     def write(self, table: Any) -> None:
@@ -41,7 +41,7 @@ class Sink(ABC):
 
 
 class CsvSink(Sink):
-    """Writes comma-separated text, with a header; numbers keep all their digits."""
+    """Writes comma-separated text with a header; numbers keep full precision."""
 
     def __init__(self, file: IO[bytes], names: list[str]) -> None:
         self._file = file
@@ -71,7 +71,7 @@ class ParquetSink(Sink):
 
 @contextmanager
 def open_sink(path: Path | None, schema: Any) -> Iterator[Sink]:
-    """Give something to write tables of an Arrow schema to; no path is standard output."""
+    """Yield a sink for tables of an Arrow schema: a file, or standard output if the path is None."""
     if path is None:
         yield CsvSink(sys.stdout.buffer, schema.names)
         return
@@ -87,14 +87,14 @@ def open_sink(path: Path | None, schema: Any) -> Iterator[Sink]:
 
 @contextmanager
 def _whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """Give a file that takes the place of `path` when all is written, and goes if anything fails."""
+    """Yield a temporary file that replaces `path` when everything is written, and is removed if anything fails."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
         mask = os.umask(0)
         os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)  # a temporary file is private, a result is not
+        os.chmod(temporary, 0o666 & ~mask)  # a temporary file is private; give the result the usual permissions
         os.replace(temporary, path)
     except BaseException:
         os.unlink(temporary)

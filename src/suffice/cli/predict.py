@@ -1,4 +1,4 @@
-"""`suffice predict`: from a model and a table on disk to predictions, a batch at a time."""
+"""`suffice predict`: predicts the rows of a table on disk with a saved model, batch by batch."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from suffice.models.decisions import decide
 from suffice.persistence.estimators import load
 from suffice.tables.sources import BATCH_ROWS
 
-#: rows that are predicted at a time: enough for several threads
+#: rows per batch: enough for several threads
 ROWS = 4 * BATCH_ROWS
-#: how many columns a row's reasons name
+#: the number of columns named as reasons of a prediction
 REASONS = 3
 
 
 def predict_file(
     model_path: str, path: str, output: Path | None = None, *, proba: bool = False, explain: bool = False
 ) -> int:
-    """Write a prediction for each row of a table, and return how many there were."""
+    """Write a prediction for each row of a table, and return the number of rows."""
     model = load_model(model_path)
     columns = list(model.schema_.names or ())
     if output is not None:
@@ -47,7 +47,7 @@ def predict_file(
 
 
 def load_model(path: str) -> GenerativeClassifier:
-    """Return a model that predicts from named columns."""
+    """Return a saved model; raise unless it is a classifier with named columns."""
     if os.path.isdir(path):
         raise IsADirectoryError(f"the model {path!r} is a folder; give a file that `suffice fit` wrote")
     if not os.path.exists(path):
@@ -61,7 +61,7 @@ def load_model(path: str) -> GenerativeClassifier:
 
 
 def csv_types(model: GenerativeClassifier) -> dict[str, Any]:
-    """Return how to read a model's columns: as in training, whatever the cells of the new file look like."""
+    """Return the Arrow types of a model's columns, as in training, whatever the cells of the new file look like."""
     import pyarrow as pa
 
     arrow = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
@@ -73,7 +73,7 @@ def csv_types(model: GenerativeClassifier) -> dict[str, Any]:
                 kinds = {type(value) for value in schema.categories[column].values}
                 if len(kinds) == 1 and (kind := kinds.pop()) in arrow:
                     types[name] = arrow[kind]
-            elif not isinstance(block.family, Bernoulli):  # whose cells may be words or 0 and 1
+            elif not isinstance(block.family, Bernoulli):  # Bernoulli cells may be strings or 0 and 1
                 types[name] = pa.float64()
     return types
 
@@ -106,7 +106,7 @@ def predictions(model: GenerativeClassifier, rows: Any, schema: Any, *, proba: b
 
 
 def reasons(model: GenerativeClassifier, rows: Any, predicted: NDArray[Any]) -> list[str]:
-    """Return for each row the columns that speak most for or against its prediction, with their log-odds."""
+    """Return for each row the columns with the largest contributions to the log-odds of its prediction, as text."""
     texts = [""] * len(predicted)
     for label in model.classes_.tolist():
         places = np.flatnonzero(predicted == label)

@@ -1,4 +1,4 @@
-"""Progress on a terminal, while rows go by."""
+"""Progress on a terminal while rows are read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from suffice.tables.sources import Read, Source
 
 
 class Meter:
-    """Counts the rows that went by, and shows them where there is a bar."""
+    """Counts the rows read so far, and shows the count if there is a progress bar."""
 
     def __init__(self, bar: Progress | None) -> None:
         self.rows = 0
@@ -21,12 +21,12 @@ class Meter:
         self._task = None if bar is None else bar.add_task("reading", total=None)
 
     def start(self, what: str, total: int) -> None:
-        """Say what is going on, and how many rows there are."""
+        """Set the description of the work and the total number of rows."""
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, description=what, total=total, completed=0)
 
     def advance(self, rows: int) -> None:
-        """Count some more rows."""
+        """Add to the number of rows."""
         self.rows += rows
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, advance=rows)
@@ -34,7 +34,7 @@ class Meter:
 
 @contextmanager
 def meter(*, show: bool = True) -> Iterator[Meter]:
-    """Give a meter, with a bar on standard error if that is a terminal; the bar goes when the work is done."""
+    """Yield a meter, with a bar on standard error if that is a terminal; the bar is removed at the end."""
     console = Console(stderr=True)
     if not (show and console.is_terminal):
         yield Meter(None)
@@ -51,7 +51,7 @@ def meter(*, show: bool = True) -> Iterator[Meter]:
 
 
 class Watched(Source):
-    """A source whose rows and missing cells are counted as they go by for the first time."""
+    """A source whose rows and missing cells are counted during the first pass."""
 
     def __init__(self, source: Source, meter: Meter) -> None:
         self._source = source
@@ -71,12 +71,12 @@ class Watched(Source):
 
 
 def native(table: Any) -> Any:
-    """Return the Arrow table inside a batch of a file."""
+    """Return the Arrow table of a batch."""
     return table.frame.to_native()
 
 
 def count_missing(table: Any) -> int:
-    """Return how many cells of an Arrow table are null or NaN."""
+    """Return the number of cells of an Arrow table that are null or NaN."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,4 +1,4 @@
-"""The options of `suffice fit`, from text to what a model takes."""
+"""Conversion of the options of `suffice fit` from text to model parameters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from suffice.priors import check_prior
 
 
 def parse_prior(text: str) -> Any:
-    """Return the prior that a person wrote.
+    """Return the prior for the text of the option.
 
     Examples
     --------
@@ -30,9 +30,9 @@ def parse_prior(text: str) -> Any:
 
 
 def parse_families(pairs: Sequence[str], covariance: str) -> dict[tuple[str, ...], Family]:
-    """Return the families that a person named, each with its columns.
+    """Return the families of the --family options, each with its columns.
 
-    Columns of one family come together, for a multinomial or a Gaussian with covariances is over several columns.
+    Columns of one family form one block, because a multinomial or a Gaussian with covariances is over several columns.
 
     Examples
     --------
@@ -55,5 +55,5 @@ def parse_families(pairs: Sequence[str], covariance: str) -> dict[tuple[str, ...
 
 
 def words_in(families: dict[tuple[str, ...], Family]) -> list[str]:
-    """Return the columns that a person called categorical, which a CSV file should not turn into numbers."""
+    """Return the columns declared categorical, which the CSV reader must not convert to numbers."""
     return [column for together, family in families.items() if isinstance(family, Categorical) for column in together]

@@ -1,4 +1,4 @@
-"""What `suffice fit` says when it is done."""
+"""The summary that `suffice fit` prints."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from rich.text import Text
 
 from suffice.cli.fit import Fitted
 
-#: how many classes are named
+#: the largest number of classes named
 CLASSES = 6
 
 
 def print_summary(fitted: Fitted) -> None:
-    """Print what was learned from, in a few lines."""
+    """Print the summary of a fit: rows, classes, columns, missing cells, time and file."""
     console = Console(highlight=False)
     for name, text in _facts(fitted).items():
         console.print(Text.assemble((f"{name:<9}", "bold cyan"), text), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""The demo: two tables with holes, learned in one call each, beside scikit-learn, with reasons."""
+"""The demo: two tables with missing values, fitted in one call each, compared with scikit-learn and explained."""
 
 from suffice.demo.show import run
 

@@ -1,4 +1,4 @@
-"""Several models on the same split, and what they are measured by."""
+"""Several models on the same split, and their accuracy, log-loss and calibration."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from sklearn.metrics import accuracy_score, log_loss
 from suffice._arrays import FloatArray
 from suffice.estimators import GenerativeClassifier
 
-#: the edges of the bins of "how sure": with two classes, the larger probability is at least a half
+#: the bin edges of the largest probability, which is at least a half for two classes
 EDGES = np.linspace(0.5, 1.0, 6)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A model's name, what had to be done with the table for it, and its probabilities for the test rows."""
+    """A model's name, the preprocessing that it needed, and its probabilities for the test rows."""
 
     name: str
     preparation: str
@@ -28,7 +28,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Contest:
-    """One split of one table, our model of its training rows, and everyone's probabilities for its test rows.
+    """One split of one table, our model of the training rows, and the probabilities of all models for the test rows.
 
     Parameters
     ----------
@@ -50,12 +50,12 @@ class Contest:
     entries: tuple[Entry, ...]
 
     def accuracy(self, entry: Entry) -> float:
-        """Return the share of rows, by weight, that are predicted rightly."""
+        """Return the weighted accuracy."""
         predicted = self.model.classes_[entry.probabilities.argmax(axis=1)]
         return float(accuracy_score(self.test_labels, predicted, sample_weight=self.test_weight))
 
     def log_loss(self, entry: Entry) -> float:
-        """Return the mean of −log p(true class), by weight."""
+        """Return the weighted mean of −log p(true class)."""
         return float(
             log_loss(
                 self.test_labels,
@@ -70,7 +70,7 @@ class Contest:
         return self.accuracy(entry), self.log_loss(entry), self.calibration_error(entry)
 
     def reliability(self, entry: Entry) -> list[Bin]:
-        """Return how sure the model was and how often it was right, a bin of "how sure" at a time."""
+        """Return the mean probability and the accuracy of the predictions, per bin of the largest probability."""
         sure = entry.probabilities.max(axis=1)
         right = self.model.classes_[entry.probabilities.argmax(axis=1)] == self.test_labels
         places = np.clip(np.searchsorted(EDGES, sure, side="right") - 1, 0, len(EDGES) - 2)
@@ -90,14 +90,14 @@ class Contest:
         return bins
 
     def calibration_error(self, entry: Entry) -> float:
-        """Return the expected calibration error: the mean of |said − right| over the bins, by weight."""
+        """Return the expected calibration error: the weighted mean of |said − right| over the bins."""
         bins = [one for one in self.reliability(entry) if one.weight]
         return sum(one.weight * abs(one.said - one.right) for one in bins) / sum(one.weight for one in bins)
 
 
 @dataclass(frozen=True)
 class Bin:
-    """Rows with about the same probability: how many, what was said, and what was true."""
+    """Rows with similar probabilities: their number and weight, mean probability (`said`) and accuracy (`right`)."""
 
     rows: int
     weight: float
@@ -106,6 +106,6 @@ class Bin:
 
 
 def over_splits(contests: Sequence[Contest]) -> list[tuple[FloatArray, FloatArray]]:
-    """Return for each entry the mean of its measures over several splits, and their standard deviation."""
+    """Return the mean and the standard deviation of each entry's measures over several splits."""
     measured = np.array([[contest.measures(entry) for entry in contest.entries] for contest in contests])
     return list(zip(measured.mean(axis=0), measured.std(axis=0), strict=True))

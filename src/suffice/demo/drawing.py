@@ -14,15 +14,15 @@ from rich.text import Text
 from suffice.demo.contest import EDGES, Bin, Contest, over_splits
 from suffice.models.explanations import Explanation
 
-#: all that is drawn fits this many columns, and 80 where there are no more
+#: the largest width of the output in characters; it also fits 80
 WIDTH = 100
-#: how many columns an explanation names
+#: the number of columns that an explanation names
 COLUMNS = 6
 _OURS, _THEIRS, _FOR, _AGAINST = "bold cyan", "magenta", "green", "red"
 
 
 def scores(contests: Sequence[Contest], width: int) -> Table:
-    """Draw everyone's accuracy, log-loss and calibration error over several splits, the best means marked."""
+    """Draw the accuracy, log-loss and calibration error of all models over several splits, the best means marked."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, width=width)
     table.add_column("model", no_wrap=True)
     table.add_column("preparation", ratio=1)
@@ -50,7 +50,7 @@ def _with_spread(place: int, mean: float, deviation: float) -> str:
 
 
 def reliability(contest: Contest, other: int, width: int) -> Table:
-    """Draw how sure ours and another model were, and how often they were right."""
+    """Draw the calibration of our model and of another one: probabilities and accuracy per bin."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("how sure", no_wrap=True)
     chosen = (contest.entries[0], contest.entries[other])
@@ -76,7 +76,7 @@ def _percent(share: float) -> str:
 
 
 def _gauge(one: Bin, style: str, width: int) -> Text:
-    """Draw a bar as long as the share that was right, with a mark at what was said."""
+    """Draw a bar for the accuracy, with a mark at the mean probability."""
     if not one.rows:
         return Text("·" * width, style="dim")
     filled, mark = round(one.right * width), min(round(one.said * width), width - 1)
@@ -86,7 +86,7 @@ def _gauge(one: Bin, style: str, width: int) -> Text:
 
 
 def reasons(title: str, explanation: Explanation, row: int, cells: dict[str, Any], width: int) -> Panel:
-    """Draw what each column adds to a row's log-odds: for the prediction to the right, against it to the left."""
+    """Draw each column's contribution to a row's log-odds: to the right for the prediction, to the left against."""
     target, against = explanation.target[row], explanation.against[row]
     total = round(float(explanation.log_odds[row]), 2)
     terms = _terms(explanation, row, cells, total)
@@ -119,20 +119,20 @@ def reasons(title: str, explanation: Explanation, row: int, cells: dict[str, Any
 
 
 def _terms(explanation: Explanation, row: int, cells: dict[str, Any], total: float) -> list[tuple[str, str, float]]:
-    """Return what adds up to the log-odds, as printed: the classes' shares, the columns that matter most, the rest."""
+    """Return the printed terms of the log-odds: the class prior, the largest contributions, and the sum of the rest."""
     top = explanation.top(row, COLUMNS)
     terms = [("shares of the classes", "", round(float(explanation.baseline[row]), 2))]
     terms += [(str(name), _cell(cells[str(name)]), round(value, 2)) for name, value in top]
     others = set(map(str, explanation.columns)) - {str(name) for name, _ in top}
     missing = sum(cells[name] is None for name in others)
-    # what is left takes the rounding too, so that the printed numbers add up
+    # the rest includes the rounding, so that the printed numbers add up
     rest = round(total - sum(value for _, _, value in terms), 2) + 0.0
     terms.append((f"the other {len(others)} columns", f"{missing} missing" if missing else "", rest))
     return terms
 
 
 def bar(share: float, half: int, against: str, in_favour: str) -> Text:
-    """Draw a share between −1 and 1 as a bar to the left or to the right of a line, in two styles."""
+    """Draw a number between −1 and 1 as a bar to the left or to the right of a line, in two styles."""
     length = round(abs(share) * half)
     left = ("█" * length if share < 0 else "").rjust(half)
     right = ("█" * length if share > 0 else "").ljust(half)
@@ -146,6 +146,6 @@ def _cell(value: Any) -> str:
 
 
 def columns_of(kinds: Sequence[str]) -> str:
-    """Return how many columns of each type there are, in words."""
+    """Return a text with the number of columns of each type."""
     names = {"double": "numbers", "bool": "booleans", "string": "words"}
     return ", ".join(f"{kinds.count(kind)} {name}" for kind, name in names.items() if kind in kinds)

@@ -1,4 +1,4 @@
-"""The last part of the demo: a spam filter, taught with the mail of a person who does not exist."""
+"""The last part of the demo: a spam filter, trained on the synthetic mail of a fictitious person."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ if TYPE_CHECKING:
     from suffice.spam.evaluation import Evaluation
     from suffice.spam.tuning import Tuning
 
-#: how many tokens an explanation names
+#: the number of tokens that an explanation names
 TOKENS = 10
-#: the thresholds that the trade-off is shown at
+#: the thresholds at which the trade-off is shown
 THRESHOLDS = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
 _SPAM, _HAM = "red", "green"
 
 
 @dataclass(frozen=True)
 class Post:
-    """What was taught, what arrived later, and what the filter said of it.
+    """The training mail, the mail that arrived later, and the verdicts of the filter on it.
 
     Attributes
     ----------
     taught : Counter of labels
     messages : list of bytes
-        Those that arrived.
+        The messages that arrived.
     labels : list of "spam" or "ham"
-        What they are, which the filter is not told.
+        The true labels, which the filter does not see.
     verdicts : list of Verdict
-        With the thresholds that a new store has.
+        The verdicts with the default thresholds.
     tuning : Tuning
-        By leave-one-out over what was taught, after the verdicts.
+        The thresholds tuned by leave-one-out over the training mail, after the verdicts.
     tuned : Evaluation
-        Of the messages that arrived, by the filter as it was tuned.
+        The evaluation of the tuned filter on the messages that arrived.
     """
 
     taught: Counter[str]
@@ -53,21 +53,21 @@ class Post:
     tuned: Evaluation
 
     def counts(self) -> Counter[tuple[str, str]]:
-        """Return how many messages of each class got each verdict."""
+        """Return the number of messages per class and verdict."""
         return Counter(zip(self.labels, (verdict.label for verdict in self.verdicts), strict=True))
 
     def wrong(self) -> list[int]:
-        """Return the messages whose verdict is the other class."""
+        """Return the indices of the messages whose verdict is the wrong class."""
         pairs = enumerate(zip(self.labels, self.verdicts, strict=True))
         return [i for i, (label, verdict) in pairs if verdict.label not in (label, "unsure")]
 
     def closest_call(self) -> int:
-        """Return the message whose probability is nearest to a half."""
+        """Return the index of the message whose probability is nearest to a half."""
         return min(range(len(self.verdicts)), key=lambda i: abs(self.verdicts[i].probability - 0.5))
 
 
 def make_post(seed: int = 0) -> Post:
-    """Teach a filter in memory, and let the later mail arrive."""
+    """Train a filter in memory, and score the mail that arrives later."""
     known, new = list(taught(seed)), list(arriving(seed))
     messages, labels = [raw for raw, _ in new], [label for _, label in new]
     with SpamFilter() as spam_filter:
@@ -79,7 +79,7 @@ def make_post(seed: int = 0) -> Post:
 
 
 def verdicts(post: Post) -> Table:
-    """Draw how many messages of each class got each verdict."""
+    """Draw a table of the number of messages per class and verdict."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("it is", no_wrap=True)
     for name in ("called spam", "unsure", "called ham"):
@@ -92,7 +92,7 @@ def verdicts(post: Post) -> Table:
 
 
 def weighed(post: Post, number: int, width: int) -> Panel:
-    """Draw what the tokens of a message add to its log-odds: for spam to the right, against it to the left."""
+    """Draw the contributions of a message's tokens to its log-odds: to the right for spam, to the left against."""
     verdict, message = post.verdicts[number], read(post.messages[number])
     half = 20 if width >= WIDTH else 12
     table = Table(box=None, pad_edge=False, padding=(0, 1))
@@ -102,7 +102,7 @@ def weighed(post: Post, number: int, width: int) -> Panel:
     table.add_column(heading, no_wrap=True)
     terms = [(token, round(value, 2)) for token, value in verdict.evidence[:TOKENS]]
     total = round(verdict.log_odds, 2)
-    # what is left takes the rounding too, so that the printed numbers add up
+    # the rest includes the rounding, so that the printed numbers add up
     rest = round(total - sum(value for _, value in terms), 2) + 0.0
     terms.append((f"the other {len(verdict.evidence) - len(terms)} tokens", rest))
     scale = max(abs(value) for _, value in terms) or 1.0
@@ -121,7 +121,7 @@ def weighed(post: Post, number: int, width: int) -> Panel:
 
 
 def trade_off(post: Post) -> Table:
-    """Draw how many hams are lost and how many spams are not caught by threshold."""
+    """Draw the number of hams lost and of spams not caught, per threshold."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("spam from", justify="right", no_wrap=True)
     table.add_column("hams lost", no_wrap=True)

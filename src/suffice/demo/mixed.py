@@ -1,4 +1,4 @@
-"""The second table: numbers, booleans and words with holes and weights, made from data that ships with scikit-learn."""
+"""The second table: numbers, booleans and strings with missing values and weights, from a data set of scikit-learn."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from suffice.estimators import NaiveBayes
 
 SEED = 0
 HOLES = 0.1
-#: what is measured of a cell, and what it is here: of the ten means of the Wisconsin breast cancer data
+#: the columns turned into strings and booleans, of the ten means in the Wisconsin breast cancer data
 WORDS = ("radius", "concavity")
 BOOLEANS = ("texture", "symmetry")
 SIZES = ("low", "middle", "high")
 
 
 def make_mixed() -> tuple[Any, NDArray[Any], FloatArray]:
-    """Return the table, the diagnoses and the weights: two columns cut into words, two into booleans, a tenth lost."""
+    """Return the table, the diagnoses and the weights; two columns become strings, two booleans, 10 % are missing."""
     import pyarrow as pa
 
     data = load_breast_cancer()
@@ -49,7 +49,7 @@ def make_mixed() -> tuple[Any, NDArray[Any], FloatArray]:
 
 
 def mixed_contest(split: int = 0) -> Contest:
-    """Train ours and scikit-learn's on the same rows and weights, and predict the others."""
+    """Train our model and scikit-learn's on the same rows and weights, and predict the other rows."""
     table, diagnosis, weight = make_mixed()
     train, test = train_test_split(np.arange(len(diagnosis)), test_size=0.4, stratify=diagnosis, random_state=split)
     X, new_X = table.take(train), table.take(test)
@@ -74,7 +74,7 @@ def mixed_contest(split: int = 0) -> Contest:
 
 
 def scikit_learn(kinds: list[str]) -> list[tuple[str, Pipeline]]:
-    """Return scikit-learn's Gaussian naive Bayes behind the two usual encodings of words."""
+    """Return pipelines of scikit-learn's Gaussian naive Bayes with the two usual encodings of strings."""
     numbers, words, booleans = (
         [j for j, kind in enumerate(kinds) if kind == name] for name in ("double", "string", "bool")
     )
@@ -100,7 +100,7 @@ def scikit_learn(kinds: list[str]) -> list[tuple[str, Pipeline]]:
 
 
 def as_objects(table: Any) -> Any:
-    """Return an Arrow table as an array of objects: NaN for lost numbers, None for lost words and booleans."""
+    """Return an Arrow table as an array of objects: NaN for missing numbers, None for missing strings and booleans."""
     rows = np.empty((table.num_rows, table.num_columns), dtype=object)
     for j, column in enumerate(table.columns):
         cells = column.to_pylist()

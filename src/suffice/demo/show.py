@@ -1,4 +1,4 @@
-"""The demo from beginning to end; every number in it is computed as it runs."""
+"""The demo from start to end; every number in it is computed while it runs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ spam_filter.train_many(messages, labels)
 spam_filter.score(message).evidence
 """
 FORGOTTEN = 50
-#: random splits that everyone is measured on; explanations and calibration show the first
+#: the number of random splits on which all models are evaluated; explanations and calibration show the first
 SPLITS = 10
 
 

@@ -1,4 +1,4 @@
-"""The first table: how 435 members of the House voted in 1984, in words, with holes."""
+"""The first table: the votes of 435 members of the House in 1984, as strings with missing values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sklearn.preprocessing import OrdinalEncoder
 from suffice.demo.contest import Contest, Entry
 from suffice.estimators import NaiveBayes
 
-#: what the votes V1 to V16 were about
+#: the subjects of the votes V1 to V16
 BILLS = (
     "handicapped infants",
     "water project",
@@ -37,7 +37,7 @@ BILLS = (
 
 
 def read_votes() -> Any:
-    """Return the votes as an Arrow table: the party, and y, n or nothing for each bill."""
+    """Return the votes as an Arrow table: the party, and y, n or null per bill."""
     import pyarrow.csv
 
     with (files("suffice") / "data" / "housevotes84.csv").open("rb") as file:
@@ -46,7 +46,7 @@ def read_votes() -> Any:
 
 
 def votes_contest(split: int = 0) -> Contest:
-    """Train ours and scikit-learn's on the same rows, and predict the others."""
+    """Train our model and scikit-learn's on the same rows, and predict the other rows."""
     table = read_votes()
     party = np.array(table["party"].to_pylist())
     table = table.drop_columns(["party"])
@@ -64,7 +64,7 @@ def votes_contest(split: int = 0) -> Contest:
 
 
 def scikit_learn() -> list[tuple[str, str, Pipeline]]:
-    """Return scikit-learn's naive Bayes for categories, with the two usual ways to fill the holes."""
+    """Return pipelines of scikit-learn's categorical naive Bayes with the two usual imputations of missing values."""
     values = [["?", "n", "y"]] * len(BILLS)
     return [
         (

@@ -1,4 +1,4 @@
-"""Whether the assumptions of a generative model hold, in plain words."""
+"""Checks of the assumptions of a generative model, with plain sentences as results."""
 
 from suffice.diagnostics.check import Check, Finding, check_assumptions
 

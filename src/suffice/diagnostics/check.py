@@ -1,4 +1,4 @@
-"""What a generative model assumes, held against rows and their classes, and said in plain words."""
+"""Checks of a generative model's assumptions on rows and their classes, reported in plain sentences."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from suffice.models.schema import Block, Encoder, Schema
 from suffice.tables.labels import class_list
 from suffice.tables.reading import as_table
 
-#: rows to look at; more would take longer and not change what is said
+#: the largest number of rows to check; more would take longer without changing the result
 MOST_ROWS = 20_000
-#: from these nats a row on an assumption is doubtful, and broken
+#: effects in nats per row from which an assumption is doubtful or broken
 DOUBTFUL, BROKEN = 0.05, 0.3
-#: how improbable chance must be
+#: the significance level
 _SURE = 0.01
-#: the pairs of columns, and the columns, that are named
+#: the largest number of column pairs named in a sentence
 _NAMED = 3
-#: rows that a class must have to be tested at all
+#: the smallest number of rows of a class that is tested
 _FEWEST_ROWS = 10
-#: columns whose pairs are looked at
+#: the largest number of columns whose pairs are checked
 _MOST_COLUMNS = 1000
 _SHARED = ("EEE", "EEI", "EII")
 _ORDER = ("broken", "doubtful", "holds", "not checked")
@@ -36,7 +36,7 @@ _ORDER = ("broken", "doubtful", "holds", "not checked")
 
 @dataclass(frozen=True)
 class Finding:
-    """One assumption: whether it holds, by how much it does not (in nats a row), and a sentence about it."""
+    """The result for one assumption: the verdict, the effect in nats per row, the p-value and a sentence."""
 
     assumption: str
     verdict: str
@@ -47,10 +47,10 @@ class Finding:
 
 @dataclass(frozen=True)
 class Check:
-    """What was found, the worst first.
+    """The findings about all assumptions, the worst first.
 
-    ``print(check)`` says it in plain words. An effect is what a row's log-density loses on average by the assumption:
-    below 0.05 it holds for all that matters, from 0.3 on it is broken.
+    ``print(check)`` shows one sentence per finding. An effect is the average loss of a row's log-density due to the
+    assumption: below 0.05 the assumption holds for practical purposes, from 0.3 on it is broken.
     """
 
     findings: tuple[Finding, ...]
@@ -59,7 +59,7 @@ class Check:
 
     @property
     def holds(self) -> bool:
-        """Whether nothing is broken or doubtful."""
+        """Whether no assumption is broken or doubtful."""
         return not any(finding.verdict in ("broken", "doubtful") for finding in self.findings)
 
     def __str__(self) -> str:
@@ -73,7 +73,7 @@ class Check:
 
 @dataclass(frozen=True)
 class _Sample:
-    """The rows of some blocks, and the number of the class of each."""
+    """Rows as one array per block, and the class code of each row."""
 
     schema: Schema
     blocks: tuple[Any, ...]
@@ -87,7 +87,7 @@ class _Sample:
 
 
 def check_assumptions(statistics: ModelStatistics, X: Any, y: Any, random_state: Any = 0) -> Check:
-    """Return how well the assumptions hold of the model with these statistics; rows without a label are left out."""
+    """Return how well the assumptions of the model with these statistics hold, on the rows with a known label."""
     schema = statistics.schema
     sample = _draw(schema, class_list(statistics.classes), X, y, random_state)
     findings: list[Finding] = _identifiers(statistics, X)
@@ -150,14 +150,14 @@ def _unchecked(assumption: str, sentence: str) -> Finding:
 
 
 def _worst(measures: Sequence[tuple[str, Measure]]) -> tuple[str, Measure, str]:
-    """Return the name, the measure and the verdict of the test that fares worst among several."""
+    """Return the name, the measure and the verdict of the worst of several tests."""
     ranked = sorted(measures, key=lambda entry: (_ORDER.index(_verdict(entry[1], len(measures))), -entry[1].effect))
     name, measure = ranked[0]
     return name, measure, _verdict(measure, len(measures))
 
 
 def _normality(sample: _Sample, block: Block, rows: FloatArray) -> Finding:
-    """Mardia's tests where columns are taken together, d'Agostino and Pearson's where each stands alone."""
+    """Test normality: by Mardia for columns modelled jointly, by d'Agostino and Pearson for independent columns."""
     measures: list[tuple[str, Measure]] = []
     for name, group in sample.groups(rows):
         if block.family.columnwise:
@@ -183,7 +183,7 @@ def _normality(sample: _Sample, block: Block, rows: FloatArray) -> Finding:
 
 
 def _equal_covariances(sample: _Sample, block: Block, rows: FloatArray) -> list[Finding]:
-    """Box's test, for one covariance where columns go together, and for each variance where they stand alone."""
+    """Test by Box's M whether classes share a covariance, or each variance if columns are independent."""
     assert isinstance(block.family, Gaussian)
     shared, columnwise = block.family.structure.code in _SHARED, block.family.columnwise
     if columnwise and not shared:
@@ -254,7 +254,7 @@ def _equidispersion(sample: _Sample, block: Block, rows: FloatArray) -> Finding:
 
 
 def _independence(sample: _Sample) -> list[Finding]:
-    """Look at the pairs of columns that the model takes to be independent given the class."""
+    """Check the pairs of columns that the model assumes to be independent given the class."""
     columns, block_of, together = [], [], []
     for number, (block, rows) in enumerate(zip(sample.schema.blocks, sample.blocks, strict=True)):
         if isinstance(block.family, Multinomial):

@@ -1,8 +1,8 @@
-"""What is left of the dependence between columns once the class is known, for numbers and categories alike.
+"""The dependence between columns given the class, for numbers and categories.
 
-Every column becomes residuals that have mean 0 in a class: (x − μ)/σ for a number, and for a value v of a category
-(1[x = v] − p_v)/√p_v. The squares of their mean products, summed over the residuals of two columns, are φ²: the squared
-correlation of two numbers, χ²/n of two categories, the correlation ratio of one of each.
+Every column is turned into residuals with mean 0 in a class: (x − μ)/σ for numbers, and (1[x = v] − p_v)/√p_v per value
+v of a categorical column. The squared mean products, summed over the residuals of two columns, are φ²: the squared
+correlation of two numeric columns, χ²/n of two categorical ones, the correlation ratio of one of each.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from scipy import stats
 
 from suffice._arrays import FloatArray, IntArray
 
-#: values of a category that are told apart; the rarer ones are one
+#: the largest number of distinct values of a categorical column; rarer ones are merged into one
 _MOST_VALUES = 20
 
 
 @dataclass(frozen=True)
 class Residuals:
-    """The residuals of one class: `values` side by side, 0 where missing; `column[i]` is whose the i-th one is."""
+    """The residuals of one class: the columns of `values`, 0 where missing; the i-th belongs to column `column[i]`."""
 
     values: FloatArray
     column: IntArray
@@ -30,7 +30,7 @@ class Residuals:
 
 
 def residuals(columns: list[FloatArray | IntArray]) -> Residuals:
-    """Return the residuals of the rows of a class; floats are numbers, integers are values, negative where missing."""
+    """Return the residuals of the rows of a class; floats are numbers, integers are codes (negative if missing)."""
     parts, owner, observed, freedom = [], [], [], []
     for j, cells in enumerate(columns):
         if cells.dtype.kind == "f":
@@ -73,17 +73,17 @@ def _indicators(codes: IntArray, there: NDArray[np.bool_]) -> FloatArray:
 class Dependence:
     """The dependence of all pairs of columns within the classes, each array d×d."""
 
-    #: φ² over the freedom of the pair, less what chance gives, between 0 and 1: a squared correlation, or Cramér's V²
+    #: φ² less its expectation by chance, over the degrees of freedom, in 0 … 1: squared correlation or Cramér's V²
     strength: FloatArray
     #: the mutual information in nats, −½ m log(1 − V²)
     nats: FloatArray
     p: FloatArray
-    #: the correlation where both are numbers, NaN elsewhere
+    #: the correlation if both columns are numeric, else NaN
     correlation: FloatArray
 
 
 def _by_column(products: FloatArray, column: IntArray) -> FloatArray:
-    """Return the sums over the residuals of each pair of columns, d×d; the residuals of a column are side by side."""
+    """Return the sums over the residuals of each pair of columns, d×d; the residuals of a column are adjacent."""
     first = np.flatnonzero(np.diff(column, prepend=-1))
     if len(first) == len(column):
         return products
@@ -91,7 +91,7 @@ def _by_column(products: FloatArray, column: IntArray) -> FloatArray:
 
 
 def dependence(classes: list[Residuals], numbers: list[bool]) -> Dependence:
-    """Return how columns depend on each other within the classes, averaged over the rows."""
+    """Return the dependence of all pairs of columns within the classes, averaged over the rows."""
     d = len(numbers)
     statistic, freedom, rows = np.zeros((d, d)), np.zeros((d, d)), np.zeros((d, d))
     excess, smaller, signed = np.zeros((d, d)), np.zeros((d, d)), np.zeros((d, d))

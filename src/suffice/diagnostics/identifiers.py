@@ -1,11 +1,11 @@
-"""Columns that look like identifiers: names, keys and row numbers, which tell nothing about rows to come.
+"""Detection of columns that look like identifiers: names, keys and row numbers, which do not help to predict new rows.
 
-A column is pointed out where it is nearly certain to be one, so that no ordinary column is:
+A column is reported only if it is almost certainly an identifier, to avoid false alarms:
 
-- Categories: of 50 values or more, nine in ten are distinct.
-- Numbers: 50 or more are all whole and distinct and lie as densely as row numbers do, within a range of four times
-  their number. Measurements that are read to so few digits repeat themselves; those that do not lie far apart, or
-  are not whole.
+- Categories: at least 50 cells, of which at least 90 % are distinct.
+- Numbers: at least 50 cells, all of them whole and distinct, within a range of four times their number, as row
+  numbers are. Whole measurements in such a narrow range have duplicates; measurements without duplicates spread over
+  a wider range or are not whole.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from suffice.tables.table import Table
 _FEWEST_ROWS = 50
 _DISTINCT = 0.9
 _SPREAD = 4
-#: cells that are looked at first
+#: the number of cells checked first
 _FIRST = 64
-#: families whose numbers cannot be those of rows
+#: families whose cells cannot be row numbers
 _OTHERS = (Bernoulli, Beta, Categorical, Dirichlet, Multinomial)
-#: columns that are named
+#: the largest number of columns named in the warning
 _NAMED = 5
 
 
 def warn_of_identifiers(statistics: ModelStatistics, X: Any, n_rows: int, *, weighted: bool) -> None:
-    """Warn once of columns that look like identifiers; numbers of a stream, which is gone, are not looked at.
+    """Warn once of columns that look like identifiers; numbers of a source are not checked, as it has been read.
 
     Parameters
     ----------
     statistics : ModelStatistics
-        Of the rows that were learned from.
+        The statistics of the training rows.
     X : table, scan or stream
     n_rows : int
-        How many rows the statistics are of.
+        The number of training rows.
     weighted : bool
         Whether the rows have weights.
     """
@@ -59,7 +59,7 @@ def warn_of_identifiers(statistics: ModelStatistics, X: Any, n_rows: int, *, wei
 
 
 def identifiers_sentence(found: Sequence[tuple[Any, str]]) -> str:
-    """Return a sentence about columns that look like identifiers, each with its reason."""
+    """Return a sentence that names the columns that look like identifiers, with reasons."""
     named = "; ".join(f"{label!r} ({reason})" for label, reason in found[:_NAMED])
     more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
     if len(found) == 1:
@@ -68,7 +68,7 @@ def identifiers_sentence(found: Sequence[tuple[Any, str]]) -> str:
 
 
 def unique_values(statistics: ModelStatistics, n_rows: int) -> Iterator[tuple[Any, str]]:
-    """Yield the categorical columns of which nearly every value occurs once, with the reason."""
+    """Yield the categorical columns whose values are almost all distinct, with the reason."""
     weight = float(statistics.class_count.sum())
     for block, sums in zip(statistics.schema.blocks, statistics.joint.blocks, strict=True):
         if not isinstance(sums, CategoryCounts) or sums.total.shape[1] < _DISTINCT * _FEWEST_ROWS:
@@ -82,9 +82,9 @@ def unique_values(statistics: ModelStatistics, n_rows: int) -> Iterator[tuple[An
 
 
 def row_numbers(table: Table, schema: Schema, statistics: ModelStatistics | None) -> Iterator[tuple[Any, str]]:
-    """Yield the columns of numbers that lie as row numbers do, with the reason.
+    """Yield the numeric columns that look like row numbers, with the reason.
 
-    With the statistics of rows without weights, most columns need not be looked at.
+    With statistics of unweighted rows, most columns are ruled out by their variance without a look at the cells.
     """
     n_rows = len(table)
     if n_rows < _FEWEST_ROWS or (isinstance(table, ArrayTable) and issparse(table.array)):
@@ -97,7 +97,7 @@ def row_numbers(table: Table, schema: Schema, statistics: ModelStatistics | None
         if statistics is not None:
             sums = statistics.joint.blocks[number]
             columns = columns[_as_wide_as_row_numbers(sums)] if isinstance(sums, Moments) else columns
-        for first in (_FIRST, int(16.0 * n_rows**0.5)):  # so many drawn at random from 4n would repeat themselves
+        for first in (_FIRST, int(16.0 * n_rows**0.5)):  # that many random draws from 4n values have duplicates
             if len(columns):
                 columns = columns[_whole(_cells(table.rows(0, min(first, n_rows)), columns.tolist()))]
         for column in columns.tolist():
@@ -106,14 +106,14 @@ def row_numbers(table: Table, schema: Schema, statistics: ModelStatistics | None
 
 
 def _as_wide_as_row_numbers(moments: Moments) -> Any:
-    """Return which columns vary as n distinct whole numbers in a range of 4n do: (n² − 1)/12 ≤ variance ≤ 4n²."""
-    with np.errstate(over="ignore", invalid="ignore"):  # numbers that are too large are an error elsewhere
+    """Return which columns have the variance of n distinct whole numbers in a range of 4n: (n² − 1)/12 to 4n²."""
+    with np.errstate(over="ignore", invalid="ignore"):  # overflow is reported elsewhere
         n, variance = moments.count.sum(0), moments.total_variance()
     return np.flatnonzero((variance >= 0.99 * (n * n - 1.0) / 12.0) & (variance <= 1.01 * (0.5 * _SPREAD * n) ** 2))
 
 
 def _whole(cells: FloatArray) -> Any:
-    """Return which columns hold whole numbers, and no number twice, in the rows that have one."""
+    """Return which columns hold distinct whole numbers, apart from missing cells."""
     whole = (np.isnan(cells) | (np.floor(cells) == cells)).all(axis=0)
     ordered = np.sort(cells, axis=0)
     return whole & (np.diff(ordered, axis=0) != 0.0).all(axis=0)

@@ -1,7 +1,7 @@
-"""Statistical tests of what a generative model assumes; each gives a p-value and an effect in nats a row.
+"""Statistical tests of a generative model's assumptions; each gives a p-value and an effect in nats per row.
 
-The effect is how much the average log-density of a row suffers when the assumption is made though it does not hold, as
-far as a second-order approximation tells. It does not grow with the number of rows, as a test statistic does.
+The effect is the loss of average log-density per row if the assumption is made but does not hold, in a second-order
+approximation. Unlike a test statistic, it does not grow with the number of rows.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from scipy import stats
 
 from suffice._arrays import FloatArray
 
-#: directions with less of the variance than this are read as constant
+#: directions with a smaller share of the variance are treated as constant
 _LEAST_VARIANCE = 1e-12
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A test: its statistic, p-value, and effect in nats a row."""
+    """The result of a test: statistic, p-value, and effect in nats per row."""
 
     statistic: float
     p: float
@@ -28,7 +28,7 @@ class Measure:
 
 
 def whitened(x: FloatArray) -> FloatArray:
-    """Return rows less their mean in the coordinates in which their covariance is the identity, n×rank."""
+    """Return the centred rows in coordinates in which their covariance is the identity, n×rank."""
     z = x - x.mean(0)
     scale = z.std(0)
     z = z[:, scale > 0] / scale[scale > 0]
@@ -61,7 +61,7 @@ def mardia(x: FloatArray) -> tuple[Measure, Measure]:
 
 
 def _third_moments(z: FloatArray) -> float:
-    """Return Σ_abc (mean z_a z_b z_c)², by the products that are fewer."""
+    """Return Σ_abc (mean z_a z_b z_c)², by the n×n or the d×d products, whichever are cheaper."""
     n, d = z.shape
     if n < d * d:
         return float(((z @ z.T) ** 3).mean())
@@ -71,7 +71,7 @@ def _third_moments(z: FloatArray) -> float:
 def skewed_columns(x: FloatArray) -> list[Measure | None]:
     """Return for each column d'Agostino and Pearson's test of normality; the effect is skew²/12 + excess²/48.
 
-    None where there are fewer than 20 cells, or they are all the same: there is nothing to test.
+    The result is None for a column with fewer than 20 cells or a constant one, which cannot be tested.
     """
     n, z, constant = _standardised(x)
     tested = (n >= 20) & ~constant
@@ -126,7 +126,7 @@ def box_m(groups: list[FloatArray]) -> Measure:
     """Return Box's test that all groups of rows have one covariance, by the χ² approximation.
 
     M = (N − k) log|S| − Σ (n_c − 1) log|S_c|. The effect is M / 2(N − k), the mean Kullback–Leibler divergence of a
-    row's class from the shared covariance, less what chance alone would give; NaN where a covariance is singular.
+    row's class from the shared covariance, less its expectation by chance; NaN if a covariance is singular.
     """
     d = groups[0].shape[1]
     freedoms = np.array([len(group) - 1 for group in groups], dtype=float)
@@ -144,7 +144,7 @@ def box_m(groups: list[FloatArray]) -> Measure:
 
 
 def _log_determinant(matrix: FloatArray) -> float:
-    """Return log |matrix|, −∞ where it is singular but for rounding."""
+    """Return log |matrix|, or −∞ if it is singular up to rounding."""
     scale = np.sqrt(np.diagonal(matrix))
     values = np.linalg.eigvalsh(matrix / np.outer(scale, scale))
     if values[0] <= _LEAST_VARIANCE * values[-1]:
@@ -153,7 +153,7 @@ def _log_determinant(matrix: FloatArray) -> float:
 
 
 def box_m_of_columns(groups: list[FloatArray]) -> list[Measure | None]:
-    """Return Box's test for the variance of each column by itself; None where a group has none."""
+    """Return Box's test for the variance of each column separately; None where a group has no variance."""
     counts = np.array([(~np.isnan(group)).sum(0) for group in groups], dtype=np.float64)
     scatters = np.array([_scatter(group) for group in groups])
     tested = np.asarray((counts > 1.0).all(0) & (scatters > 0.0).all(0))
@@ -167,7 +167,7 @@ def box_m_of_columns(groups: list[FloatArray]) -> list[Measure | None]:
 
 
 def _scatter(x: FloatArray) -> FloatArray:
-    """Return the sum of squares about the mean of each column; exactly 0 for one that is constant."""
+    """Return the sum of squares about the mean of each column, exactly 0 for a constant column."""
     there = ~np.isnan(x)
     shifted = np.where(there, x - x[np.argmax(there, axis=0), np.arange(x.shape[1])], 0.0)
     mean = shifted.sum(0) / np.maximum(there.sum(0), 1)
@@ -175,7 +175,7 @@ def _scatter(x: FloatArray) -> FloatArray:
 
 
 def dispersion(x: FloatArray) -> list[Measure]:
-    """Return for each column Fisher's test that the variance of counts is D = 1 times their mean.
+    """Return Fisher's test per column that the variance of counts is D times their mean, with D = 1.
 
     The effect is ½ (D − 1 − log D).
     """

@@ -1,4 +1,4 @@
-"""scikit-learn's classes with Suffice's engine inside: change one import, keep the answers."""
+"""scikit-learn's classes computed by Suffice: change one import and get the same results."""
 
 from suffice.dropin.bernoulli_nb import BernoulliNB
 from suffice.dropin.categorical_nb import CategoricalNB

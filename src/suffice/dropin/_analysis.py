@@ -1,4 +1,4 @@
-"""What linear and quadratic analysis share: learning in one pass or in batches, and scores a chunk at a time."""
+"""The common base of linear and quadratic analysis: fits in one pass or in batches, and scores chunk by chunk."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _LOG_2PI = float(np.log(2.0 * np.pi))
 
 @dataclass(frozen=True, eq=False)
 class Whitened(GaussianDistributions):
-    """Gaussians with the quadratic form that a decomposition gave, which may leave directions out."""
+    """Gaussians with a quadratic form from a decomposition, which may omit directions without variance."""
 
     given: QuadraticForm = field(kw_only=True)
 
@@ -42,7 +42,7 @@ class Whitened(GaussianDistributions):
         object.__setattr__(self, "form", self.given)
 
     def score(self, x: Array, common: bool = True) -> Array:
-        """Return log N(x; μ_c, Σ_c); every cell must be there, as in scikit-learn."""
+        """Return log N(x; μ_c, Σ_c); raise if a cell is missing, as in scikit-learn."""
         scores = self.form.score(x, common)
         if not np.isfinite(scores).all():
             _require_finite(x)
@@ -80,7 +80,7 @@ def linear_scores(chunk: Chunk, linear: LinearScores) -> FloatArray:
 
 
 def quadratic_scores(chunk: Chunk, model: JointModel) -> FloatArray:
-    """Kernel: log p(x, c) without the (2π)^(−d/2) that all classes share, n×k, or the difference of two, (n,)."""
+    """Kernel: log p(x, c) without the common factor (2π)^(−d/2), n×k; for two classes its difference, (n,)."""
     distributions = model.distributions[0]
     with np.errstate(invalid="ignore", over="ignore"):
         scores = distributions.score(chunk.blocks[0], True)
@@ -88,11 +88,11 @@ def quadratic_scores(chunk: Chunk, model: JointModel) -> FloatArray:
     return np.asarray(scores[:, 1] - scores[:, 0] if len(model.log_prior) == 2 else scores)
 
 
-# -- what both have ---------------------------------------------------------------------------------------------
+# -- common base class ---------------------------------------------------------------------------------------------
 
 
 class Discriminant(DensityMixin):
-    """Learning in one pass or in batches, and prediction a chunk at a time, for both analyses."""
+    """The base class of both analyses: fits in one pass or in batches, and prediction chunk by chunk."""
 
     statistics_: ModelStatistics
     classes_: NDArray[Any]
@@ -101,12 +101,12 @@ class Discriminant(DensityMixin):
     covariance_estimator: Any
     _validate_params: Any
     _weighted: bool
-    #: the float type of training, which the attributes and answers of linear analysis keep
+    #: the float type of the training rows, which attributes and predictions of linear analysis keep
     _dtype: Any
-    #: the kernels whose answers scikit-learn gives in float32 for float32 rows
+    #: the kernels whose results scikit-learn returns in float32 for float32 rows
     _narrow: tuple[Any, ...] = ()
 
-    # what an analysis must give
+    # to be implemented by each analysis
 
     @abstractmethod
     def _family(self) -> Gaussian:
@@ -114,16 +114,16 @@ class Discriminant(DensityMixin):
 
     @abstractmethod
     def _require_options(self) -> None:
-        """Raise where the parameters do not go together."""
+        """Raise if the constructor parameters contradict each other."""
 
     @abstractmethod
     def _model_of(self, statistics: ModelStatistics, rows: Labelled | None) -> JointModel:
-        """Return the model of these statistics, and set the attributes that scikit-learn has."""
+        """Return the model of these statistics, and set scikit-learn's attributes."""
 
     # learning
 
     def _begin(self) -> None:
-        """Check the parameters and forget what was fitted before: a fit that fails leaves no half-fitted model."""
+        """Check the parameters and delete fitted attributes, so that a failed fit leaves no partial model."""
         self._validate_params()
         self._require_options()
         for name in [name for name in vars(self) if name.endswith("_")]:
@@ -147,7 +147,7 @@ class Discriminant(DensityMixin):
         return collect(rows.classes, schema, joint, declared=coder.declared)
 
     def _in_order(self, rows: Labelled, classes: NDArray[Any]) -> Labelled:
-        """Return the rows with the numbers that classes have once they are sorted, and without those of no weight."""
+        """Return the rows with the codes of the sorted classes, without rows of weight 0."""
         places = {label: place for place, label in enumerate(class_list(classes))}
         position = np.array([places.get(label, -1) for label in class_list(rows.classes)], dtype=np.intp)
         codes, weight, X = position[rows.labels.codes], rows.labels.weight, rows.X
@@ -173,10 +173,10 @@ class Discriminant(DensityMixin):
         return self._adopt(statistics, model, weighted=self._weighted)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more rows; any batches give what `fit` gives on all rows together.
+        """Learn from more rows; the result for any batches equals that of `fit` on all rows together.
 
-        New classes may appear in any batch, unless `classes` lists at the first call all there are. What the rows so
-        far do not determine is estimated when it is asked for.
+        New classes may appear in any batch, unless `classes` lists all of them at the first call. If the rows so far
+        are too few for an estimate, it is made at the first prediction.
         """
         self._validate_params()
         self._require_options()
@@ -212,7 +212,7 @@ class Discriminant(DensityMixin):
             known = known.for_families([family])
         statistics = more if known is None else known + more
         self._adopt(statistics, None, weighted=weighted)
-        with suppress(ValueError):  # too few rows so far (LinAlgError is one too); prediction tries again and says so
+        with suppress(ValueError):  # too few rows so far (also LinAlgError); prediction tries again and raises
             self._model = self._model_of(statistics, None)
         return self
 

@@ -1,4 +1,4 @@
-"""What the drop-in classes share: learning in one pass, scoring by a joint model, scikit-learn's words for errors."""
+"""The common base of the drop-in classes: fits in one pass, scores by a joint model, scikit-learn's error messages."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ from suffice.tables.table import Table
 
 
 class ListedClasses(LabelCoder):
-    """Classes as scikit-learn knows them: listed or met, they stay even where their rows weigh nothing."""
+    """Classes as in scikit-learn: those listed or seen are kept even if the weights of their rows are 0."""
 
     @property
     def declared(self) -> bool:
-        """True: no class is ever forgotten."""
+        """True: no class is ever dropped."""
         return True
 
     def _number(self, value: Any, codes: NDArray[np.intp], place: int, start: int) -> int:
@@ -55,18 +55,18 @@ class ListedClasses(LabelCoder):
 
 
 def class_scores(chunk: Chunk, model: JointModel) -> FloatArray:
-    """Kernel: log p(c) + log p(x | c) less what all classes share, n×k; scikit-learn's joint log-likelihood."""
+    """Kernel: log p(c) + log p(x | c) without terms common to all classes, n×k: scikit-learn's joint log-likelihood."""
     return log_joint_scores(chunk, model, common=False)
 
 
 def narrowed(chunk: Chunk, params: tuple[Any, Any]) -> NDArray[Any]:
-    """Kernel: what another kernel returns, in float32."""
+    """Kernel: the result of another kernel, in float32."""
     kernel, inner = params
     return np.asarray(kernel(chunk, inner).astype(np.float32))
 
 
 def number_table(X: Any) -> Table | Source:
-    """Return rows of numbers; objects are converted at once, so that what is no number raises NumPy's error."""
+    """Return rows of numbers; objects are converted here, so that a non-numeric value raises NumPy's error."""
     if isinstance(X, Source):
         return X
     table = as_table(X)
@@ -74,21 +74,21 @@ def number_table(X: Any) -> Table | Source:
 
 
 def one_block(table: Table, family: Family) -> Schema:
-    """Return the schema of a table whose columns one family reads."""
+    """Return the schema of a table with one family for all columns."""
     if table.n_columns == 0:
         raise ValueError(f"Found array with 0 feature(s) (shape=({len(table)}, 0)) while a minimum of 1 is required.")
     return Schema(table.names, table.n_columns, (Block(family, tuple(range(table.n_columns))),), {}, table.library)
 
 
 def check_names(estimator: Any, X: Any) -> None:
-    """Compare the names of the columns with those of training, as scikit-learn does; arrays on both sides have none."""
+    """Compare the column names with those of training, as scikit-learn does; skip arrays, which have none."""
     if isinstance(X, Source) or (isinstance(X, np.ndarray) and not hasattr(estimator, "feature_names_in_")):
         return
     _check_feature_names(estimator, X, reset=False)
 
 
 def in_their_words(error: InvalidCellError, estimator: str) -> ValueError:
-    """Return the error with the words that scikit-learn has for it in front."""
+    """Return the error with scikit-learn's message for it in front."""
     found = float(error.found) if isinstance(error.found, (int, float, np.number)) else 0.0
     if np.isnan(found):
         return ValueError(f"Input X contains NaN.\n{estimator} does not accept missing values here: {error}")
@@ -106,22 +106,22 @@ def log_shares(prior: Any) -> FloatArray:
 
 
 class GenerativeMixin(ABC):
-    """Prediction and explanation by a joint model p(x, y), which `_estimate` makes of what was learned."""
+    """Prediction and explanation by a joint model p(x, y), which `_estimate` makes from the statistics."""
 
     classes_: NDArray[Any]
-    #: what is estimated; None where the last estimate failed
+    #: the estimated model; None if the last estimate failed
     _model: JointModel | None
 
     @abstractmethod
     def _estimate(self) -> JointModel:
-        """Return the model of what was learned, and set the attributes that scikit-learn has."""
+        """Return the estimated model, and set scikit-learn's attributes."""
 
     def _table(self, X: Any) -> Table | Source:
-        """Return X as rows that the model's families read."""
+        """Return X as a table or source for the model's families."""
         return number_table(X)
 
     def _answer(self, values: NDArray[Any], X: Any) -> Any:
-        """Return an answer in the library and type that scikit-learn would give for X."""
+        """Return a result in the array library and float type that scikit-learn would return for X."""
         return values
 
     def _joint(self) -> JointModel:
@@ -154,13 +154,13 @@ class GenerativeMixin(ABC):
         return self._answer(self._score(log_posterior, X), X)
 
     def explain(self, X: Any, target: Any = None, against: Any = None) -> Explanation:
-        """Return what each column adds to the log-odds of one class against another, for each row.
+        """Return the contribution of each column to the log-odds of one class against another, for each row.
 
         Parameters
         ----------
-        target : class label or one for each row, optional
+        target : class label or one per row, optional
             The class to explain; the most probable one by default.
-        against : class label or one for each row, optional
+        against : class label or one per row, optional
             The class to compare with; the most probable other one by default.
         """
         chosen, other = compared_classes(self._score(log_posterior, X), self.classes_, target, against)
@@ -171,7 +171,7 @@ class GenerativeMixin(ABC):
 
 
 class DensityMixin(GenerativeMixin):
-    """A joint model whose densities mean something by themselves."""
+    """A joint model whose densities p(x) are meaningful, with `score_samples`."""
 
     def score_samples(self, X: Any) -> Any:
         """Return log p(x) of each row, (n,): small for outliers."""
@@ -179,14 +179,14 @@ class DensityMixin(GenerativeMixin):
 
 
 class StatisticsMixin(GenerativeMixin):
-    """Learning by one pass over the rows, into statistics that further passes add to.
+    """Learning in one pass over the rows, into statistics that later calls add to.
 
-    The statistics are raw sums: `partial_fit` over any batches gives what `fit` gives on all rows together.
+    The statistics are raw sums: `partial_fit` over any batches gives the result of `fit` on all rows together.
 
     Attributes
     ----------
     statistics_ : ModelStatistics
-        All that is kept of the training rows.
+        The only thing kept of the training rows.
     """
 
     statistics_: ModelStatistics
@@ -197,11 +197,11 @@ class StatisticsMixin(GenerativeMixin):
         """Return which family reads which columns."""
 
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> None:
-        """Take the statistics of the rows, and nothing else."""
+        """Replace the statistics by those of the rows."""
         self._keep(self._gather(X, y, sample_weight, ListedClasses(), None), X, first=True)
 
     def _learn_more(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
-        """Add the statistics of the rows to those before."""
+        """Add the statistics of the rows to the earlier ones."""
         known = getattr(self, "statistics_", None)
         listed = None if classes is None else unique_labels(classes)
         if known is None:
@@ -217,11 +217,11 @@ class StatisticsMixin(GenerativeMixin):
         check_names(self, X)
         coder = ListedClasses(known.classes, declared=True)
         if sample_weight is not None and not np.any(to_numpy(sample_weight)):
-            return  # rows that weigh nothing add nothing
+            return  # rows of weight 0 add nothing
         self._keep(known + self._gather(X, y, sample_weight, coder, known.schema), X, first=False)
 
     def _gather(self, X: Any, y: Any, sample_weight: Any, coder: LabelCoder, schema: Schema | None) -> ModelStatistics:
-        """Return the statistics of the rows, under a schema that is known or is read off the first table."""
+        """Return the statistics of the rows, with the given schema or the one of the first table."""
         return self._gathered(X, y, sample_weight, coder, self._schema if schema is None else lambda _: schema)
 
     def _gathered(
@@ -253,7 +253,7 @@ class StatisticsMixin(GenerativeMixin):
 
 
 def in_kind(values: NDArray[Any], X: Any) -> Any:
-    """Return an answer in the float type of X and, where scikit-learn dispatches on array libraries, in its library."""
+    """Return a result in the float type of X and, if scikit-learn dispatches on array libraries, in its library."""
     dtype = getattr(X, "dtype", None)
     if values.dtype.kind == "f" and dtype == np.float32:
         return values.astype(np.float32, copy=False)

@@ -20,7 +20,7 @@ from suffice.models.schema import Block, Schema
 from suffice.statistics.joint import JointStatistics
 from suffice.statistics.moments import Moments
 
-#: the kinds whose covariances are matrices
+#: the covariance types that have matrices
 _MATRICES = ("full", "tied")
 
 _STRUCTURES = {"full": "full", "tied": "tied", "diag": "diagonal", "spherical": "diagonal"}
@@ -36,7 +36,7 @@ _IN_DOUBLE = " The numerical accuracy can also be improved by passing float64 da
 
 @dataclass(frozen=True, eq=False)
 class Parameters:
-    """What EM estimates, in float64 and in the shapes that scikit-learn has.
+    """The parameters that EM estimates, in float64 and in scikit-learn's shapes.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Parameters:
         "full", "tied", "diag" or "spherical".
     weights, means : arrays of shape (k,) and (k, d)
     covariances : array
-        (k, d, d), (d, d), (k, d) or (k,), as the kind has it.
+        (k, d, d), (d, d), (k, d) or (k,), depending on the kind.
     factors : array
         U with Σ⁻¹ = U Uᵀ, upper triangular; for variances 1/σ. The same shape as `covariances`.
     """
@@ -56,13 +56,13 @@ class Parameters:
     factors: FloatArray
 
     def copy(self) -> Parameters:
-        """Return the same parameters in arrays of their own."""
+        """Return a copy of the parameters and their arrays."""
         return Parameters(
             self.kind, self.weights.copy(), self.means.copy(), self.covariances.copy(), self.factors.copy()
         )
 
     def same(self, other: Parameters) -> bool:
-        """Whether both are equal."""
+        """Return whether both are equal."""
         return self.kind == other.kind and all(
             np.array_equal(getattr(self, name), getattr(other, name))
             for name in ("weights", "means", "covariances", "factors")
@@ -75,7 +75,7 @@ class Parameters:
         return self.factors**2
 
     def model(self) -> JointModel:
-        """Return the joint model p(x, c), which scores rows and takes their expected statistics."""
+        """Return the joint model p(x, c), which scores rows and computes their expected statistics."""
         d = self.means.shape[1]
         family = Gaussian(_STRUCTURES[self.kind])
         origin = self.means.mean(0)
@@ -103,14 +103,14 @@ def _schema(family: Gaussian, n_columns: int) -> Schema:
 
 @dataclass(frozen=True)
 class Maximisation:
-    """How statistics become parameters: scikit-learn's formulas, with `reg_covar` on every diagonal.
+    """The M-step, from statistics to parameters: scikit-learn's formulas, with `reg_covar` added to every diagonal.
 
     Parameters
     ----------
     kind : str
     reg_covar : float
     trace : float
-        The pseudo-count of a component, which keeps one without rows from dividing by 0.
+        The pseudo-count of a component, which avoids a division by 0 if it has no rows.
     single : bool
         Whether the rows are float32.
     """
@@ -128,7 +128,7 @@ class Maximisation:
         padded = count + self.trace
         means = moments.mean * (count / padded)[:, None]
         scatter = moments.scatter
-        left = moments.mean * (self.trace / padded)[:, None]  # scatter is about the means as they are returned
+        left = moments.mean * (self.trace / padded)[:, None]  # shifts the scatter to the returned means
         if self.kind == "full":
             scatter = scatter + (count[:, None] * left)[:, :, None] * left[:, None, :]
             covariances = scatter / padded[:, None, None]
@@ -144,7 +144,7 @@ class Maximisation:
         return padded, means, covariances.mean(1) if self.kind == "spherical" else covariances
 
     def estimate(self, statistics: JointStatistics) -> Parameters:
-        """Return the parameters that the statistics give, or say in scikit-learn's words that they give none."""
+        """Return the parameters of the statistics; raise with scikit-learn's message if a covariance is singular."""
         count, means, covariances = self.moments(statistics)
         return Parameters(self.kind, count / count.sum(), means, covariances, self.factors(covariances))
 
@@ -162,7 +162,7 @@ class Maximisation:
         """Return the covariances of given precisions, and U."""
         if self.kind not in _MATRICES:
             return 1.0 / precisions, np.sqrt(precisions)
-        # the Cholesky factor of the columns in reverse is U in reverse
+        # the Cholesky factor of the matrix with rows and columns reversed is U reversed
         factors = self._cholesky(precisions[..., ::-1, ::-1])[..., ::-1, ::-1]
         inverses = _inverses(np.swapaxes(factors, -1, -2))
         return np.asarray(inverses @ np.swapaxes(inverses, -1, -2)), np.ascontiguousarray(factors)
@@ -178,6 +178,6 @@ class Maximisation:
 
 
 def _inverses(lower: FloatArray) -> FloatArray:
-    """Return the inverses of lower triangular matrices; LAPACK itself, for SciPy's solver may wait for BLAS threads."""
+    """Return the inverses of lower triangular matrices, by LAPACK, since SciPy's solver may wait for BLAS threads."""
     stacked = lower.reshape(-1, *lower.shape[-2:])
     return np.stack([dtrtri(factor, lower=1)[0] for factor in stacked]).reshape(lower.shape)

@@ -1,4 +1,4 @@
-"""Rows of scikit-learn's GaussianMixture: where EM begins, and one expectation step."""
+"""The training rows of GaussianMixture: scikit-learn's start values of EM, and one expectation step."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from suffice.statistics.joint import JointStatistics
 from suffice.statistics.moments import TiedMoments
 from suffice.statistics.responsibilities import Labels, PartialLabels, Responsibilities, SoftLabels
 
-#: rows whose random responsibilities are drawn at a time
+#: rows per batch of random responsibilities
 _DRAWN = 65_536
 
-#: how much larger than its scatter the squares of a column may be
+#: the largest ratio of a column's sum of squares to its scatter; above it, the column is centred
 _FAR = 1e10
 
-#: a component with fewer rows feels the trace
+#: a component with fewer rows than this is affected by the pseudo-count `trace`
 _FEW_ROWS = 1e-3
 
 _CODES = {"full": "VVV", "tied": "EEE", "diag": "VVI", "spherical": "VII"}
@@ -42,7 +42,7 @@ _FEWER_CLUSTERS = (
 
 @dataclass
 class Trial:
-    """What EM came to from one start."""
+    """The result of EM from one start."""
 
     parameters: Parameters
     lower_bounds: list[float]
@@ -55,7 +55,7 @@ class Trial:
 
 
 class Training:
-    """The rows of a fit, with their weights, and the passes that are made over them."""
+    """The rows of a fit with their weights, and the passes over them."""
 
     def __init__(self, X: NDArray[Any], weight: FloatArray | None, n_components: int, kind: str) -> None:
         self.X, self.weight, self.k = X, weight, n_components
@@ -68,7 +68,7 @@ class Training:
         return self._engine.reduce(expect, parameters.model())
 
     def begin(self, how: str, rng: Any) -> JointStatistics:
-        """Return the statistics of scikit-learn's first guess of who belongs where, drawn as it draws."""
+        """Return the statistics of scikit-learn's initial responsibilities, with the same random draws."""
         if how == "kmeans":
             return self.of_clusters(self.clusters(rng))
         if how == "k-means++":
@@ -83,12 +83,12 @@ class Training:
         return total
 
     def of_clusters(self, labels: IntArray) -> JointStatistics:
-        """Return the statistics of rows whose component is given."""
+        """Return the statistics of rows with given components."""
         return self._learn(self.X, Labels(labels, self.weight, self.k))
 
     def clusters(self, rng: Any) -> IntArray:
         """Return the clusters that scikit-learn's k-means finds, (n,)."""
-        if self.X.dtype != np.float64:  # which rounds differently
+        if self.X.dtype != np.float64:  # k-means in float32 rounds differently from ours
             found = KMeans(n_clusters=self.k, n_init=1, random_state=rng).fit(self.X, sample_weight=self.weight)
             return found.labels_.astype(np.intp)
         labels = k_means(self.X, self.k, rng, self.weight)
@@ -98,12 +98,12 @@ class Training:
         return labels
 
     def has_loop(self, step: Maximisation) -> bool:
-        """Return whether the compiled loop of EM applies: to few rows, whose iterations the interpreter would slow."""
+        """Return whether to use the compiled EM loop: for few rows, where the interpreter dominates an iteration."""
         n, d = self.X.shape
         return not step.single and is_small(n, d, self.k, _CODES[step.kind])
 
     def loop(self, step: Maximisation, start: Parameters | IntArray) -> EMLoop:
-        """Return the compiled loop of EM, at parameters or with the clusters of the rows."""
+        """Return the compiled EM loop, started at parameters or from the clusters of the rows."""
         loop = EMLoop(
             self.X,
             _CODES[step.kind],
@@ -121,7 +121,7 @@ class Training:
         return loop
 
     def _one_each(self, chosen: IntArray) -> JointStatistics:
-        """Return the statistics of one row a component."""
+        """Return the statistics of one row per component."""
         weight = None if self.weight is None else self.weight[chosen]
         statistics = self._learn(self.X[chosen], Labels(np.arange(self.k), weight, self.k))
         (moments,) = statistics.blocks
@@ -130,10 +130,10 @@ class Training:
         return statistics
 
     def _spread_of_all(self, chosen: TiedMoments) -> TiedMoments:
-        """Return moments with scikit-learn's first tied covariance: Σ x xᵀ of all rows, less that of the chosen ones.
+        """Return moments with scikit-learn's initial tied covariance: Σ x xᵀ of all rows, less that of the chosen ones.
 
-        It depends on where 0 is. Columns so far from it that nothing would be left of their variance are taken about
-        their mean.
+        It is not invariant to an offset of the columns. Columns so far from 0 that their variance would be lost to
+        rounding are centred at their mean.
         """
         (whole,) = self._learn(self.X, Labels(np.zeros(len(self.X), dtype=np.intp), self.weight, 1)).blocks
         assert isinstance(whole, TiedMoments)
@@ -146,7 +146,7 @@ class Training:
         return TiedMoments(chosen.count, chosen.mean, np.zeros_like(own), second)
 
     def _at_random(self, here: slice, rng: Any) -> JointStatistics:
-        """Draw some rows' responsibilities: a generator gives the same numbers whether drawn together or in turn."""
+        """Draw random responsibilities of some rows; a generator gives the same numbers in batches as all at once."""
         rows = self.X[here]
         shares = rng.uniform(size=(len(rows), self.k)).astype(self.X.dtype, copy=False)
         shares /= shares.sum(axis=1)[:, None]

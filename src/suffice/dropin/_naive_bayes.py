@@ -1,7 +1,7 @@
-"""What scikit-learn's naive Bayes classes share over Suffice's engine: the same answers from one pass of sums.
+"""The common base of the drop-in naive Bayes classes: scikit-learn's results from sums over one pass.
 
-Each class takes scikit-learn's constructor, parameter constraints and tags, and replaces what it computes: the raw
-statistics are kept, smoothing enters the estimate only, and the families score.
+Each class inherits scikit-learn's constructor, parameter constraints and tags, and replaces the computations: the raw
+statistics are kept, smoothing enters the estimate only, and the families compute the scores.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FLOAT32_CERTAIN = float(np.finfo(np.float32).epsneg) / 2
 
 
 class NaiveBayesBase(StatisticsMixin):
-    """What all five classes do: validate the parameters, take the statistics, estimate."""
+    """The base of all five classes: validates the parameters, gathers the statistics, estimates."""
 
     _validate_params: Any
     class_count_: Any
@@ -33,7 +33,7 @@ class NaiveBayesBase(StatisticsMixin):
         Parameters
         ----------
         X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
-        y : array of shape (n,); none where a scan or a stream brings its own
+        y : array of shape (n,); None if a scan or a stream brings its own
         sample_weight : array of shape (n,), optional
         """
         self._validate_params()
@@ -42,13 +42,13 @@ class NaiveBayesBase(StatisticsMixin):
         return self
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more rows; any batches give what `fit` gives on all rows together.
+        """Learn from more rows; the result for any batches equals that of `fit` on all rows together.
 
         Parameters
         ----------
         X, y, sample_weight : as in `fit`
         classes : array of shape (k,)
-            All classes there may be; needed at the first call.
+            All classes that may occur; required at the first call.
         """
         if not hasattr(self, "statistics_"):
             self._validate_params()
@@ -57,7 +57,7 @@ class NaiveBayesBase(StatisticsMixin):
         return self
 
     def predict_joint_log_proba(self, X: Any) -> Any:
-        """Return log p(c) + log p(x | c), n×k, less what all classes share."""
+        """Return log p(c) + log p(x | c) without terms common to all classes, n×k."""
         return self._answer(self._score(class_scores, X), X)
 
 
@@ -65,7 +65,7 @@ class NaiveBayesBase(StatisticsMixin):
 
 
 class Discrete(NaiveBayesBase):
-    """What the discrete classes share: additive smoothing and the prior of the classes."""
+    """The base of the discrete classes: additive smoothing and the class prior."""
 
     alpha: Any
     fit_prior: bool
@@ -85,12 +85,12 @@ class Discrete(NaiveBayesBase):
 
 
 class Counting(Discrete):
-    """The discrete classes whose statistics are one sum a class and column."""
+    """The base of the discrete classes whose statistics are one sum per class and column."""
 
     feature_count_: FloatArray
 
     def _sums(self) -> Sums:
-        """Return the sums, and show them under scikit-learn's names."""
+        """Return the sums, and set scikit-learn's attributes for them."""
         (sums,) = self.statistics_.joint.blocks
         assert isinstance(sums, Sums)
         self.class_count_ = self.statistics_.class_count.copy()
@@ -99,7 +99,7 @@ class Counting(Discrete):
 
 
 def fitted(estimator: Any, attribute: str) -> Any:
-    """Return the distributions of a fitted model; before, the attribute is not there."""
+    """Return the distributions of a fitted model; raise AttributeError before the fit."""
     model = getattr(estimator, "_model", None)
     if model is None:
         raise AttributeError(f"{type(estimator).__name__!r} object has no attribute {attribute!r} before it is fitted")
@@ -107,12 +107,12 @@ def fitted(estimator: Any, attribute: str) -> Any:
 
 
 def shares(weights: FloatArray) -> FloatArray:
-    """Return each row in proportion to its sum; equal shares where a row has nothing."""
+    """Return each row divided by its sum; equal shares where the sum is 0."""
     return ratio(weights, weights.sum(axis=1, keepdims=True), 1.0 / max(weights.shape[1], 1))
 
 
 def ratio(part: FloatArray, whole: FloatArray, otherwise: float) -> FloatArray:
-    """Return part / whole, and something else where the whole is nothing."""
+    """Return part / whole, or `otherwise` where the whole is 0."""
     if (whole > 0).all():
         return np.asarray(part / whole)
     return np.divide(part, whole, out=np.full(part.shape, otherwise), where=whole > 0)

@@ -1,4 +1,4 @@
-"""What discriminant analysis takes from the rows: the moments of the classes, covariances, and whitenings of them."""
+"""Class moments, covariances and whitening transforms for discriminant analysis."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from suffice.statistics.responsibilities import Labels, Responsibilities
 from suffice.tables.arrays import ArrayTable
 
 _EPSILON = float(np.finfo(np.float64).eps)
-#: where correlations have a smaller eigenvalue than this, float32 products are too coarse and the sums are taken again
+#: if a correlation matrix has a smaller eigenvalue than this, float32 products are too coarse: sum again in float64
 _DELICATE = 1e-3
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """Rows with their classes: what passes over the data need."""
+    """Rows with their classes, as passes over the data need them."""
 
     X: NDArray[Any]
     labels: Labels
@@ -47,7 +47,7 @@ class Labelled:
 
 
 class InDouble:
-    """Rows that become float64 a chunk at a time."""
+    """Rows that are converted to float64 chunk by chunk."""
 
     def __init__(self, array: NDArray[Any]) -> None:
         self._array = array
@@ -60,9 +60,9 @@ class InDouble:
 def validated(
     estimator: Any, X: Any, y: Any, *, reset: bool = True, least_rows: int = 1
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return rows and labels as arrays, with scikit-learn's errors; the kernels look into the cells themselves."""
+    """Return rows and labels as arrays, with scikit-learn's errors; the kernels check the cells."""
     if reset and _plain(X, least_rows) and type(y) is np.ndarray and y.ndim == 1 and len(y) == len(X):
-        # what scikit-learn's validation comes to for plain arrays, where it takes longer than a small fit
+        # equivalent to scikit-learn's validation of plain arrays, which takes longer than a small fit
         estimator.n_features_in_ = X.shape[1]
         vars(estimator).pop("feature_names_in_", None)
         return X, y
@@ -85,7 +85,7 @@ def numbers_of(X: NDArray[Any]) -> Array:
 
 
 def class_moments(rows: Labelled, family: Gaussian, estimator: str, *, in_double: bool) -> Moments:
-    """Return the moments of each class, or say like scikit-learn that some cell is not finite."""
+    """Return the moments of each class; raise scikit-learn's error if a cell is not finite."""
     schema = Schema(None, rows.X.shape[1], (Block(family, tuple(range(rows.X.shape[1]))),))
     try:
         joint: JointStatistics = rows.reduce(learn, schema, in_double=in_double)
@@ -94,7 +94,7 @@ def class_moments(rows: Labelled, family: Gaussian, estimator: str, *, in_double
         raise
     (moments,) = joint.blocks
     assert isinstance(moments, Moments)
-    if moments.count.sum() < (1.0 - 1e-9) * joint.class_count.sum():  # the kernels leave rows with holes out
+    if moments.count.sum() < (1.0 - 1e-9) * joint.class_count.sum():  # the kernels skip rows with missing cells
         assert_all_finite(rows.X, estimator_name=estimator, input_name="X")
     if not np.isfinite(moments.second).all():
         raise ValueError("the squares of the numbers are too large for float64; rescale the columns")
@@ -104,7 +104,7 @@ def class_moments(rows: Labelled, family: Gaussian, estimator: str, *, in_double
 
 
 def _delicate(moments: Moments) -> bool:
-    """Whether some covariance is so near to singular that sums of float32 products do not tell."""
+    """Return whether a covariance is too close to singular for sums of float32 products."""
     scatter = moments.scatter
     scale = np.sqrt(np.maximum(np.diagonal(scatter, axis1=-2, axis2=-1), np.finfo(float).tiny))
     with np.errstate(over="ignore", invalid="ignore"):
@@ -113,7 +113,7 @@ def _delicate(moments: Moments) -> bool:
 
 
 def _fourth_moments(chunk: Chunk, scales: tuple[FloatArray, FloatArray, FloatArray, FloatArray]) -> FloatArray:
-    """Kernel: Σ r ‖(x − m)/s‖⁴ of each class about its own mean and scale, and last of all rows together, (k + 1,)."""
+    """Kernel: Σ r ‖(x − m)/s‖⁴ of each class with its own mean and scale, and last of all rows, (k + 1,)."""
     means, deviations, mean, deviation = scales
     assert isinstance(chunk.responsibilities, Responsibilities)
     total = np.zeros(len(means) + 1)
@@ -128,14 +128,14 @@ def _fourth_moments(chunk: Chunk, scales: tuple[FloatArray, FloatArray, FloatArr
 
 
 def shrunk(covariance: FloatArray, shrinkage: float) -> FloatArray:
-    """Return (1 − s) Σ + s tr(Σ)/d I, for one covariance or several."""
+    """Return (1 − s) Σ + s tr(Σ)/d I, for one covariance or a stack of them."""
     d = covariance.shape[-1]
     mean = np.trace(covariance, axis1=-2, axis2=-1) / d
     return (1.0 - shrinkage) * covariance + shrinkage * np.multiply.outer(mean, np.eye(d))
 
 
 def _ledoit_wolf(covariance: FloatArray, deviation: FloatArray, count: float, fourth: float) -> FloatArray:
-    """Return the covariance shrunk as far as Ledoit and Wolf say for standardised columns.
+    """Return the covariance shrunk by Ledoit and Wolf's rule for standardised columns.
 
     With C the covariance of the n standardised rows z, μ = tr C / d, δ = ‖C − μI‖²/d and
     β = (Σ‖z‖⁴/n − ‖C‖²)/(n d), the shrinkage is min(β, δ)/δ.
@@ -151,23 +151,23 @@ def _ledoit_wolf(covariance: FloatArray, deviation: FloatArray, count: float, fo
 
 
 def deviations(variance: FloatArray, mean: FloatArray) -> FloatArray:
-    """Return standard deviations with 1 where a column is constant but for rounding."""
+    """Return standard deviations, 1 where a column is constant up to rounding."""
     deviation = np.sqrt(np.maximum(variance, 0.0))
     deviation[deviation <= 4.0 * _EPSILON * np.abs(mean)] = 1.0
     return deviation
 
 
 def between(moments: Moments) -> FloatArray:
-    """Return the covariance of the class means about their mean, each as heavy as its class, d×d."""
+    """Return the covariance of the class means, each weighted by its class, d×d."""
     offset = moments.mean - moments.total_mean()
     count = moments.count
     return (count * offset).T @ offset / count.sum()
 
 
 def whitening_of(covariance: FloatArray, deviation: FloatArray, least: float = 0.0) -> tuple[FloatArray, float]:
-    """Return A, d×r, with AᵀΣA = I and log |Σ| over the r directions that the rows have, the widest first.
+    """Return A, d×r, with AᵀΣA = I, and log |Σ|, over the r directions with variance, the largest first.
 
-    A direction counts when its eigenvalue in the correlations is above `least` and above what rounding leaves.
+    A direction counts if its eigenvalue of the correlation matrix is above `least` and above rounding error.
     """
     values, vectors = np.linalg.eigh(covariance / np.outer(deviation, deviation))
     floor = max(least, len(values) * _EPSILON * max(float(values[-1]), 1e-290))
@@ -177,17 +177,17 @@ def whitening_of(covariance: FloatArray, deviation: FloatArray, least: float = 0
 
 
 def same_sign(directions: FloatArray) -> FloatArray:
-    """Make the largest coefficient of each direction positive, so that the sign does not depend on rounding."""
+    """Return directions with a positive largest coefficient, so that signs do not depend on rounding."""
     if directions.size == 0:
         return directions
-    # of coefficients that are equal but for rounding, the first decides
+    # among coefficients that are equal up to rounding, the first decides
     size = np.abs(directions)
     first = np.argmax(size >= (1.0 - 1e-6) * size.max(0), axis=0)
     return directions * np.where(directions[first, np.arange(directions.shape[1])] < 0, -1.0, 1.0)
 
 
 def _estimated(estimator: Any, X: NDArray[Any]) -> FloatArray:
-    """Return the covariance that the user's estimator finds in these rows."""
+    """Return the covariance of these rows by the user's estimator."""
     estimator.fit(X)
     if not hasattr(estimator, "covariance_"):
         raise ValueError(f"{type(estimator).__name__} does not have a covariance_ attribute")
@@ -197,7 +197,7 @@ def _estimated(estimator: Any, X: NDArray[Any]) -> FloatArray:
 def class_covariances(
     moments: FullMoments, shrinkage: Any, estimator: Any, rows: Labelled | None
 ) -> tuple[FloatArray, FloatArray | None]:
-    """Return the covariance of each class, k×d×d, and of all rows where shrinkage or an estimator made its own."""
+    """Return the covariance of each class, k×d×d, and that of all rows if shrinkage or an estimator gives its own."""
     if estimator is not None:
         assert rows is not None
         return np.stack([_estimated(estimator, group) for group in rows.groups()]), _estimated(estimator, rows.X)

@@ -27,10 +27,10 @@ from suffice.tables.table import Table
 
 
 class BernoulliNB(Counting, DensityMixin, theirs.BernoulliNB):  # type: ignore[misc]
-    """scikit-learn's `BernoulliNB`: each column yes or no, as it is above `binarize`.
+    """scikit-learn's `BernoulliNB`: each column is binary, whether it is above `binarize`.
 
-    Beyond it: NaN is a missing cell, an `alpha` a column, `score_samples` and `explain`. With ``binarize=None``, cells
-    that are neither 0 nor 1 are refused.
+    Beyond it: NaN is a missing cell, `alpha` may differ by column, `score_samples` and `explain`. With
+    ``binarize=None``, cells that are neither 0 nor 1 raise an error.
 
     Examples
     --------
@@ -65,13 +65,13 @@ class BernoulliNB(Counting, DensityMixin, theirs.BernoulliNB):  # type: ignore[m
 
 
 class Binarized(Bernoulli):
-    """Whether numbers are above a threshold (not below 0): Bernoulli cells made of any numbers."""
+    """Bernoulli family for numbers, binarised at a threshold of at least 0."""
 
     def __init__(self, threshold: float) -> None:
         self.threshold = threshold
 
     def statistics(self, x: Array, responsibilities: Responsibilities) -> Sums:
-        """Return the weight of the cells above the threshold, and of the cells that are there."""
+        """Return the weight of the cells above the threshold, and of the cells that are not missing."""
         return super().statistics(self.above(x), responsibilities)
 
     def from_moments(self, moments: FloatArray) -> BernoulliDistributions:
@@ -94,7 +94,7 @@ class Binarized(Bernoulli):
         return ones if observed is None else xp.where(observed, ones, xp.nan)
 
     def _check(self, x: Array) -> Array | None:
-        """Return which binarised cells are there; they are 0 and 1 otherwise."""
+        """Return which binarised cells are not missing, or None if all are there; they need no other check."""
         if issparse(x):
             return None
         xp = namespace(x)
@@ -103,20 +103,20 @@ class Binarized(Bernoulli):
 
 @dataclass(frozen=True, eq=False)
 class BinarizedDistributions(BernoulliDistributions):
-    """Bernoulli columns, scored for numbers that are above a threshold or not."""
+    """Bernoulli distributions that score numbers by whether they are above a threshold."""
 
     family: Binarized = field(kw_only=True)
 
     def score(self, x: Array, common: bool = True) -> Array:
-        """Return Σ_j log p of whether the cells are above the threshold."""
+        """Return Σ_j log p(x_j) of the binarised cells."""
         return super().score(self.family.above(x), common)
 
     def impossible_cells(self, x: Array) -> FloatArray | float:
-        """Return how many cells of each row are on a side of the threshold where no class has any."""
+        """Return the number of cells of each row whose binarised value has probability 0 in every class."""
         return super().impossible_cells(self.family.above(x))
 
     def log_ratio(self, x: Array, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return log p(x_j | a) / p(x_j | b) of whether the cells are above the threshold."""
+        """Return log p(x_j | a) / p(x_j | b) of the binarised cells."""
         return super().log_ratio(self.family.above(x), a, b)
 
 

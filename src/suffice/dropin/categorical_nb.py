@@ -32,10 +32,10 @@ from suffice.tables.table import Kind, Table
 
 
 class CategoricalNB(Discrete, DensityMixin, theirs.CategoricalNB):  # type: ignore[misc]
-    """scikit-learn's `CategoricalNB`: each column one of several values.
+    """scikit-learn's `CategoricalNB`: each column is categorical.
 
-    Beyond it: words, pandas categories and mixed tables as they are; NaN is a missing cell; a value that training
-    never saw gets the smoothed mass of a value without rows (and nothing with ``alpha=0``) where scikit-learn raises
+    Beyond it: strings, pandas categories and mixed tables need no encoding; NaN is a missing cell; a value that was not
+    in training gets the smoothed probability of a value without rows (0 with ``alpha=0``), where scikit-learn raises
     IndexError; `score_samples` and `explain`.
 
     Attributes
@@ -54,7 +54,7 @@ class CategoricalNB(Discrete, DensityMixin, theirs.CategoricalNB):  # type: igno
     n_categories_: NDArray[np.int64]
     category_count_: list[FloatArray]
     categories_: list[NDArray[Any]]
-    #: whether cells are the numbers of their categories, as scikit-learn has it
+    #: whether the cells are category codes, as in scikit-learn
     _numbered: bool
 
     def _gather(self, X: Any, y: Any, sample_weight: Any, coder: LabelCoder, schema: Schema | None) -> ModelStatistics:
@@ -76,12 +76,12 @@ class CategoricalNB(Discrete, DensityMixin, theirs.CategoricalNB):  # type: igno
     def _schema(self, table: Table) -> Schema:
         schema = one_block(table, Categorical())
         self._at_least(np.zeros(table.n_columns, dtype=np.int64))
-        # of numbers, all below the largest are categories, seen or not
+        # for codes, every number below the largest is a category, whether seen or not
         categories = Categories((), declared=self._numbered)
         return schema.with_categories(dict.fromkeys(range(table.n_columns), categories))
 
     def _at_least(self, sizes: NDArray[Any]) -> NDArray[np.int64]:
-        """Return how many categories each column has, no fewer than `min_categories`."""
+        """Return the number of categories of each column, at least `min_categories`."""
         if self.min_categories is None:
             return sizes.astype(np.int64)
         least = np.array(self.min_categories)
@@ -119,7 +119,7 @@ class CategoricalNB(Discrete, DensityMixin, theirs.CategoricalNB):  # type: igno
 
     @property
     def feature_log_prob_(self) -> list[FloatArray]:
-        """The logarithm of the probability of each value given the class, for each column k×values."""
+        """The logarithm of the probability of each value given the class: one k×values array per column."""
         logs = fitted(self, "feature_log_prob_").natural_parameters()
         return np.split(logs, np.cumsum(self.n_categories_)[:-1], axis=1)
 
@@ -131,14 +131,14 @@ class CategoricalNB(Discrete, DensityMixin, theirs.CategoricalNB):  # type: igno
 
 
 class CodeTable(ArrayTable):
-    """Numbers that are the numbers of their categories, whole ones being made of others; NaN is a missing cell."""
+    """A table of category codes; other numbers are truncated to integers, and NaN is a missing cell."""
 
     def rows(self, start: int, stop: int) -> CodeTable:
         """Return a view of some of the rows."""
         return CodeTable(self.array[start:stop], self.names)
 
     def raw_codes(self, columns: Sequence[int]) -> NDArray[Any]:
-        """Return the cells as codes, without a copy where they are; negative and infinite ones are refused."""
+        """Return the cells as codes, without a copy if they are integers; raise if one is negative or infinite."""
         try:
             return self._codes()
         except InvalidCellError as error:
@@ -163,11 +163,11 @@ class CodeTable(ArrayTable):
 
 
 def _all_numbers(X: Any) -> bool:
-    """Whether all columns of a table hold numbers, so that they are numbers of categories."""
+    """Return whether all columns of a table hold numbers, which are then read as category codes."""
     if isinstance(X, Source):
         return False
     table = as_table(X)
     try:
         return all(table.kind(column) is not Kind.CATEGORY for column in range(table.n_columns))
-    except ValueError:  # numbers beside words: all of them are values
+    except ValueError:  # a column mixes numbers and strings: read all columns as values
         return False

@@ -1,8 +1,8 @@
 """Linear and quadratic discriminant analysis with scikit-learn's names, parameters and fitted attributes.
 
-Everything comes from the moments of the classes, taken in one pass. A decomposition of the correlations within the
-classes stands in for scikit-learn's singular value decomposition of the rows: the squared singular values of the rows
-are the eigenvalues of their moments, and these are taken about the class means, so an offset costs no digits.
+Everything is computed from the class moments, gathered in one pass. An eigendecomposition of the correlations within
+the classes replaces scikit-learn's singular value decomposition of the rows: the squared singular values of the rows
+are the eigenvalues of their moments, which are centred at the class means, so an offset loses no precision.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from suffice.statistics.moments import FullMoments, Moments, TiedMoments
 from suffice.tables.labels import LabelCoder, class_list, sorted_order
 
 _EPSILON = float(np.finfo(np.float64).eps)
-#: with more columns than this, fewer rows than columns are decomposed themselves rather than their moments
+#: with more columns than this, and more columns than rows, the rows are decomposed instead of their moments
 _WIDE = 256
 _ONE_OF_TWO = "covariance_estimator and shrinkage parameters are not None. Only one of the two can be set."
 
@@ -52,8 +52,8 @@ _ONE_OF_TWO = "covariance_estimator and shrinkage parameters are not None. Only 
 class LinearDiscriminantAnalysis(Discriminant, peers.LinearDiscriminantAnalysis):  # type: ignore[misc]
     """scikit-learn's `LinearDiscriminantAnalysis`: Gaussian classes that share a covariance.
 
-    Beyond it: `sample_weight`, exact `partial_fit`, `score_samples` and `explain`; posteriors that neither an offset
-    of the columns nor columns that depend on others disturb.
+    Beyond it: `sample_weight`, exact `partial_fit`, `score_samples` and `explain`; posteriors that stay accurate with
+    an offset of the columns and with collinear columns.
 
     Examples
     --------
@@ -89,7 +89,7 @@ class LinearDiscriminantAnalysis(Discriminant, peers.LinearDiscriminantAnalysis)
         X : array-like of shape (n, d)
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), optional
-            A weight of 2 is the row twice, of 0 the row left out. `covariance_estimator` takes none.
+            A row of weight 2 counts as two rows, one of weight 0 is left out. Not possible with `covariance_estimator`.
         """
         self._begin()
         X, y = validated(self, X, y, least_rows=2)
@@ -109,7 +109,7 @@ class LinearDiscriminantAnalysis(Discriminant, peers.LinearDiscriminantAnalysis)
         order = seen[sorted_order(class_list(found.classes[seen]))]
         rows = self._in_order(found, found.classes[order])
         X, labels, count = rows.X.astype(np.float64), rows.labels, totals[order]
-        # about a row of the table: the sums then keep the digits that an offset would cost
+        # relative to a row of the table, so that an offset of the columns loses no precision in the sums
         base = X[0]
         means = base + labels.sums(X - base) / count[:, None]
         z = X - means[labels.codes]
@@ -132,7 +132,7 @@ class LinearDiscriminantAnalysis(Discriminant, peers.LinearDiscriminantAnalysis)
         return self
 
     def _find_priors(self, count: FloatArray, n_rows: float, *, weighted: bool) -> FloatArray:
-        """Return the class probabilities, given or counted, and check what scikit-learn checks."""
+        """Return the class probabilities, given or counted, with scikit-learn's checks."""
         if not weighted and n_rows == len(count):
             raise ValueError("The number of samples must be more than the number of classes.")
         priors = count / count.sum() if self.priors is None else np.asarray(self.priors, dtype=np.float64)
@@ -168,13 +168,13 @@ class LinearDiscriminantAnalysis(Discriminant, peers.LinearDiscriminantAnalysis)
                 all_rows = all_rows if self.shrinkage is None else shrunk(all_rows, float(self.shrinkage))
             values, vectors = np.linalg.eigh(whitening.T @ (all_rows - covariance) @ whitening)
             self._limit_components(len(means), len(covariance))
-            with np.errstate(invalid="ignore"):  # no variance between the classes: no share of it
+            with np.errstate(invalid="ignore"):  # 0/0 if there is no variance between the classes
                 self.explained_variance_ratio_ = np.sort(values / values.sum())[::-1][: self._max_components]
             whitening = same_sign(whitening @ vectors[:, ::-1])
             self.scalings_ = whitening.astype(self._dtype)
         else:
             self._limit_components(len(means), len(covariance))
-            if whitening.shape[1] < len(covariance):  # the least of all solutions, as least squares find it
+            if whitening.shape[1] < len(covariance):  # the minimum-norm solution, as by least squares
                 whitening, log_determinant = whitening_of(covariance, np.ones(len(covariance)))
         return self._finish(
             statistics.schema, priors, means, origin, whitening, (covariance, log_determinant), centred=False
@@ -183,7 +183,7 @@ class LinearDiscriminantAnalysis(Discriminant, peers.LinearDiscriminantAnalysis)
     def _covariance(
         self, moments: Moments, priors: FloatArray, rows: Labelled | None
     ) -> tuple[FloatArray, FloatArray | None]:
-        """Return Σ prior_c Σ_c, and the covariance of all rows where it has its own estimate."""
+        """Return Σ prior_c Σ_c, and the covariance of all rows if it is estimated separately, else None."""
         if isinstance(moments, TiedMoments) and self.covariance_estimator is None:
             if self.priors is not None:
                 raise NotKeptError(
@@ -211,7 +211,7 @@ class LinearDiscriminantAnalysis(Discriminant, peers.LinearDiscriminantAnalysis)
         whitening: FloatArray,
         density: tuple[FloatArray, float] | None,
     ) -> JointModel:
-        """Keep the directions that the class means span: the 'svd' solver."""
+        """Return the model on the directions that the class means span, for the 'svd' solver."""
         k = len(means)
         self._limit_components(k, schema.n_columns)
         heaviest = means[np.argmax(priors)]
@@ -242,10 +242,10 @@ class LinearDiscriminantAnalysis(Discriminant, peers.LinearDiscriminantAnalysis)
         centred: bool,
         whitening: FloatArray | None = None,
     ) -> JointModel:
-        """Set the linear form, and return the model whose log-odds it is.
+        """Set the linear discriminant, and return the model that has it as log-odds.
 
-        About the origin o the scores are z·P(μ − o) − ½ (μ − o)ᵀP(μ − o) + log prior, with P the products of the
-        directions. Solvers that do not centre add (z + ½o)·Po, which all classes share.
+        With z = x − o about the origin o, the scores are z·P(μ − o) − ½ (μ − o)ᵀP(μ − o) + log prior, with P = AAᵀ of
+        the directions A. Solvers that do not centre add (z + ½o)·Po, which is common to all classes.
         """
         projected = (means - origin) @ directions
         weights = projected @ directions.T
@@ -255,7 +255,7 @@ class LinearDiscriminantAnalysis(Discriminant, peers.LinearDiscriminantAnalysis)
         coef, intercept = weights + shared, constants - weights @ origin - 0.5 * (origin @ shared)
         constants = constants + 0.5 * (origin @ shared)
         if len(means) == 2:
-            # the difference itself: what the classes share would only cost digits
+            # the difference itself, since common terms would only lose precision
             coef, intercept = weights[1:] - weights[:1], intercept[1:] - intercept[:1]
             self._linear = LinearScores(origin, coef, constants[1:] - constants[:1])
         else:
@@ -269,7 +269,7 @@ class LinearDiscriminantAnalysis(Discriminant, peers.LinearDiscriminantAnalysis)
         return JointModel(schema, log_prior, (Whitened(Gaussian("tied"), means, covariance, given=form),))
 
     def _densities(self) -> JointModel:
-        """Return the model with every direction within the classes."""
+        """Return the model with the full covariance within the classes, not only the discriminant directions."""
         model = self._joint()
         distributions = model.distributions[0]
         assert isinstance(distributions, GaussianDistributions)
@@ -285,13 +285,13 @@ class LinearDiscriminantAnalysis(Discriminant, peers.LinearDiscriminantAnalysis)
         return JointModel(model.schema, model.log_prior, (whole,))
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Return the log-odds of the second of two classes, (n,), else log p(c | x) up to what all share, n×k."""
+        """Return the log-odds of the second of two classes, (n,), else log p(c | x) up to a common term, n×k."""
         self._joint()
         scores = self._score(linear_scores, X, self._linear)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def transform(self, X: Any) -> FloatArray:
-        """Return the rows along the discriminant directions, n×n_components."""
+        """Return the rows projected on the discriminant directions, n×n_components."""
         if self.solver == "lsqr":
             raise NotImplementedError("transform not implemented for 'lsqr' solver (use 'svd' or 'eigen').")
         self._joint()
@@ -322,7 +322,7 @@ class QuadraticDiscriminantAnalysis(Discriminant, peers.QuadraticDiscriminantAna
     0.98
     """
 
-    # scikit-learn before 1.8 has none of these options, and does what their defaults say
+    # scikit-learn before 1.8 has none of these options, and behaves as with their defaults
     solver: Any = "svd"
     shrinkage: Any = None
     covariance_estimator: Any = None
@@ -347,7 +347,7 @@ class QuadraticDiscriminantAnalysis(Discriminant, peers.QuadraticDiscriminantAna
         X : array-like of shape (n, d)
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), optional
-            A weight of 2 is the row twice, of 0 the row left out. `covariance_estimator` takes none.
+            A row of weight 2 counts as two rows, one of weight 0 is left out. Not possible with `covariance_estimator`.
         """
         self._begin()
         X, y = validated(self, X, y)
@@ -368,7 +368,7 @@ class QuadraticDiscriminantAnalysis(Discriminant, peers.QuadraticDiscriminantAna
         priors = count / count.sum() if self.priors is None else np.array(self.priors)
         _require_one_a_class(priors, count)
         covariance, _ = class_covariances(moments, self.shrinkage, self.covariance_estimator, rows)
-        # eigenvalues of one symmetric matrix a class, all at once
+        # eigenvalues of one symmetric matrix per class, all at once
         scalings, rotations = np.linalg.eigh(covariance)
         scalings, rotations = scalings[:, ::-1], rotations[:, :, ::-1]
         if self.solver == "svd":
@@ -390,7 +390,7 @@ class QuadraticDiscriminantAnalysis(Discriminant, peers.QuadraticDiscriminantAna
         d = scalings.shape[1]
         for label, n, scaling in zip(classes, count.tolist(), scalings, strict=True):
             few = self.solver == "svd" and not self._weighted and n <= d
-            # fewer rows than columns have no more directions than rows, however they are regularised
+            # with fewer rows than columns the rank is at most the number of rows, despite regularisation
             rank = int((scaling > self.tol).sum()) if not few else int((scaling[: int(n)] > self.tol).sum())
             if rank == d:
                 continue

@@ -32,11 +32,11 @@ from suffice.tables.table import Table
 
 
 class GaussianNB(NaiveBayesBase, DensityMixin, theirs.GaussianNB):  # type: ignore[misc]
-    """scikit-learn's `GaussianNB`: each column normal given the class, columns independent.
+    """scikit-learn's `GaussianNB`: columns are normal and independent given the class.
 
-    Beyond it: NaN is a missing cell, sparse rows stay sparse, `partial_fit` is exact (the variance that
-    `var_smoothing` scales is that of all rows so far), `score_samples` and `explain`. As in scikit-learn, every row
-    counts once in that variance, whatever its weight.
+    Beyond it: NaN is a missing cell, sparse rows stay sparse, `partial_fit` is exact (`var_smoothing` multiplies the
+    variance of all rows so far), `score_samples` and `explain`. As in scikit-learn, that variance ignores the weights:
+    every row counts once.
 
     Examples
     --------
@@ -49,8 +49,8 @@ class GaussianNB(NaiveBayesBase, DensityMixin, theirs.GaussianNB):  # type: igno
 
     priors: Any
     var_smoothing: float
-    #: the moments of all rows so far and of the rows gathered last, each row counting once; the variance of the former
-    #: scales the smoothing
+    #: the unweighted moments of all rows so far and of the last batch; `var_smoothing` multiplies the variance of the
+    #: former
     _unweighted: DiagonalMoments
     _unweighted_batch: DiagonalMoments
 
@@ -134,7 +134,7 @@ class GaussianNB(NaiveBayesBase, DensityMixin, theirs.GaussianNB):  # type: igno
         """Return log p(c | x), n×k, in the float type of X."""
         logs = self._score(log_posterior, X)
         if "float32" in str(getattr(X, "dtype", "")):
-            logs[logs > -FLOAT32_CERTAIN] = 0.0  # the logarithm of what predict_proba rounds to 1
+            logs[logs > -FLOAT32_CERTAIN] = 0.0  # predict_proba rounds these to 1
         return self._answer(logs, X)
 
     def __sklearn_tags__(self) -> Any:
@@ -145,14 +145,14 @@ class GaussianNB(NaiveBayesBase, DensityMixin, theirs.GaussianNB):  # type: igno
 
 
 def _example(X: Any) -> Any:
-    """Return no rows of X: enough to remember its library, device and float type."""
+    """Return an empty slice of X, to remember its library, device and float type."""
     return X[:0] if hasattr(X, "dtype") and len(getattr(X, "shape", ())) == 2 and not issparse(X) else None
 
 
 def _positive(variance: FloatArray, moments: DiagonalMoments) -> FloatArray:
-    """Return variances that have a density: a column that is constant in a class is certain, rather than undefined.
+    """Return positive variances, so that a column that is constant in a class still has a density.
 
-    One that is constant in the whole table gets a variance next to which the rounding of the class means is nothing.
+    A column that is constant in the whole table gets a variance much larger than the rounding error of the class means.
     """
     rounding = 1e4 * np.finfo(np.float64).eps * np.abs(moments.mean)
     least = np.where(constant(moments), rounding**2, 0.0)
@@ -166,9 +166,9 @@ def _moments(statistics: ModelStatistics) -> DiagonalMoments:
 
 
 class _Unweighted(Gaussian):
-    """A family whose statistics are those of all rows as one class, each row counting once whatever its weight."""
+    """A family whose statistics are those of all rows as one class, without weights."""
 
     def statistics(self, x: Array, responsibilities: Responsibilities) -> Moments:
-        """Return the moments of all rows, in the place of the first class."""
+        """Return the unweighted moments of all rows, as those of the first class."""
         labels = Labels(np.zeros(x.shape[0], dtype=np.intp), None, responsibilities.n_classes)
         return super().statistics(x, labels)

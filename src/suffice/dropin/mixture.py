@@ -1,8 +1,8 @@
-"""Gaussian mixtures with scikit-learn's names, parameters, fitted attributes, starts and stopping rule.
+"""Gaussian mixtures with scikit-learn's names, parameters, fitted attributes, start values and stopping rule.
 
-An iteration of EM is one pass over the rows, a chunk at a time: posteriors are summed where they are computed, so no
-n×k array outlives a chunk. Moments are taken about points between the components and covariances about the means, so an
-offset of the columns costs no digits.
+An iteration of EM is one pass over the rows, chunk by chunk: posteriors are summed as they are computed, so no n×k
+array is kept beyond a chunk. Moments are centred at points between the components and covariances at the means, so an
+offset of the columns loses no precision.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from suffice.errors import InvalidCellError
 from suffice.models.joint import JointModel, log_evidence, most_probable, posterior
 from suffice.tables.labels import check_weight
 
-#: the pseudo-count that scikit-learn gives each component: one without rows lies at 0, with the weight of rounding
+#: scikit-learn's pseudo-count per component: one without rows has mean 0 and a weight of the size of rounding error
 _TRACE = 10.0 * float(np.finfo(np.float64).eps)
 
 _NOT_CONVERGED = (
@@ -38,15 +38,15 @@ _NOT_CONVERGED = (
     "check for degenerate data."
 )
 
-#: whether this scikit-learn wants to know the array library when it checks the parameters
+#: whether `_check_parameters` of the installed scikit-learn takes the array library as an argument
 _SAYS_LIBRARY = "xp" in signature(theirs.GaussianMixture._check_parameters).parameters
 
 
 class GaussianMixture(theirs.GaussianMixture):  # type: ignore[misc]
-    """scikit-learn's `GaussianMixture`: the same starts, the same rounds of EM and the same answers.
+    """scikit-learn's `GaussianMixture`: the same start values, the same iterations of EM and the same results.
 
-    Beyond it: `sample_weight`, fits that keep no n×k array, and covariances that an offset of the columns does not
-    disturb. A fit that fails leaves the parameters as they were.
+    Beyond it: `sample_weight`, fits that keep no n×k array, and covariances that stay accurate with an offset of the
+    columns. A fit that fails leaves the parameters unchanged.
 
     Examples
     --------
@@ -65,14 +65,14 @@ class GaussianMixture(theirs.GaussianMixture):  # type: ignore[misc]
     precisions_cholesky_: Array
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn the components by EM, from `n_init` starts of which the best is kept.
+        """Learn the components by EM, keeping the best of `n_init` starts.
 
         Parameters
         ----------
         X : array-like of shape (n, d)
         y : ignored
         sample_weight : array-like of shape (n,), optional
-            A weight of 2 is the row twice, of 0 the row left out.
+            A row of weight 2 counts as two rows, one of weight 0 is left out.
         """
         self._learn(X, sample_weight)
         return self
@@ -115,7 +115,7 @@ class GaussianMixture(theirs.GaussianMixture):  # type: ignore[misc]
         training = Training(rows, weight, int(self.n_components), self.covariance_type)
         trace = _TRACE * training.total / len(rows)
         step = Maximisation(self.covariance_type, float(self.reg_covar), trace, rows.dtype == np.float32)
-        with ONE_BLAS_THREAD:  # threads that wait for each other cost more than products of this size gain
+        with ONE_BLAS_THREAD:  # matrices of this size are too small to gain from BLAS threads
             best = self._best(training, step)
         self.converged_ = best.converged
         if not best.converged and self.max_iter > 0:
@@ -127,7 +127,7 @@ class GaussianMixture(theirs.GaussianMixture):  # type: ignore[misc]
         return X
 
     def _best(self, training: Training, step: Maximisation) -> Trial:
-        """Return the best of some trials; the only one of a warm start."""
+        """Return the best trial of all starts, or the single trial of a warm start."""
         rng = check_random_state(self.random_state)
         if self.warm_start and hasattr(self, "converged_"):
             known = self._parameters()
@@ -148,9 +148,9 @@ class GaussianMixture(theirs.GaussianMixture):  # type: ignore[misc]
         return best
 
     def _start(self, training: Training, step: Maximisation, rng: Any) -> Parameters | IntArray:
-        """Return what was given to begin with, and for the rest what the first guess gives.
+        """Return the user's start values; those not given are estimated from scikit-learn's initial responsibilities.
 
-        Clusters are returned as they are where the compiled loop begins with them.
+        Clusters are returned as labels if the compiled loop starts from them.
         """
         given = self.weights_init, self.means_init, self.precisions_init
         if self.init_params == "kmeans" and all(array is None for array in given) and training.has_loop(step):
@@ -169,7 +169,7 @@ class GaussianMixture(theirs.GaussianMixture):  # type: ignore[misc]
         return Parameters(self.covariance_type, weights, means, covariances, factors)
 
     def _trial(self, training: Training, step: Maximisation, start: Parameters | IntArray, bound: float) -> Trial:
-        """Improve parameters until the mean log-likelihood changes by less than `tol`."""
+        """Run EM until the mean log-likelihood changes by less than `tol`, and return the trial."""
         trial = None
         if bound == -np.inf and training.has_loop(step):
             trial = self._climb(training, step, training.loop(step, start))
@@ -193,7 +193,7 @@ class GaussianMixture(theirs.GaussianMixture):  # type: ignore[misc]
         return trial
 
     def _climb(self, training: Training, step: Maximisation, loop: EMLoop) -> Trial | None:
-        """Return where the iterations lead that the compiled loop can make; None where it can make none."""
+        """Return the trial after the iterations that the compiled loop can do; None if it can do none."""
         bounds: list[float] = []
         while loop.status == CONTINUES and len(loop.bounds) < self.max_iter:
             done = len(loop.bounds)
@@ -202,7 +202,7 @@ class GaussianMixture(theirs.GaussianMixture):  # type: ignore[misc]
                 bounds.append(bound / training.total)
                 before = bounds[-2] if len(bounds) > 1 else -np.inf
                 self._print_verbose_msg_iter_end(len(bounds), bounds[-1] - before)
-        if loop.status == NO_ESTIMATE:  # that iteration has to be made again
+        if loop.status == NO_ESTIMATE:  # that iteration has to be repeated
             bounds = bounds[:-1]
         if not bounds:
             return None
@@ -216,7 +216,7 @@ class GaussianMixture(theirs.GaussianMixture):  # type: ignore[misc]
         return Trial(found, bounds, loop.status == CONVERGED)
 
     def _adopt(self, found: Parameters, X: Array) -> None:
-        """Set scikit-learn's attributes, in the library and float type of the rows."""
+        """Set scikit-learn's attributes, in the array library and float type of the rows."""
         self.weights_ = as_like(found.weights, X)
         self.means_ = as_like(found.means, X)
         self.covariances_ = as_like(found.covariances, X)
@@ -225,18 +225,18 @@ class GaussianMixture(theirs.GaussianMixture):  # type: ignore[misc]
         self._keep_model()
 
     def _keep_model(self) -> None:
-        """Keep the model that scores rows: making it takes longer than scoring a few."""
+        """Keep the model that scores rows, since building it takes longer than scoring a few rows."""
         parameters = self._parameters().copy()
         self._kept = parameters, parameters.model()
 
     def _model(self) -> JointModel:
-        """Return the model of the parameters that the attributes hold now."""
+        """Return the model of the current attributes."""
         parameters, kept = self._parameters(), getattr(self, "_kept", None)
         return kept[1] if kept is not None and parameters.same(kept[0]) else parameters.model()
 
     def __getstate__(self) -> Any:
         state = dict(super().__getstate__())
-        state.pop("_kept", None)  # which the attributes give
+        state.pop("_kept", None)  # rebuilt from the attributes
         return state
 
     def __setstate__(self, state: Any) -> None:
@@ -245,11 +245,11 @@ class GaussianMixture(theirs.GaussianMixture):  # type: ignore[misc]
             self._keep_model()
 
     def _parameters(self) -> Parameters:
-        """Return the parameters that the attributes hold, whoever set them."""
+        """Return the parameters from the attributes, which a user may have set."""
         factors = to_float64(self.precisions_cholesky_)
         if self.covariance_type in ("diag", "spherical"):
             covariances = factors**-2.0
-        else:  # as in scikit-learn, rows are scored by the factors; who sets these need not set covariances
+        else:  # as in scikit-learn, rows are scored by the factors, and a user who sets those need not set covariances
             covariances = to_float64(getattr(self, "covariances_", factors))
         return Parameters(
             self.covariance_type, to_float64(self.weights_), to_float64(self.means_), covariances, factors
@@ -270,16 +270,16 @@ class GaussianMixture(theirs.GaussianMixture):  # type: ignore[misc]
         return self._answer(log_evidence, self._rows(X))
 
     def _rows(self, X: Any) -> Array:
-        """Return rows to predict for, as validated; the kernels look into the cells."""
+        """Return the validated rows to predict for; the kernels check the cells."""
         check_is_fitted(self)
         if isinstance(X, np.ndarray) and hasattr(self, "n_features_in_"):
             return validated_rows(self, X)
         return validate_data(self, X, reset=False)
 
     def _answer(self, kernel: Any, X: Array) -> Any:
-        """Return a kernel's answer for validated rows, in the library that they are in.
+        """Return a kernel's result for validated rows, in their array library.
 
-        It is float32 where both the rows and the parameters are.
+        It is float32 if both the rows and the parameters are.
         """
         model = self._model()
         try:

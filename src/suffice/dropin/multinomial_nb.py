@@ -23,7 +23,7 @@ from suffice.tables.table import Table
 
 
 class MultinomialNB(Counting, DensityMixin, theirs.MultinomialNB):  # type: ignore[misc]
-    """scikit-learn's `MultinomialNB`: rows are bags of counts, such as the words of a text.
+    """scikit-learn's `MultinomialNB`: rows are counts, such as the word counts of a text.
 
     Beyond it: `score_samples` and `explain`, and `alpha=0` without NaN.
 
@@ -52,7 +52,7 @@ class MultinomialNB(Counting, DensityMixin, theirs.MultinomialNB):  # type: igno
 
 
 class ComplementNB(Counting, theirs.ComplementNB):  # type: ignore[misc]
-    """scikit-learn's `ComplementNB`: each class scored by how unlike the rows are to all other classes.
+    """scikit-learn's `ComplementNB`: a class is scored by how little a row resembles all other classes.
 
     Beyond it: `explain`, and `alpha=0` without NaN.
 
@@ -89,7 +89,7 @@ class ComplementNB(Counting, theirs.ComplementNB):  # type: ignore[misc]
 
 @dataclass(frozen=True, eq=False)
 class ComplementDistributions(MultinomialDistributions):
-    """Bags of the other classes, k×d; a class is scored by x·w, w being −log p or what `norm` makes of it."""
+    """The multinomial of all other classes, k×d; a class is scored by x·w, with w = −log p, normalised if `norm`."""
 
     weights: FloatArray = field(kw_only=True)
 

@@ -1,4 +1,4 @@
-"""Generalised linear models: responses, links, designs, and the sums that Newton's method needs of the rows."""
+"""Generalised linear models: responses, links, designs, and the sums over rows that Newton's method needs."""
 
 from suffice.glm.links import Link, Power, as_link
 from suffice.glm.responses import Response, as_response

@@ -1,4 +1,4 @@
-"""What needs y alone: its totals, the model without columns, and the model that fits every row."""
+"""Computations that need y alone: its totals, the null model (without columns), and the saturated model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from suffice.glm.sums import Curvature, NewtonSums, Point, newton_sums, observed
 
 @dataclass(frozen=True)
 class Totals:
-    """Sums over y: the rows with a weight, the weight, and weight times y, y² and the offset, if there are offsets."""
+    """Sums over rows: the number with a positive weight, the weight, and weight times y, y² and the offset (if any)."""
 
     n_rows: int
     weight: float
@@ -30,7 +30,7 @@ class Totals:
 
     @property
     def constant(self) -> bool:
-        """Whether y is the same in every row that counts, but for rounding."""
+        """Whether y is the same in every row with a weight, up to rounding."""
         mean = self.y / self.weight
         return abs(self.square / self.weight - mean * mean) <= 1e-12 * mean * mean
 
@@ -49,7 +49,7 @@ def totals(chunk: Chunk, _: None) -> Totals:
     """Kernel: the totals of some rows."""
     target: Target = chunk.target
     has_offset = target.offset is not None and bool(target.offset.any())
-    with np.errstate(over="ignore"):  # squares that are too large are looked into by who needs them
+    with np.errstate(over="ignore"):  # the caller that needs the squares checks for overflow
         square = float(target.weights @ (target.y * target.y))
     shift = 0.0 if target.offset is None else float(target.weights @ target.offset)
     if target.weight is None:
@@ -60,7 +60,7 @@ def totals(chunk: Chunk, _: None) -> Totals:
 
 @dataclass(frozen=True)
 class Ends:
-    """The deviance of the model without columns, and the log-likelihood of the one that fits every row."""
+    """The deviance of the null model (without columns), and the log-likelihood of the saturated model."""
 
     null_deviance: float
     saturated: float
@@ -71,7 +71,7 @@ class Ends:
 
 @dataclass(frozen=True)
 class NullModel:
-    """η = intercept + offset, and the dispersion that the log-likelihood is taken at."""
+    """The model η = intercept + offset, and the dispersion for the log-likelihood."""
 
     pair: Pair
     intercept: float
@@ -100,7 +100,7 @@ def _observed_without_columns(chunk: Chunk, at: Point) -> Curvature:
 
 
 def null_intercept(pair: Pair, targets: Engine, met: Totals, *, intercept: bool) -> float:
-    """Return the intercept of the model without columns: g(ȳ), unless there are offsets; 0 where it has none."""
+    """Return the intercept of the null model: g(ȳ), or by iteration if there are offsets; 0 without an intercept."""
     if not intercept:
         return 0.0
     mean, weight = np.array([met.y / met.weight]), np.array([met.weight])

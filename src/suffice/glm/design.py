@@ -1,4 +1,4 @@
-"""The design: columns of a table as the numeric columns that coefficients belong to."""
+"""The design matrix: the columns of a table as numeric columns, one per coefficient."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from suffice.tables.arrays import ArrayTable
 from suffice.tables.labels import sorted_order
 from suffice.tables.table import Kind, Table
 
-#: numbers whose squares, summed and weighted, stay well within what a float64 can be
+#: numbers in this range have weighted sums of squares well within the range of float64
 SMALLEST, LARGEST = 1e-140, 1e140
 
 
 @dataclass(frozen=True)
 class Term:
-    """A column of the table: a number as it is, or one column of 0 and 1 for each level but the baseline."""
+    """A column of the table: numbers as they are, or one dummy column (0 or 1) per level except the baseline."""
 
     column: int
     label: Any
-    #: the values of a categorical column, the baseline first; None where the column holds numbers
+    #: the values of a categorical column, the baseline first; None if the column holds numbers
     levels: tuple[Any, ...] | None = None
-    #: whether the first level has a column too, as there is no intercept to stand for it
+    #: whether the first level has a column too, because no intercept represents it
     keep_first: bool = False
 
     def __repr__(self) -> str:
@@ -41,14 +41,14 @@ class Term:
 
     @property
     def names(self) -> list[str]:
-        """What the columns of the design are called."""
+        """The names of the columns of the design."""
         name = self.label if isinstance(self.label, str) else f"x{self.label}"
         return [name] if self.levels is None else [f"{name}[{level}]" for level in self.shown]
 
 
 @dataclass(frozen=True)
 class Design:
-    """How rows of a table become rows of numbers.
+    """The mapping from rows of a table to rows of the design matrix.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class Design:
         The names and the number of the columns of the table.
     terms : tuple of Term
     offset, exposure : int or None
-        The columns that are not terms, but known parts of the linear predictor.
+        The columns that enter the linear predictor without a coefficient.
     """
 
     schema: Schema
@@ -69,11 +69,11 @@ class Design:
 
     @property
     def names(self) -> list[str]:
-        """What the columns of the design are called."""
+        """The names of the columns of the design."""
         return [name for term in self.terms for name in term.names]
 
     def encode(self, table: Table) -> Array:
-        """Return the design of some rows, n×p; NaN where a cell is missing."""
+        """Return the design matrix of some rows, n×p; NaN where a cell is missing."""
         table = self.schema.arranged(table)
         if all(term.levels is None for term in self.terms):
             return table.numbers([term.column for term in self.terms])
@@ -86,7 +86,7 @@ class Design:
         return to_float64(cells.toarray() if issparse(cells) else cells)
 
     def complain(self, tables: Iterable[Table]) -> None:
-        """Raise an error that says which column has how many missing or infinite cells, and where the first is."""
+        """Raise ValueError if cells are missing or infinite, naming the first such column, its count and first row."""
         found: dict[Any, list[Any]] = {}
         start = 0
         for table in map(self.schema.arranged, tables):
@@ -107,9 +107,9 @@ class Design:
             )
 
     def complain_of_scale(self, tables: Iterable[Table], center: FloatArray) -> None:
-        """Raise an error that names the first column whose cells, about the centre, are too small or large to square.
+        """Raise ValueError naming the first column whose centred cells are too small or too large to square, if any.
 
-        Cells that are all alike are not meant: there is nothing to scale.
+        A constant column is accepted: scaling would not change it.
         """
         places = np.cumsum([0, *(len(term.names) for term in self.terms)])
         numeric = [(term, center[place]) for term, place in zip(self.terms, places, strict=False)]
@@ -128,12 +128,12 @@ class Design:
 
 
 def _codes(table: Table, term: Term) -> FloatArray:
-    """Return the number of each cell's level, NaN where the cell is missing; an unknown level is an error."""
+    """Return the code of each cell's level, NaN where the cell is missing; raise ValueError for an unknown level."""
     found = table.values(term.column)
     assert term.levels is not None
     known = {value: float(number) for number, value in enumerate(term.levels)}
     numbers = [known.get(value, -1.0) for value in found.values]
-    codes = np.array([*numbers, np.nan])[found.codes]  # the last is what code −1 (missing) picks
+    codes = np.array([*numbers, np.nan])[found.codes]  # code −1 (missing) picks the last entry, NaN
     unseen = np.flatnonzero(codes == -1.0)
     if len(unseen):
         row = int(unseen[0])
@@ -155,7 +155,7 @@ def _dummies(table: Table, term: Term) -> FloatArray:
 
 
 class Survey:
-    """Looks at tables, one or many, and finds the columns, their kinds and the levels of the categorical ones."""
+    """Collects the columns, their kinds and the levels of the categorical ones from one or several tables."""
 
     def __init__(self, *, intercept: bool, offset: Any = None, exposure: Any = None) -> None:
         self._intercept = intercept
@@ -166,15 +166,15 @@ class Survey:
         self._library: Any = None
         self._levels: dict[int, dict[Any, None]] = {}
         self._declared: dict[int, list[Any]] = {}
-        #: sums and numbers of the cells of each numeric column
+        #: the sum of each numeric column over the rows so far
         self._sums: FloatArray = np.zeros(0)
         self._n_rows = 0
 
     def add(self, table: Table, estimator: str, *, sums: bool) -> None:
-        """Look at some more rows; with `sums`, also at where the numbers are."""
+        """Take more rows into account; with `sums`, also add up the numeric columns, for their means."""
         if self._schema is None:
             if table.n_columns == 0:
-                # scikit-learn's words, which its checks look for
+                # scikit-learn's message, which its estimator checks match
                 raise ValueError(
                     f"Found array with 0 feature(s) (shape=({len(table)}, 0)) while a minimum of 1 is required."
                 )
@@ -203,7 +203,7 @@ class Survey:
         self._n_rows += len(table)
 
     def design(self) -> Design:
-        """Return the design that the tables have."""
+        """Return the design of the tables so far."""
         assert self._schema is not None
         terms, kept = [], self._intercept
         for column, kind in enumerate(self._kinds):
@@ -217,7 +217,7 @@ class Survey:
         return Design(self._schema, tuple(terms), self._places["offset"], self._places["exposure"])
 
     def center(self, design: Design) -> FloatArray:
-        """Return the means of the numeric columns, and 0 for those of levels, (p,)."""
+        """Return the means of the numeric columns, and 0 for dummy columns, (p,)."""
         means = self._sums / max(self._n_rows, 1)
         return np.array(
             [means[term.column] if term.levels is None else 0.0 for term in design.terms for _ in term.names]

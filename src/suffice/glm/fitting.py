@@ -1,4 +1,4 @@
-"""From rows to a minimum: where to begin, which columns to leave out, and what to do when there is no maximum."""
+"""Minimisation of the objective: start values, collinear columns, and a likelihood without a maximum."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from suffice.optimize.interrupts import Interrupted
 from suffice.optimize.iteration import Iteration
 from suffice.optimize.newton import Local, Problem
 
-#: parameters up to which the Hessian is formed; beyond, L-BFGS needs the gradient alone
+#: the largest number of parameters for which the Hessian is formed; L-BFGS is used for more
 MOST_PARAMETERS = 1500
-#: what is added to the curvature where there is none, as a share of that at the start
+#: the ridge added if the likelihood has no maximum, as a share of the curvature at the start
 GUARD = 1e-10
-#: rounds after which it is worth looking whether there is a maximum at all
+#: iterations before checking whether the likelihood has a maximum at all
 _PATIENCE = 12
-#: the share of the decrement that a round may leave before the observed Hessian is asked for the next step
+#: if an iteration leaves more than this share of the Newton decrement, the next steps try the observed Hessian
 _SLOW = 0.1
-#: how much more the observed Hessian may promise than the expected one; beyond, the objective is all but flat here
+#: largest ratio of the decrements by observed and expected Hessian; above it, the objective is nearly flat here
 _FLAT = 100.0
 
 
-@ONE_BLAS_THREAD  # threads that wait for each other cost more than factors of this size gain
+@ONE_BLAS_THREAD  # matrices of this size are too small to gain from BLAS threads, which wait for each other
 def minimise(
     objective: Objective,
     engine: Engine,
@@ -45,20 +45,20 @@ def minimise(
     compare: bool = False,
     keep: bool = False,
 ) -> Found | None:
-    """Return the minimum of an objective; None where it is not defined at any of the starts.
+    """Return the minimum of an objective; None if it is not defined at any of the starts.
 
     Parameters
     ----------
     starts : sequence of callables
-        Each gives a θ for the rows of an engine; the first where the objective is defined is begun with.
+        Each returns a θ for the rows of an engine; the first at which the objective is defined is used.
     sample : Engine or None
-        Some of the rows, to come near the minimum with before all of them are asked.
+        Some of the rows, to come near the minimum before passes over all rows.
     determined : bool
         Whether a penalty or correction makes the minimum unique and finite.
     compare : bool
-        Whether to begin with the last of the starts where the objective is lower there.
+        Whether to use the last of the starts instead if the objective is lower there.
     keep : bool
-        Whether to return the best so far after Ctrl-C; the caller then calls `interrupts.end_early`.
+        Whether to return the best point so far after Ctrl-C; the caller then calls `interrupts.end_early`.
     """
     if n_parameters > MOST_PARAMETERS:
         if objective.correction is not None:
@@ -114,7 +114,7 @@ def minimise(
 
 
 def _first(objective: Objective, engine: Engine, starts: Sequence[Start], compare: bool) -> Evaluated | None:
-    """Return the objective about the first start where it is defined, or about the last where it is lower there."""
+    """Return the objective at the first start where it is defined; with `compare`, at the last if it is lower there."""
     for number, find in enumerate(starts):
         first = objective.evaluate(find(engine), engine)
         if first.valid:
@@ -149,11 +149,11 @@ def _loop(
         return objective.evaluate(theta, engine, solver, guard)
 
     def direction(here: Local) -> FloatArray:
-        """Return the step by the expected Hessian; where rounds gain little, by the observed one if it is convex."""
+        """Return the step by the expected Hessian, or by the observed one if gains are small and it is convex."""
         assert isinstance(here, Evaluated)
         step = solver.direction(here)
         gaps.append(-float(here.gradient @ step))
-        # the objective cannot fall below 0, so that a step that promises more than its value knows nothing
+        # the objective cannot fall below 0, so a step that predicts a larger decrease than its value is unreliable
         slow[0] = slow[0] or gaps[-1] > _SLOW * gaps[-2] or 0.5 * gaps[-1] > here.value
         observed = objective.observed_hessian(here, engine, guard) if slow[0] else None
         if observed is not None and solver.definite(observed):

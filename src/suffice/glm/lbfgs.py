@@ -1,4 +1,4 @@
-"""L-BFGS, for linear models with too many parameters for a Hessian: gradients alone, in units of the curvature."""
+"""L-BFGS, for linear models with too many parameters for a Hessian: gradients alone, scaled by the curvature."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from suffice.engines import Engine
 from suffice.glm.objective import Found, Objective, Start
 from suffice.glm.sums import NewtonSums
 
-#: rounds of L-BFGS, which are many and cheap, for one of Newton's method
+#: iterations of L-BFGS, which are cheap, per iteration of Newton's method
 ROUNDS = 50
-#: what float64 cannot show of the objective's gap, as a share of it: aimed at, and still called converged
+#: gaps to the minimum below float64 precision, relative to the objective: the target, and the largest that converges
 _AIM, _INVISIBLE = 1e-14, 1e-12
-#: pairs of steps and gradients that are remembered
+#: pairs of steps and gradients that L-BFGS keeps
 _MEMORY = 20
 
 
@@ -29,12 +29,12 @@ def without_hessian(
     determined: bool = False,
     keep: bool = False,
 ) -> Found | None:
-    """Return the minimum by L-BFGS in u = D^½ θ, with D the diagonal of the Hessian at the start; None without a start.
+    """Return the minimum by L-BFGS in u = D^½ θ, with D the Hessian's diagonal at the start; None if no start is valid.
 
-    In these units a column's scale is of no account, and half of the squared gradient, ½ gᵀD⁻¹g, is the Newton
-    decrement of columns that are not correlated: it has to become `tol` units of log-likelihood. Unless a penalty makes
-    the minimum `determined`, columns that fit every row are reported as lost. With `keep`, Ctrl-C returns the best
-    point so far.
+    In these units the scale of a column does not matter, and half of the squared gradient, ½ gᵀD⁻¹g, is the Newton
+    decrement if columns are uncorrelated: it must fall to `tol` units of log-likelihood. Unless a penalty makes the
+    minimum `determined`, columns that fit every row perfectly are reported as lost. With `keep`, Ctrl-C returns the
+    best point so far.
     """
     start = next((t for t in (find(engine) for find in starts) if np.isfinite(objective.value(t, engine))), None)
     if start is None:
@@ -64,7 +64,7 @@ def without_hessian(
 
 
 class _Lowest:
-    """The objective in units of the curvature; remembers the lowest point that it was asked for."""
+    """The objective as a function of u = D^½ θ, which remembers the lowest point evaluated."""
 
     def __init__(self, objective: Objective, engine: Engine, root: FloatArray) -> None:
         self.objective, self.engine, self.root = objective, engine, root
@@ -89,13 +89,13 @@ class _Lowest:
 
 
 def _descend(evaluate: _Lowest, start: FloatArray, most: int, tol: float) -> tuple[FloatArray, int, bool]:
-    """Return θ, the rounds, and whether the gradient is next to nothing in units of the curvature."""
+    """Return θ, the number of iterations, and whether the gradient, scaled by the curvature, is small enough."""
     from scipy.optimize import minimize
 
     objective, root = evaluate.objective, evaluate.root
     u, rounds = start * root, 0
     while True:
-        # the unit of log-likelihood is known where one is, so that a first descent may aim at too little
+        # the dispersion, the unit of tol, is known at the current point only, so the first tolerance may be too loose
         value, gradient = evaluate(u)
         scale = objective.scale(objective.sums(u / root, False, evaluate.engine))
         aim, gap = max(tol * scale, _AIM * abs(value)), 0.5 * float(gradient @ gradient)

@@ -1,4 +1,4 @@
-"""Links: how the mean of a response follows from the linear predictor η = x·β."""
+"""Link functions, which relate the mean of a response to the linear predictor η = x·β."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ class Link(ABC):
 
     @abstractmethod
     def inverse(self, eta: FloatArray) -> FloatArray:
-        """Return μ = g⁻¹(η); NaN where η is not among the values of g."""
+        """Return μ = g⁻¹(η); NaN where η is outside the range of g."""
 
     @abstractmethod
     def derivative(self, eta: FloatArray) -> FloatArray:
         """Return dμ/dη."""
 
     def second_derivative(self, eta: FloatArray) -> FloatArray:
-        """Return d²μ/dη², by a difference of dμ/dη unless a link knows it."""
+        """Return d²μ/dη², by a finite difference of dμ/dη unless a link has a formula."""
         h = 1e-5 * (1.0 + np.abs(eta))
         return (self.derivative(eta + h) - self.derivative(eta - h)) / (2.0 * h)
 
     def mean(self, eta: FloatArray) -> FloatArray:
-        """Return μ = g⁻¹(η), and where η is not among the values of g the limit of μ on the way there."""
+        """Return μ = g⁻¹(η), or the limit of μ at the end of the range of g where η is outside it."""
         return self.inverse(eta)
 
     def outside(self, eta: FloatArray) -> NDArray[np.bool_]:
-        """Return where η is not among the values of g."""
+        """Return which η are outside the range of g."""
         return np.zeros(np.shape(eta), dtype=bool)
 
     def __str__(self) -> str:
@@ -84,7 +84,7 @@ class Log(Link):
         return np.log(mu)
 
     def inverse(self, eta: FloatArray) -> FloatArray:
-        """Return e^η, above 0."""
+        """Return e^η, at least the smallest normal float."""
         return np.maximum(np.exp(eta), np.finfo(np.float64).tiny)
 
     def derivative(self, eta: FloatArray) -> FloatArray:
@@ -207,7 +207,7 @@ class Power(Link):
         return np.where(self.outside(eta), limit, self.inverse(eta))
 
     def outside(self, eta: FloatArray) -> NDArray[np.bool_]:
-        """Return where η is not positive."""
+        """Return which η are not positive."""
         return np.asarray(eta) <= 0.0
 
     def __str__(self) -> str:
@@ -221,7 +221,7 @@ LINKS: dict[str, Link] = {link.name: link for link in (Identity(), Log(), Logit(
 
 
 def as_link(spec: str | Link) -> Link:
-    """Return the link that a user named, or gave.
+    """Return the link for a name, or a Link as it is.
 
     Examples
     --------

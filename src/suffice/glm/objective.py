@@ -1,4 +1,4 @@
-"""The objective of a linear model, by the sums that a pass over the rows gives, and what a fit finds of it."""
+"""The objective of a linear model, computed from the sums of a pass over the rows, and the result of a fit."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from suffice.glm.solve import Penalty, Solver
 from suffice.glm.sums import NewtonSums
 from suffice.optimize.newton import Local
 
-#: what is left of half a deviance, per row, where columns tell every row's class
+#: half the deviance per row below which the columns separate the classes perfectly
 PERFECT = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluated(Local):
-    """An objective about a point θ, with the sums that it was made of."""
+    """An objective expanded about a point θ, with the sums that it was computed from."""
 
     sums: NewtonSums | None = None
     theta: FloatArray | None = None
@@ -33,19 +33,19 @@ class Objective:
     Parameters
     ----------
     sums : callable
-        θ, whether the Hessian is wanted, and the engine → the sums.
+        Maps θ, whether the Hessian is needed, and the engine to the sums.
     penalty : callable
-        Qθ, for ½ θᵀQθ.
+        Maps θ to Qθ, for the penalty ½ θᵀQθ.
     scale : callable
-        The sums → what counts as one unit of log-likelihood: the dispersion.
+        Maps the sums to the unit of log-likelihood: the dispersion.
     correction : callable or None
-        Of θ, the sums and the solver: what is added to value and gradient (Firth's correction).
+        Maps θ, the sums, the solver and the engine to terms of value and gradient (Firth's correction).
     observed : callable or None
-        θ and the engine → the observed Hessian of the sums, where it is not the expected one.
+        Maps θ and the engine to the observed Hessian of the sums, if it is not the expected one.
     diagonal : callable or None
-        θ and the engine → the diagonal of the Hessian, that of the penalty with it, where the Hessian is too large.
+        Maps θ and the engine to the diagonal of the Hessian, including the penalty, for when the Hessian is too large.
     perfect : float
-        Half the deviance below which classes are separated; 0 where an estimate may well fit every row.
+        Half the deviance below which classes are separated; 0 if a finite estimate may fit every row.
     """
 
     sums: Callable[[FloatArray, bool, Engine], NewtonSums]
@@ -59,8 +59,8 @@ class Objective:
     def evaluate(
         self, theta: FloatArray, engine: Engine, solver: Solver | None = None, guard: FloatArray | None = None
     ) -> Evaluated:
-        """Return the objective about θ."""
-        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is not valid
+        """Return the objective with its gradient and Hessian at θ."""
+        with np.errstate(over="ignore", invalid="ignore"):  # a non-finite objective is not `valid`
             sums = self.sums(theta, True, engine)
             pull = self.penalty(theta)
             if guard is not None:
@@ -73,12 +73,12 @@ class Objective:
         return Evaluated(value, gradient, hessian, self.scale(sums), sums, theta)
 
     def value(self, theta: FloatArray, engine: Engine) -> float:
-        """Return the objective at θ alone."""
+        """Return the value of the objective at θ."""
         with np.errstate(over="ignore", invalid="ignore"):
             return self.sums(theta, False, engine).half_deviance + 0.5 * float(theta @ self.penalty(theta))
 
     def observed_hessian(self, here: Evaluated, engine: Engine, guard: FloatArray | None = None) -> FloatArray | None:
-        """Return the observed Hessian about a point; None where it is the expected one."""
+        """Return the observed Hessian at a point; None if it is the expected one."""
         if self.observed is None or here.theta is None:
             return None
         return self._with_penalty(self.observed(here.theta, engine), guard)
@@ -90,26 +90,26 @@ class Objective:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What a fit found.
+    """The result of a fit.
 
     Attributes
     ----------
     theta : array of shape (q,)
     half_deviance, pearson : float
-    hessian : array of shape (q, q), or None where there were too many parameters for it
-        The expected one.
+    hessian : array of shape (q, q), or None if there were too many parameters
+        The expected Hessian.
     diagonal : array of shape (q,)
-        Of the Hessian at the start.
+        The diagonal of the Hessian at the start.
     kept : array of bool of shape (q,)
-        The parameters that were not left out.
+        The parameters that are estimated; the others belong to collinear columns.
     lost : array of shape (q,)
-        How much each belongs to directions without a maximum; 0 for all where there is one.
+        The share of each parameter in directions without a maximum; all 0 if there is a maximum.
     stuck : bool
-        Whether no step lowered the objective, though there seems to be something to gain.
+        Whether no step lowered the objective, although its gradient is not 0.
     at_edge : bool
-        Whether the last step had to be cut, as it led to means that there are not.
+        Whether the last step had to be shortened, because it led to means that the response cannot have.
     method : str
-        What found it, for warnings.
+        The name of the optimiser, for warnings.
     """
 
     theta: FloatArray
@@ -128,5 +128,5 @@ class Found:
     method: str = "Newton's method"
 
 
-#: gives a point to begin with, for the rows of an engine
+#: returns a start value for the rows of an engine
 Start = Callable[[Engine], FloatArray]

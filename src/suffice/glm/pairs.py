@@ -1,4 +1,4 @@
-"""A response with a link: what a row adds to the objective, the gradient and the Hessian, given its η."""
+"""A response with a link: the contribution of a row to the objective, gradient and Hessian, given its η."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from suffice.glm.responses import BinomialResponse, NegativeBinomialResponse, Po
 
 @dataclass(frozen=True, eq=False)
 class Working:
-    """Half of the deviance of some rows, and by row the score dℓ/dη and the expected curvature −E d²ℓ/dη²."""
+    """Half of the deviance of some rows, and per row the score dℓ/dη and the expected curvature −E d²ℓ/dη²."""
 
     half_deviance: float
     score: FloatArray
@@ -30,11 +30,11 @@ class Pair:
 
     response: Response
     link: Link
-    #: by which compiled pass the rows can be summed
+    #: the compiled pass that sums the rows; None if there is none
     compiled: ClassVar[int | None] = None
 
     def working(self, eta: FloatArray, y: FloatArray, weight: FloatArray | None) -> Working | None:
-        """Return what the rows add; None where some η gives no mean of such a response.
+        """Return the contributions of the rows; None if some η gives a mean that the response cannot have.
 
         score = weight (y − μ) μ′ / V, curvature = weight μ′² / V.
         """
@@ -67,31 +67,31 @@ class Pair:
 
     @property
     def canonical(self) -> bool:
-        """Whether the observed Hessian is the expected one, as μ′ = V."""
+        """Whether the link is canonical, μ′ = V, so that the observed Hessian is the expected one."""
         return self.link == self.response.default_link and not isinstance(self.response, NegativeBinomialResponse)
 
     @property
     def observes(self) -> bool:
-        """Whether steps by the observed Hessian help where those by the expected one gain little.
+        """Whether steps by the observed Hessian help when those by the expected one gain little.
 
-        Not where means end at a bound of η: there the expected curvature grows, and keeps steps away from it.
+        Not if means end at a bound of η: the expected curvature grows near the bound and keeps steps away from it.
         """
         return not (self.canonical or isinstance(self.link, (Identity, Power)))
 
     def deviance(self, eta: FloatArray, y: FloatArray) -> FloatArray:
-        """Return d(y, μ) of each row, never negative; infinite where μ is no mean of such a response."""
+        """Return d(y, μ) of each row, never negative; infinite where the response cannot have the mean μ."""
         with np.errstate(all="ignore"):
             mu = self.link.mean(eta)
             found = self.response.unit_deviance(y, mu)
         return np.where(self.response.impossible(mu) | np.isnan(found), np.inf, np.maximum(found, 0.0))
 
     def least_loss(self, y: FloatArray, weight: FloatArray | None) -> float:
-        """Return what the compiled pass counts beyond half of the deviance."""
+        """Return the constant that the compiled pass adds to half of the deviance."""
         return 0.0
 
     @property
     def bends(self) -> bool:
-        """Whether Firth's correction is known for the pair: μ″/μ′ as a function of η, with a canonical link."""
+        """Whether Firth's correction is available: the link is canonical and μ″/μ′ is known as a function of η."""
         return False
 
     def bend(self, eta: FloatArray) -> FloatArray:
@@ -106,7 +106,7 @@ class LogisticPair(Pair):
     compiled: ClassVar[int | None] = LOGISTIC
 
     def working(self, eta: FloatArray, y: FloatArray, weight: FloatArray | None) -> Working:
-        """Return what the rows add; ℓ = yη − log(1 + e^η)."""
+        """Return the contributions of the rows; ℓ = yη − log(1 + e^η)."""
         small = np.exp(-np.abs(eta))
         larger = 1.0 / (1.0 + small)
         smaller = small * larger
@@ -127,7 +127,7 @@ class LogisticPair(Pair):
         return np.where((y == 0.0) | (y == 1.0), 2.0 * certain, super().deviance(eta, y))
 
     def least_loss(self, y: FloatArray, weight: FloatArray | None) -> float:
-        """Return −ℓ where μ = y: shares of successes are uncertain whatever the model, 0 and 1 are not."""
+        """Return −ℓ at μ = y: positive for shares of successes between 0 and 1, 0 for y of 0 and 1."""
         if type(self.response) is not BinomialResponse:
             return 0.0
         entropy = -xlogy(y, y) - xlogy(1.0 - y, 1.0 - y)
@@ -135,7 +135,7 @@ class LogisticPair(Pair):
 
     @property
     def bends(self) -> bool:
-        """Yes."""
+        """True."""
         return True
 
     def bend(self, eta: FloatArray) -> FloatArray:
@@ -150,7 +150,7 @@ class LogLinearPair(Pair):
     compiled: ClassVar[int | None] = LOG_LINEAR
 
     def working(self, eta: FloatArray, y: FloatArray, weight: FloatArray | None) -> Working:
-        """Return what the rows add; ℓ = yη − e^η."""
+        """Return the contributions of the rows; ℓ = yη − e^η."""
         with np.errstate(over="ignore"):
             mu = np.exp(eta)
         score = y - mu
@@ -164,7 +164,7 @@ class LogLinearPair(Pair):
 
     @property
     def bends(self) -> bool:
-        """Yes."""
+        """True."""
         return True
 
     def bend(self, eta: FloatArray) -> FloatArray:
@@ -173,7 +173,7 @@ class LogLinearPair(Pair):
 
 
 def pair(response: Response, link: Link | None = None) -> Pair:
-    """Return a response with a link, its default one where none is given.
+    """Return a response with a link, by default the response's own.
 
     Examples
     --------

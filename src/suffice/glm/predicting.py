@@ -1,4 +1,4 @@
-"""Answers of a linear model for every row of a table or a source."""
+"""Predictions of a linear model for every row of a table or a source."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from suffice.tables.table import Table
 
 
 def warn_outside(link: Link, eta: FloatArray, *, stacklevel: int) -> None:
-    """Say in how many rows η is none of the link's, and what is predicted there."""
+    """Warn if η is outside the link's range in some rows: in how many, and what is predicted there."""
     outside = np.flatnonzero(link.outside(eta))
     if len(outside):
         row = int(outside[0])
@@ -38,7 +38,7 @@ def warn_outside(link: Link, eta: FloatArray, *, stacklevel: int) -> None:
 
 
 def explained(model: Pair, eta: FloatArray, target: Target, n_jobs: int | None) -> float:
-    """Return 1 − deviance / null deviance, the null model being the best intercept beside the same offset."""
+    """Return 1 − deviance / null deviance; the null model has the best intercept and the same offset."""
     targets = MemoryEngine(Rows((), target=target), n_jobs)
     met = targets.reduce(totals, None)
     if met.weight == 0:
@@ -53,26 +53,26 @@ def explained(model: Pair, eta: FloatArray, target: Target, n_jobs: int | None) 
         start = null_intercept(model, targets, met, intercept=True)
         null = float(weight @ model.deviance(start + (np.zeros(len(y)) if shift is None else shift), y))
     size = met.square if isinstance(model.response, GaussianResponse) else met.weight
-    if null <= 1e-24 * size:  # rounding
+    if null <= 1e-24 * size:  # only rounding error is left
         return float(deviance <= 1e-24 * size)
     return 1.0 - deviance / null
 
 
 def is_column(value: Any) -> bool:
-    """Whether an offset or exposure is a column: its name, or its place as a whole number."""
+    """Return whether an offset or exposure is given as a column: by its name, or by its index."""
     return isinstance(value, str) or (isinstance(value, (int, np.integer)) and not isinstance(value, bool))
 
 
 def offsets(table: Table, design: Design, link: Link, offset: Any, exposure: Any, start: int) -> FloatArray | None:
-    """Return offset + log(exposure) of some rows: as given, or from a column that is named here or was in training.
+    """Return offset + log(exposure) of some rows: as given, or from a column named here or in training.
 
-    None where there is neither.
+    The result is None if there is neither.
     """
     n = len(table)
     total: FloatArray | None = None
     for name, values, column in (("offset", offset, design.offset), ("exposure", exposure, design.exposure)):
         read = design.schema.arranged(table)
-        if is_column(values):  # of the table that is given, which may have other columns beside
+        if is_column(values):  # a column of the given table, which may have columns that training did not have
             read, column, values = table, find_column(table, values, f"`{name}`"), None
         if values is None and column is None:
             continue
@@ -111,7 +111,7 @@ def answer(
     estimator: str,
     n_jobs: int | None = None,
 ) -> NDArray[Any]:
-    """Return a kernel's answer for every row, one below the other; a missing cell is an error that says where."""
+    """Return a kernel's results for all rows, concatenated; raise ValueError that locates the first missing cell."""
     source = X if isinstance(X, Source) else MemorySource(X)
     if isinstance(source, ParquetScan):
         source = source.without_target()

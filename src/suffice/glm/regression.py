@@ -1,4 +1,4 @@
-"""One response and one link: the objective of a generalised linear model, and its minimum."""
+"""The objective of a generalised linear model with one response and one link, and its minimum."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from suffice.glm.starting import as_start, data_start
 from suffice.glm.sums import NewtonSums, Point, firth_gradient, hessian_diagonal, newton_sums, observed_hessian
 from suffice.optimize.iteration import Iteration
 
-#: curvature below this may be that of a column whose squares vanish
+#: a column with less curvature than this may be so small that its squares underflow
 TOO_SMALL = 1e-280
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a user decides about a fit."""
+    """The user's settings of a fit."""
 
     intercept: bool
     alpha: float
@@ -47,13 +47,13 @@ class Settings:
 
     @property
     def determined(self) -> bool:
-        """Whether the minimum is finite and unique whatever the columns are."""
+        """Whether the minimum is finite and unique for any columns."""
         return self.alpha > 0 or self.firth
 
 
 @dataclass(frozen=True, eq=False)
 class DerivativeSums:
-    """Takes the sums of a pair at θ = (a, b), or at b alone where there is no intercept."""
+    """Computes the sums of a pair at θ = (a, b), or at θ = b if there is no intercept."""
 
     pair: Pair
     center: FloatArray
@@ -61,11 +61,11 @@ class DerivativeSums:
 
     @property
     def keep(self) -> slice:
-        """The parameters that there are."""
+        """The slice of (a, b) that is estimated: all of it, or b alone if there is no intercept."""
         return slice(0 if self.intercept else 1, None)
 
     def point(self, theta: FloatArray, **more: Any) -> Point:
-        """Return where θ is."""
+        """Return the Point of θ, with a = 0 if there is no intercept."""
         return Point(self.pair, self.center, theta if self.intercept else np.append(0.0, theta), **more)
 
     def __call__(self, theta: FloatArray, hessian: bool, engine: Engine) -> NewtonSums:
@@ -79,7 +79,7 @@ class DerivativeSums:
         return engine.reduce(observed_hessian, self.point(theta)).values[self.keep, self.keep]
 
     def firth(self, theta: FloatArray, sums: NewtonSums, solver: Solver, engine: Engine) -> tuple[float, FloatArray]:
-        """Return what Jeffreys' prior adds to the objective, −½ log |H|, and to its gradient."""
+        """Return the term of Jeffreys' prior in the objective, −½ log |H|, and in its gradient."""
         q = len(self.center) + 1
         factor = np.zeros((q, q))
         factor[self.keep, self.keep] = solver.root_of_inverse(sums.hessian)
@@ -95,7 +95,7 @@ def fit_pair(
     start: Any = None,
     watch: Callable[[Iteration], None] | None = None,
 ) -> tuple[Found, float]:
-    """Return the minimum of a generalised linear model, and the intercept of the model without columns."""
+    """Return the minimum of a generalised linear model, and the intercept of the null model."""
     if not np.isfinite(met.square) and isinstance(pair.response, GaussianResponse):
         raise ValueError("the numbers of y are too large to square; scale y, for example by its largest number")
     if settings.firth and not pair.bends:
@@ -106,7 +106,7 @@ def fit_pair(
     p = len(data.center)
     sums = DerivativeSums(pair, data.center if settings.intercept else np.zeros(p), settings.intercept)
 
-    # a fit of every row leaves rounding alone, which is of the size of y for the Gaussian
+    # a perfect fit leaves only rounding error, which is relative to y² for the Gaussian
     least = 1e-16 * (met.square if isinstance(pair.response, GaussianResponse) else met.weight)
     least = max(least, np.finfo(np.float64).tiny)
 
@@ -132,7 +132,7 @@ def fit_pair(
     if len(origin) <= MOST_PARAMETERS:
         starts.append(lambda engine: data_start(engine, sums.point(origin), sums.keep))
     starts.append(lambda _: origin)
-    # the Hessian leaves out how that of Firth's term changes, so that rounds converge by a factor and not by squares
+    # the Hessian omits that of Firth's term, so convergence is linear, not quadratic, and needs a smaller tolerance
     tol = 1e-4 * settings.tol if settings.firth else settings.tol
     found = minimise(
         objective, data.engine, starts, n_parameters=len(origin),

@@ -1,4 +1,4 @@
-"""Responses: the distributions of y about its mean that a generalised linear model can have.
+"""Responses: the distributions of y given its mean that a generalised linear model can have.
 
 Each is an exponential dispersion model: log p(y | μ, φ) = −d(y, μ) / 2φ + c(y, φ), with d the unit deviance and φ the
 dispersion, and Var y = φ V(μ) / weight.
@@ -26,13 +26,13 @@ class Response(ABC):
     """The distribution of y given its mean."""
 
     name: ClassVar[str]
-    #: the link that is used where none is named
+    #: the link if none is given
     default_link: ClassVar[Link]
-    #: whether φ is 1; else it is estimated
+    #: whether φ is known to be 1; otherwise it is estimated
     dispersion_known: ClassVar[bool] = False
-    #: means that only a predictor without bound gives
+    #: means that are reached only as η goes to ±∞
     edges: ClassVar[tuple[float, ...]] = ()
-    #: what y must be
+    #: the values that y must have, for error messages
     requirement: ClassVar[str]
 
     @abstractmethod
@@ -49,26 +49,26 @@ class Response(ABC):
 
     @abstractmethod
     def invalid(self, y: FloatArray) -> NDArray[np.bool_]:
-        """Return where y is not a value of this distribution."""
+        """Return which y are not values of this distribution."""
 
     @abstractmethod
     def saturated(self, y: FloatArray, weight: FloatArray, dispersion: float) -> float:
-        """Return the log-likelihood of a model that fits every row, Σ c(y, φ)."""
+        """Return the log-likelihood of the saturated model, which fits every row: Σ c(y, φ)."""
 
     @abstractmethod
     def quantile(self, share: float, mu: FloatArray, dispersion: float) -> FloatArray:
-        """Return the quantiles of y about the given means."""
+        """Return the `share` quantile of y for each mean."""
 
     def possible(self, mu: FloatArray) -> bool:
-        """Whether all of these are means of such a distribution."""
+        """Return whether all of these are valid means of the distribution."""
         return bool((mu > 0.0).all())
 
     def impossible(self, mu: FloatArray) -> NDArray[np.bool_]:
-        """Return which are no means of such a distribution, nor limits of them."""
+        """Return which are neither valid means of the distribution nor limits of valid means."""
         return ~(mu >= 0.0)
 
     def initial_mean(self, y: FloatArray, weight: FloatArray) -> FloatArray:
-        """Return means near y, to begin with."""
+        """Return means near y, as start values."""
         return y
 
     def __str__(self) -> str:
@@ -100,15 +100,15 @@ class GaussianResponse(Response):
         return ~np.isfinite(y)
 
     def possible(self, mu: FloatArray) -> bool:
-        """Whether all are finite."""
+        """Return whether all are finite."""
         return bool(np.isfinite(mu).all())
 
     def impossible(self, mu: FloatArray) -> NDArray[np.bool_]:
-        """Return which are no numbers."""
+        """Return which are NaN."""
         return np.isnan(mu)
 
     def saturated(self, y: FloatArray, weight: FloatArray, dispersion: float) -> float:
-        """Return −½ Σ log(2πφ / weight), over the rows with a weight."""
+        """Return −½ Σ log(2πφ / weight), over the rows with a positive weight."""
         there = weight > 0.0
         return -0.5 * float(there.sum() * (LOG_TWO_PI + np.log(dispersion)) - np.log(weight[there]).sum())
 
@@ -121,7 +121,7 @@ class GaussianResponse(Response):
 
 @dataclass(frozen=True)
 class BinomialResponse(Response):
-    """weight · y ~ Binomial(weight, μ): y is the share of successes, the weight how many trials there were."""
+    """weight · y ~ Binomial(weight, μ): y is the share of successes, the weight the number of trials."""
 
     name: ClassVar[str] = "binomial"
     default_link: ClassVar[Link] = Logit()
@@ -138,7 +138,7 @@ class BinomialResponse(Response):
         return 1.0 - 2.0 * mu
 
     def unit_deviance(self, y: FloatArray, mu: FloatArray) -> FloatArray:
-        """Return 2 [y log(y/μ) + (1 − y) log((1 − y)/(1 − μ))], with μ no nearer to 0 and 1 than a float can be."""
+        """Return 2 [y log(y/μ) + (1 − y) log((1 − y)/(1 − μ))], with μ clipped to floats within (0, 1)."""
         mu = np.clip(mu, np.finfo(np.float64).tiny, 1.0 - np.finfo(np.float64).epsneg)
         return 2.0 * (xlogy(y, y / mu) + xlogy(1.0 - y, (1.0 - y) / (1.0 - mu)))
 
@@ -147,7 +147,7 @@ class BinomialResponse(Response):
         return ~((y >= 0.0) & (y <= 1.0))
 
     def possible(self, mu: FloatArray) -> bool:
-        """Whether all are between 0 and 1, both left out."""
+        """Return whether all are strictly between 0 and 1."""
         return bool(((mu > 0.0) & (mu < 1.0)).all())
 
     def impossible(self, mu: FloatArray) -> NDArray[np.bool_]:
@@ -155,7 +155,7 @@ class BinomialResponse(Response):
         return ~((mu >= 0.0) & (mu <= 1.0))
 
     def initial_mean(self, y: FloatArray, weight: FloatArray) -> FloatArray:
-        """Return the share with half a success and half a failure more."""
+        """Return the share of successes after adding half a success and half a failure."""
         return (weight * y + 0.5) / (weight + 1.0)
 
     def saturated(self, y: FloatArray, weight: FloatArray, dispersion: float) -> float:
@@ -165,13 +165,13 @@ class BinomialResponse(Response):
         return float((choices + xlogy(yes, y) + xlogy(no, 1.0 - y)).sum())
 
     def quantile(self, share: float, mu: FloatArray, dispersion: float) -> FloatArray:
-        """Return quantiles of one trial."""
+        """Return the quantile of a single trial, 0 or 1."""
         return np.where(share > 1.0 - mu, 1.0, 0.0)
 
 
 @dataclass(frozen=True)
 class BernoulliResponse(BinomialResponse):
-    """y is 1 with probability μ, else 0; a weight counts rows."""
+    """y is 1 with probability μ, else 0; a weight is a number of equal rows."""
 
     name: ClassVar[str] = "bernoulli"
     requirement: ClassVar[str] = "y must hold 0 and 1 (or false and true)"
@@ -181,7 +181,7 @@ class BernoulliResponse(BinomialResponse):
         return (y != 0.0) & (y != 1.0)
 
     def initial_mean(self, y: FloatArray, weight: FloatArray) -> FloatArray:
-        """Return y, half way to ½: a row of weight 2 is the row twice."""
+        """Return (y + ½)/2, whatever the weight: a row of weight 2 stands for two equal rows."""
         return 0.5 * y + 0.25
 
     def saturated(self, y: FloatArray, weight: FloatArray, dispersion: float) -> float:
@@ -216,7 +216,7 @@ class PoissonResponse(Response):
         return ~((y >= 0.0) & np.isfinite(y))
 
     def initial_mean(self, y: FloatArray, weight: FloatArray) -> FloatArray:
-        """Return y, and a little more so that it is positive."""
+        """Return y + 0.1, which is positive."""
         return y + 0.1
 
     def saturated(self, y: FloatArray, weight: FloatArray, dispersion: float) -> float:
@@ -314,7 +314,7 @@ class NegativeBinomialResponse(PoissonResponse):
         return 1.0 + 2.0 * mu / self.shape
 
     def initial_mean(self, y: FloatArray, weight: FloatArray) -> FloatArray:
-        """Return y, and a sixth where that is 0."""
+        """Return y, or 1/6 where y is 0."""
         return np.where(y == 0.0, 1.0 / 6.0, y)
 
     def unit_deviance(self, y: FloatArray, mu: FloatArray) -> FloatArray:
@@ -339,7 +339,7 @@ class NegativeBinomialResponse(PoissonResponse):
 
 
 def _ratio(y: FloatArray, mu: FloatArray) -> FloatArray:
-    """Return y/μ, and 1 where y is 0, whose logarithm counts for nothing even if μ is 0 as well."""
+    """Return y/μ, or 1 where y is 0: there y log(y/μ) is 0, even if μ is 0 as well."""
     return np.divide(y, mu, out=np.ones(np.broadcast(y, mu).shape), where=y > 0.0)
 
 
@@ -363,7 +363,7 @@ _BY_FAMILY: dict[type[Family], Response] = {
 
 
 def as_response(spec: Any, shape: Any = 1.0) -> Response:
-    """Return the response that a user named, or gave as one of the library's families.
+    """Return the response for a name, one of the library's families, or a Response.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Rows for a linear model: a design beside y, weights and offsets, in memory or batch by batch."""
+"""Rows for a linear model: a design with y, weights and offsets, in memory or batch by batch."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from suffice.tables.arrays import SparseRows
 from suffice.tables.sources import Batch, MemorySource, ParquetScan, Source
 from suffice.tables.table import Table
 
-#: rows on which a fit in memory begins, where there are several times as many
+#: rows of the sample on which a fit in memory starts, if there are several times as many rows
 SAMPLE_ROWS = 16_384
 
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """What belongs to the rows of a design: y, or the number of its class; weights and offsets where there are any."""
+    """The targets of the rows of a design: y, or the code of its class, and weights and offsets if there are any."""
 
     y: FloatArray
     weight: FloatArray | None = None
@@ -32,7 +32,7 @@ class Target:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows, and numbers of each."""
+        """The number of rows, and of numbers per row."""
         return (len(self.y), 1 + (self.weight is not None) + (self.offset is not None))
 
     def __getitem__(self, rows: slice | IntArray) -> Target:
@@ -44,30 +44,30 @@ class Target:
 
     @property
     def weights(self) -> FloatArray:
-        """The weights, 1 where none are given."""
+        """The weights, all 1 if none are given."""
         return np.ones(len(self.y)) if self.weight is None else self.weight
 
 
-#: y, weights, the design's table, its place in all rows → what belongs to them
+#: maps y, weights, a table, its design and the index of its first row to the targets of its rows
 MakeTarget = Callable[[Any, Any, Table, Design, int], Target]
 
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """Rows to fit a linear model to.
+    """The rows that a linear model is fitted to.
 
     Attributes
     ----------
     engine : Engine
-        Of the design and the targets.
+        Over the design and the targets.
     targets : Engine
-        Of the targets alone.
+        Over the targets alone.
     center : array of shape (p,)
-        Near the means of the columns; zeros where rows are sparse.
+        Near the means of the columns; zeros if the rows are sparse.
     sample : Engine or None
-        Of some of the rows, spread over all, where they are many and in memory.
+        Over a sample of the rows, if they are many and in memory.
     tables : callable
-        Gives the tables once more, to look for what is wrong with them.
+        Returns an iterator over the tables again, to locate invalid cells.
     """
 
     design: Design
@@ -89,16 +89,16 @@ def open_rows(
     estimator: str,
     n_jobs: int | None,
 ) -> Data:
-    """Return the rows of a table in memory, or of a source that is read once to look and once in every round.
+    """Return the rows of a table in memory, or of a source, which is read once for the design and once per iteration.
 
     Parameters
     ----------
     survey : Survey
         Finds the design.
     meet : callable or None
-        Is shown the labels of a source before the target is made, to learn which classes there are.
+        Called with the labels before the targets are made, to learn which classes there are.
     target : callable
-        Makes what belongs to the rows.
+        Makes the targets of the rows.
     """
     if isinstance(X, Source):
         return _from_source(X, y, sample_weight, survey, meet, target, estimator, n_jobs)
@@ -140,7 +140,7 @@ def open_rows(
 
 
 def _mean(rows: FloatArray, weight: FloatArray | None) -> FloatArray:
-    """Return the weighted mean of the columns, where there is a weight."""
+    """Return the mean of the columns, weighted if there are weights."""
     with np.errstate(invalid="ignore", over="ignore"):
         if weight is None or not weight.any():
             return np.asarray(rows.mean(axis=0))
@@ -148,13 +148,13 @@ def _mean(rows: FloatArray, weight: FloatArray | None) -> FloatArray:
 
 
 def _spread(n_rows: int, step: int) -> IntArray:
-    """Return the number of one row of every `step`, drawn with a fixed seed, so that no pattern in them is met."""
+    """Return one random row index per `step` rows (fixed seed), so that a periodic pattern does not bias the sample."""
     begins = np.arange(n_rows // step) * step
     return begins + np.random.default_rng(0).integers(step, size=len(begins))
 
 
 def _taken(rows: Any, order: IntArray) -> Any:
-    """Return some of the rows, a copy."""
+    """Return a copy of some of the rows."""
     if isinstance(rows, SparseRows):
         return SparseRows(rows._array[order])
     return np.take(rows, order, axis=0) if isinstance(rows, np.ndarray) else rows[order]

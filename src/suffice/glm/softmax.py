@@ -1,4 +1,4 @@
-"""Several classes: log p(c | x) = η_c − log Σ_e e^η_e with η_0 = 0, on the same sums and the same loop."""
+"""Softmax regression: log p(c | x) = η_c − log Σ_e e^η_e with η_0 = 0, fitted by the Newton loop of the other GLMs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from suffice.optimize.iteration import Iteration
 
 @dataclass(frozen=True, eq=False)
 class SoftmaxPoint:
-    """Where the sums are taken: the centre of the columns and θ, (k − 1)×(1 + p), of all classes but the first."""
+    """The point where sums are evaluated: the centre of the columns, and θ without the first class, (k − 1)×(1 + p)."""
 
     center: FloatArray
     theta: FloatArray
@@ -72,7 +72,7 @@ def _block_sums(x: Any, target: Target, at: SoftmaxPoint) -> NewtonSums:
     loss = -float(own.sum() if target.weight is None else target.weight @ own)
     others, q = at.theta.shape
     if issparse(x):
-        x = x.toarray()  # a block of few rows
+        x = x.toarray()  # at most BLOCK_ROWS rows
     z = centred(x, at.center)
     gradient = residual.T @ z
     hessian = np.zeros((others, q, others, q) if at.hessian else (0, 0, 0, 0))
@@ -90,9 +90,9 @@ def _block_sums(x: Any, target: Target, at: SoftmaxPoint) -> NewtonSums:
 
 
 def softmax_diagonal(chunk: Chunk, at: SoftmaxPoint) -> Curvature:
-    """Kernel: the diagonal of the Hessian, Σ p_c (1 − p_c) z², of all classes but the first, ((k − 1)(1 + p),)."""
+    """Kernel: the diagonal of the Hessian, Σ p_c (1 − p_c) z², without the first class, ((k − 1)(1 + p),)."""
     x, target = chunk.blocks[0], chunk.target
-    with np.errstate(over="ignore"):  # what is not finite is looked into by who asked
+    with np.errstate(over="ignore"):  # the caller checks for non-finite results
         shares = np.exp(log_shares(x, at)[:, 1:])
         weight = shares * (1.0 - shares) * target.weights[:, None]
         squares = x.multiply(x).T if issparse(x) else (to_float64(x) - at.center).T ** 2
@@ -116,7 +116,7 @@ def class_weights(chunk: Chunk, n_classes: int) -> ClassWeights:
 
 
 def symmetric(theta: FloatArray) -> FloatArray:
-    """Return the parameters of all classes, k×(1 + p), whose sum is 0, from those of all but the first."""
+    """Return the parameters of all classes, k×(1 + p), with sum 0 over classes, from those relative to the first."""
     every = np.concatenate([np.zeros((1, theta.shape[1])), theta])
     return every - every.mean(axis=0)
 
@@ -128,10 +128,10 @@ def fit_softmax(
     start: Any = None,
     watch: Callable[[Iteration], None] | None = None,
 ) -> Found:
-    """Return the minimum; θ holds (k − 1)×(1 + p) numbers, less the intercepts where there are none.
+    """Return the minimum; θ holds (k − 1)×(1 + p) numbers, or (k − 1)×p if there are no intercepts.
 
-    The penalty ½ α Σ coef² is over the symmetric coefficients of all k classes, which in terms of those without the
-    first is ½ α (Σ_c b_c² − (Σ_c b_c)² / k).
+    The penalty ½ α Σ coef² is over the symmetric coefficients of all k classes; in terms of the coefficients b_c
+    relative to the first class it is ½ α (Σ_c b_c² − (Σ_c b_c)² / k).
     """
     k, p = len(weight), len(data.center)
     center = data.center if settings.intercept else np.zeros(p)
@@ -184,7 +184,7 @@ def fit_softmax(
 
 
 def _as_start(start: Any, k: int, p: int, intercept: bool, center: FloatArray) -> FloatArray | None:
-    """Return a user's start, without the first class, about the centre of the columns."""
+    """Return a user's start relative to the first class, for centred columns."""
     if start is None:
         return None
     if hasattr(start, "coef_"):

@@ -1,4 +1,4 @@
-"""The linear algebra of a Newton step: columns that say nothing new, and directions without curvature."""
+"""The linear algebra of a Newton step: collinear columns, and directions without curvature."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from scipy.linalg import cho_solve, cholesky, eigh, solve_triangular
 from suffice._arrays import FloatArray
 from suffice.optimize.newton import Local
 
-#: the share of a column's curvature that the columns before it must leave
+#: a column is collinear if those before it leave at most this share of its curvature
 ALIASED = 1e-11
-#: the share of its first curvature that is left in a direction in which the likelihood has no maximum
+#: the likelihood has no maximum in a direction that keeps less than this share of its curvature at the start
 LOST = 1e-8
-#: what rounding leaves of a column of which nothing is left, where those before it are well apart
+#: rounding error in the remaining curvature of a collinear column, if those before it are well conditioned
 _ROUNDING = 256.0 * float(np.finfo(np.float64).eps)
 
 
 def independent(hessian: FloatArray) -> NDArray[np.bool_]:
-    """Return which columns are not linear combinations of those before them, as R does it.
+    """Return which columns are not linear combinations of those before them, the rule of R.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def independent(hessian: FloatArray) -> NDArray[np.bool_]:
         factor = _cholesky(left)
         if factor is not None and np.diag(factor).min() ** 2 > ALIASED:
             return kept
-    least = 1.0  # of what the columns that are kept had left; rounding grows by its reciprocal
+    least = 1.0  # smallest remaining curvature of a kept column; rounding error grows by its reciprocal
     factor, remaining = np.empty_like(left), np.diag(left).copy()
     for j in range(len(left)):
         kept[j] = kept[j] and remaining[j] > max(ALIASED, _ROUNDING / least)
@@ -56,10 +56,10 @@ def _cholesky(matrix: FloatArray) -> FloatArray | None:
 
 
 class Solver:
-    """Solves H δ = −g over the columns that the first Hessian says are independent.
+    """Solves H δ = −g over the columns that are linearly independent in the first Hessian.
 
-    Where a later Hessian is not positive definite, because weights have all but vanished, just so much of the first
-    one's diagonal is added to it that it is.
+    If a later Hessian is not positive definite, because the weights of the rows are almost 0, a multiple of the first
+    Hessian's diagonal is added: the smallest power of ten times 1e-12 that is enough.
     """
 
     def __init__(self, first: Local, *, keep_all: bool = False) -> None:
@@ -67,14 +67,14 @@ class Solver:
         self.kept = np.diag(first.hessian) > 0.0 if keep_all else independent(first.hessian)
 
     def direction(self, here: Local) -> FloatArray:
-        """Return −H⁻¹ g, with 0 for the columns that are left out."""
+        """Return −H⁻¹ g, (q,); 0 for the columns that are left out."""
         step = np.zeros_like(here.gradient)
         root, factor = self._factor(here.hessian)
         step[self.kept] = -cho_solve((factor, True), here.gradient[self.kept] / root, check_finite=False) / root
         return step
 
     def _factor(self, hessian: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return d and L with L Lᵀ = D⁻¹ H D⁻¹, of the columns that are kept."""
+        """Return d and L with L Lᵀ = D⁻¹ H D⁻¹ and D = diag(d), for the kept columns."""
         matrix = hessian[np.ix_(self.kept, self.kept)]
         first = np.diag(self.first)[self.kept]
         ridge = 0.0
@@ -87,7 +87,7 @@ class Solver:
             ridge = max(10.0 * ridge, 1e-12)
 
     def definite(self, hessian: FloatArray) -> bool:
-        """Whether a Hessian is finite and positive definite, of the columns that are kept, as it is."""
+        """Return whether a Hessian is finite and positive definite in the kept columns, without a ridge."""
         matrix = hessian[np.ix_(self.kept, self.kept)]
         diagonal = np.diag(matrix)
         if not (np.isfinite(matrix).all() and (diagonal > 0.0).all()):
@@ -105,14 +105,14 @@ class Solver:
         return spread
 
     def log_determinant(self, hessian: FloatArray) -> float:
-        """Return log |H|, of the columns that are kept."""
+        """Return log |H| of the kept columns."""
         root, factor = self._factor(hessian)
         return 2.0 * float(np.log(root).sum() + np.log(np.diag(factor)).sum())
 
     def lost(self, hessian: FloatArray) -> FloatArray:
-        """Return how much of each column is in the directions that have lost their curvature since the first, (q,).
+        """Return the share of each column in the directions that have lost their curvature since the start, (q,).
 
-        All are 0 where there is no such direction: where v ᵀHv is never less than `LOST` of what it was.
+        All are 0 if there is no such direction: if vᵀHv ≥ `LOST` vᵀH₀v for all v, with H₀ the first Hessian.
         """
         share = np.zeros(len(hessian))
         grid = np.ix_(self.kept, self.kept)
@@ -121,7 +121,7 @@ class Solver:
         now, then = hessian[grid] / scale, self.first[grid] / scale
         try:
             remaining, directions = eigh(now, then, check_finite=False)
-        except np.linalg.LinAlgError:  # two columns differ by hardly more than rounding
+        except np.linalg.LinAlgError:  # two columns differ by little more than rounding error
             then += ALIASED * len(then) * np.eye(len(then))
             remaining, directions = eigh(now, then, check_finite=False)
         without = directions[:, remaining < LOST]
@@ -131,10 +131,10 @@ class Solver:
         return share
 
 
-#: Qθ of a penalty ½ θᵀQθ, of a vector or of the columns of a matrix
+#: maps θ, a vector or the columns of a matrix, to Qθ, for a penalty ½ θᵀQθ
 Penalty = Callable[[FloatArray], FloatArray]
 
 
 def ridge(diagonal: FloatArray) -> Penalty:
-    """Return the penalty ½ Σ d_j θ_j²."""
+    """Return the ridge penalty ½ Σ d_j θ_j²."""
     return lambda theta: (diagonal * theta.T).T

@@ -1,4 +1,4 @@
-"""Where Newton's method begins: at a user's coefficients, or at those of the rows themselves."""
+"""Start values of Newton's method: a user's coefficients, or estimates from means near y."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from suffice.optimize.newton import Local
 
 
 def working_sums(chunk: Chunk, at: Point) -> NewtonSums:
-    """Kernel: weighted least squares of g(μ₀) + (y − μ₀)/μ′ with μ₀ near y, as IRLS begins in R."""
+    """Kernel: the sums of weighted least squares for g(μ₀) + (y − μ₀)/μ′ with μ₀ near y, the start of IRLS in R."""
     x, target = chunk.blocks[0], chunk.target
     q = len(at.theta)
     gradient, hessian = np.zeros(q), np.zeros((q, q))
-    with np.errstate(all="ignore"):  # what is not finite is looked into by who asked
+    with np.errstate(all="ignore"):  # the caller checks for non-finite results
         _add_working_sums(x, target, at, gradient, hessian)
     return NewtonSums(0.0, gradient, hessian)
 
@@ -41,7 +41,7 @@ def _add_working_sums(x: Any, target: Target, at: Point, gradient: FloatArray, h
 
 
 def data_start(engine: Engine, at: Point, keep: slice) -> FloatArray:
-    """Return the parameters that fit g(μ₀) best, with μ₀ near y."""
+    """Return the weighted least-squares estimate for μ₀ near y; NaN if the sums are not finite."""
     sums = engine.reduce(working_sums, at)
     if not (np.isfinite(sums.hessian).all() and np.isfinite(sums.gradient).all()):
         return np.full(len(sums.gradient[keep]), np.nan)
@@ -50,7 +50,7 @@ def data_start(engine: Engine, at: Point, keep: slice) -> FloatArray:
 
 
 def as_finite(start: Any) -> FloatArray:
-    """Return a user's start as numbers, or say that it is none."""
+    """Return a user's start as float64; raise ValueError if it cannot be converted."""
     try:
         return np.asarray(start, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -61,7 +61,7 @@ def as_finite(start: Any) -> FloatArray:
 
 
 def as_start(start: Any, p: int, intercept: bool, center: FloatArray) -> FloatArray | None:
-    """Return a user's start about the centre of the columns: the intercept, if there is one, and the coefficients."""
+    """Return a user's start for centred columns: the intercept, if there is one, and the coefficients."""
     if start is None:
         return None
     if hasattr(start, "coef_"):

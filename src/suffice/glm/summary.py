@@ -1,4 +1,4 @@
-"""A table of estimates, for people: on a terminal with rich, as text without, as HTML in notebooks."""
+"""A table of estimates: with rich on a terminal, as plain text without it, as HTML in notebooks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from suffice._arrays import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """The estimates of a generalised linear model and how well they are known.
+    """The estimates of a generalised linear model, with standard errors, tests and intervals.
 
     Attributes
     ----------
@@ -22,7 +22,7 @@ class Summary:
     estimates, std_errors, statistics, p_values : arrays of shape (q,)
     intervals : array of shape (q, 2)
     statistic : "z" or "t"
-        By which distribution the p-values are; t where the dispersion is estimated.
+        The distribution that the p-values use; t if the dispersion is estimated.
     level : float
         The probability of the intervals.
     notes : list of (str, str)
@@ -109,7 +109,7 @@ def _p(value: float) -> str:
 
 
 def _wrapped(notes: list[tuple[str, str]], width: int = 78) -> list[str]:
-    """Return notes as lines, several on each."""
+    """Return the notes as lines of at most `width` characters, several notes per line."""
     lines, line = [], ""
     for name, value in notes:
         note = f"{name} {value}"

@@ -1,7 +1,7 @@
-"""The kernels of a generalised linear model: one pass over the rows gives all that a Newton step needs.
+"""The kernels of a generalised linear model: one pass over the rows gives everything that a Newton step needs.
 
-Columns are taken about a centre c near their means, η = a + (x − c)·b + offset, so that a column far from 0 costs no
-digits; b is not changed by that, and a becomes the intercept a − c·b in the end.
+Columns are centred at a point c near their means, η = a + (x − c)·b + offset, so that a column far from 0 loses no
+precision. Centring does not change b; the intercept of the original columns is a − c·b.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from suffice.engines.base import Chunk
 from suffice.glm.pairs import Pair
 from suffice.glm.rows import Target
 
-#: rows that are centred, weighted and multiplied while they are in a core's cache
+#: rows per block, so that a block stays in a core's cache while it is centred, weighted and multiplied
 BLOCK_ROWS = 2048
 
 
 @dataclass(frozen=True, eq=False)
 class NewtonSums:
-    """Sums over rows: half of the deviance, its gradient and expected Hessian in (a, b), and what else is needed.
+    """Sums over rows: half of the deviance, its gradient and expected Hessian in (a, b), and Pearson's statistic.
 
     Attributes
     ----------
     half_deviance, pearson : float
-        Σ d(y, μ) / 2 and Σ (y − μ)² / V(μ), weighted; the latter is 0 where the dispersion is known.
+        Σ d(y, μ) / 2 and Σ (y − μ)² / V(μ), weighted; the latter is 0 if the dispersion is known.
     gradient : array of shape (q,)
-    hessian : array of shape (q, q), or (0, 0) where it was not asked for
+    hessian : array of shape (q, q), or (0, 0) if it was not requested
     """
 
     half_deviance: float
@@ -50,7 +50,7 @@ class NewtonSums:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """Where the sums are taken: a pair, the centre of the columns, and θ = (a, b)."""
+    """The point at which the sums are evaluated: a pair, the centre of the columns, and θ = (a, b)."""
 
     pair: Pair
     center: FloatArray
@@ -69,7 +69,7 @@ def centred(x: FloatArray, center: FloatArray) -> FloatArray:
 
 
 def blocks(x: FloatArray, center: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
-    """Yield parts of a dense chunk as (1, x − c), m×(p + 1)."""
+    """Yield blocks of a dense chunk: the slice of rows, and (1, x − c), m×(p + 1)."""
     for start in range(0, len(x), BLOCK_ROWS):
         rows = slice(start, min(start + BLOCK_ROWS, len(x)))
         yield rows, centred(x[rows], center)
@@ -78,7 +78,7 @@ def blocks(x: FloatArray, center: FloatArray) -> Iterator[tuple[slice, FloatArra
 def newton_sums(chunk: Chunk, at: Point) -> NewtonSums:
     """Kernel: the objective, its gradient Σ −score (1, x − c) and Hessian Σ curvature (1, x − c)(1, x − c)ᵀ."""
     x, target = chunk.blocks[0], chunk.target
-    with np.errstate(all="ignore"):  # what is not finite is looked into by who asked
+    with np.errstate(all="ignore"):  # the caller checks for non-finite results
         return _sparse_sums(x, target, at) if issparse(x) else _dense_sums(x, target, at)
 
 
@@ -102,7 +102,7 @@ def _dense_sums(x: Any, target: Target, at: Point) -> NewtonSums:
 
 
 def _block_sums(x: FloatArray, target: Target, at: Point) -> NewtonSums:
-    """Return the sums of some dense rows: η, what follows from it row by row, and its products with the rows."""
+    """Return the sums of some dense rows, from η, the score and the curvature of each row."""
     q = len(at.theta)
     eta, z = linear.linear_predictor(x, at.center, at.theta), None
     if eta is None:
@@ -141,7 +141,7 @@ def _sparse_sums(x: Any, target: Target, at: Point) -> NewtonSums:
 
 @dataclass(frozen=True, eq=False)
 class Curvature:
-    """A Hessian, or the diagonal of one, that adds."""
+    """A Hessian, or its diagonal, that can be added to another."""
 
     values: FloatArray
 
@@ -154,7 +154,7 @@ def observed_hessian(chunk: Chunk, at: Point) -> Curvature:
     x, target = chunk.blocks[0], chunk.target
     total = np.zeros((len(at.theta), len(at.theta)))
     dense = to_float64(x.toarray() if issparse(x) else x)
-    with np.errstate(all="ignore"):  # what is not finite is not used
+    with np.errstate(all="ignore"):  # the caller does not use a non-finite Hessian
         for rows, z in blocks(dense, at.center):
             part = target[rows]
             curvature = at.pair.observed_curvature(_with_offset(z @ at.theta, part), part.y, part.weight)
@@ -165,7 +165,7 @@ def observed_hessian(chunk: Chunk, at: Point) -> Curvature:
 def hessian_diagonal(chunk: Chunk, at: Point) -> Curvature:
     """Kernel: the diagonal of the expected Hessian, Σ curvature (1, x − c)², (p + 1,)."""
     x, target = chunk.blocks[0], chunk.target
-    with np.errstate(all="ignore"):  # what is not finite is looked into by who asked
+    with np.errstate(all="ignore"):  # the caller checks for non-finite results
         work = at.pair.working(predictor(chunk, at), target.y, target.weight)
         if work is None:
             return Curvature(np.full(len(at.theta), np.inf))
@@ -175,7 +175,7 @@ def hessian_diagonal(chunk: Chunk, at: Point) -> Curvature:
 
 @dataclass(frozen=True, eq=False)
 class Gradient:
-    """A gradient that adds."""
+    """A gradient that can be added to another."""
 
     gradient: FloatArray
 
@@ -184,7 +184,7 @@ class Gradient:
 
 
 def firth_gradient(chunk: Chunk, at: Point) -> Gradient:
-    """Kernel: what Firth's correction adds to the gradient, −½ Σ h (μ″/μ′)(1, x − c), with h the leverage of a row."""
+    """Kernel: Firth's correction of the gradient, −½ Σ h (μ″/μ′)(1, x − c), with h the leverage of a row."""
     x, target = chunk.blocks[0], chunk.target
     assert at.factor is not None
     gradient = np.zeros(len(at.theta))

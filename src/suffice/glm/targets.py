@@ -1,4 +1,4 @@
-"""From what a user gives as y, weights and offsets to numbers, one a row; every complaint names the row."""
+"""Conversion of a user's y, weights and offsets to one number per row; every error names the row."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from suffice.tables.reading import as_table
 
 
 def as_target(model: Pair, y: Any, sample_weight: Any, n_rows: int, start: int, offset: FloatArray | None) -> Target:
-    """Return y, weights and offsets of some rows; every complaint names the row."""
+    """Return y, weights and offsets of some rows; every error names the row."""
     if y is None:
         raise ValueError("a GLM requires y to be passed, but the target y is None; pass one number a row")
     if np.isscalar(y):
@@ -52,7 +52,7 @@ def as_target(model: Pair, y: Any, sample_weight: Any, n_rows: int, start: int, 
 
 
 def as_numbers(values: Any, n_rows: int, name: str, start: int = 0) -> FloatArray:
-    """Return one finite number a row, or say which is none."""
+    """Return one finite number per row; raise ValueError if there is a value that is not a finite number."""
     try:
         array = as_column(values)
         if array.dtype.kind == "c":

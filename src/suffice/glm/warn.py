@@ -1,4 +1,4 @@
-"""One warning about what a linear model had to do to be finite, naming the columns."""
+"""One warning about collinear columns and estimates that are not finite, naming the columns."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from suffice.glm.lbfgs import ROUNDS
 from suffice.glm.objective import Found
 
 INTERCEPT = "(intercept)"
-#: columns with less than this share of the largest in a direction without a maximum are not named
+#: columns below this share of the largest, in the directions without a maximum, are not named
 _SHARE = 0.1
-#: rounds after which steps that had to be cut are no beginning that went too far
+#: iterations after which shortened steps are no longer due to a poor start
 _MANY = 20
 
 
 def warn_of_fit(
     names: NDArray[Any], found: Found, *, stacklevel: int, firth: bool, constant: str | None = None
 ) -> None:
-    """Say which columns are collinear, and which have no finite estimate; else whether the rounds were too few.
+    """Warn of collinear columns, of columns without a finite estimate, and of a fit that did not converge.
 
     Parameters
     ----------
     firth : bool
-        Whether Firth's correction is there for such a model.
+        Whether Firth's correction is available for such a model.
     constant : str or None
-        What all responses have in common, if they say nothing.
+        A description of the responses if they are all the same.
     """
     parts = []
     if not (found.converged or found.interrupted or found.lost.any()):
@@ -57,7 +57,7 @@ def warn_of_fit(
 
 
 def _not_converged(found: Found) -> str:
-    """Return what to do about a fit that ended before its maximum."""
+    """Return the warning for a fit that did not converge, with its cause and remedy."""
     if found.at_edge and (found.stuck or found.n_iter >= _MANY):
         return (
             f"{found.method} did not converge in {found.n_iter} rounds, as its steps meet the edge of the means that "

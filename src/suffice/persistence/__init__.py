@@ -1,4 +1,4 @@
-"""Models on disk: plain arrays and JSON in one zip file. Nothing in it is ever executed."""
+"""Models on disk: plain arrays and JSON in one zip file, from which no code is ever executed."""
 
 from suffice.persistence.estimators import load, save
 

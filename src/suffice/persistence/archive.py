@@ -1,4 +1,4 @@
-"""The file of a model: JSON and plain arrays in one zip archive, each entry checked before it is used."""
+"""The file format of a model: JSON and plain arrays in one zip archive, each entry checked before use."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ FORMAT = "suffice model"
 FORMAT_VERSION = 1
 _HEADER = "suffice.json"
 _SUFFIX = ".npy"
-#: how NumPy describes the arrays that a model has; its own reader evaluates the text, and allocates what it says
+#: the .npy headers that a model may have; NumPy's own reader is not used, as it evaluates the text and allocates the
+#: size that it states
 _MAGIC = b"\x93NUMPY\x01\x00"
 _DESCRIPTION = re.compile(
     rb"\{'descr': '([<>](?:f8|i8|i4)|\|b1)', "
@@ -33,10 +34,10 @@ _DESCRIPTION = re.compile(
 
 
 def write(path: Path, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write a file that is whole, or not there at all."""
+    """Write the file atomically: a failure leaves no partial file."""
     whole = {"format": FORMAT, "version": FORMAT_VERSION, "written_by": f"suffice {__version__}", **header}
-    text = json.dumps(whole, ensure_ascii=False, allow_nan=True)  # before any file is touched
-    if path.exists() and not path.is_file() and not path.is_dir():  # root could put a file in the place of /dev/null
+    text = json.dumps(whole, ensure_ascii=False, allow_nan=True)  # may raise, so before any file is touched
+    if path.exists() and not path.is_file() and not path.is_dir():  # as root, os.replace would replace /dev/null
         raise OSError(errno.ENOTSUP, "a device, a pipe or a socket cannot be replaced by a model", str(path))
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
     try:
@@ -63,13 +64,13 @@ def _umask() -> int:
 
 
 def read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return the header and the arrays of a file; whatever is wrong with it is a ModelFileError."""
-    with path.open("rb") as file:  # a file that cannot be opened says so itself
+    """Return the header and the arrays of a file; raise ModelFileError if anything in it is wrong."""
+    with path.open("rb") as file:  # if the file cannot be opened, the OSError says why
         try:
             return _read_archive(path, file)
         except ModelFileError:
             raise
-        except Exception as error:  # a damaged archive raises almost anything
+        except Exception as error:  # a damaged archive can raise almost any exception
             raise ModelFileError(
                 f"{path} is not a Suffice model file, or is damaged or cut short ({error}); give a whole file that "
                 f"suffice.save wrote"
@@ -103,7 +104,7 @@ def _require_known_format(path: Path, header: Any) -> None:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object, or raise where it has a key twice."""
+    """Return a JSON object; raise ValueError if a key occurs twice."""
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError("the header has a key twice")
@@ -111,7 +112,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _array(name: str, data: bytes) -> NDArray[Any]:
-    """Return the numbers of an entry, whose size must be what its description says."""
+    """Return the array of an entry; raise ValueError unless its size matches its header."""
     begin = 10 + int.from_bytes(data[8:10], "little")
     described = _DESCRIPTION.fullmatch(data[10:begin])
     if not data.startswith(_MAGIC) or described is None:

@@ -1,8 +1,8 @@
-"""Models on disk: plain arrays and JSON in one zip file. Nothing in it is ever executed.
+"""Models on disk: plain arrays and JSON in one zip file, from which no code is ever executed.
 
-A model is saved as its settings and its statistics, and estimated again on load, which takes no time and is exact:
-estimates are functions of the statistics alone. Where EM was needed they are not, and the parameters are saved too.
-Generalised linear models have parameters alone.
+A model is saved as its settings and its statistics, and estimated again on load, which is fast and exact, because
+estimates are functions of the statistics alone. After EM they are not, so the parameters are saved too. Generalised
+linear models have parameters only.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from suffice.selection.mixture_search import MixtureSearch
 
 Model = GenerativeClassifier | Mixture
 Linear = GLM | LogisticRegression
-#: what a file may hold; a name that is not listed here is refused
+#: the models that a file may hold; any other name is an error
 _MODELS: dict[str, type[Model]] = {
     model.__name__: model for model in (GenerativeClassifier, NaiveBayes, GaussianDiscriminant, Mixture, SoftKMeans)
 }
 _LINEAR: dict[str, type[Linear]] = {model.__name__: model for model in (GLM, LogisticRegression)}
 
 
-#: what a fit by EM leaves beside its parameters, and how to tell whether it is that
+#: the attributes that a fit by EM sets besides its parameters, each with a check of its value
 _FITTED: dict[str, Callable[[Any], bool]] = {
     "bound_history_": lambda value: isinstance(value, list) and all(isinstance(bound, float) for bound in value),
     "n_iter_": is_count,
@@ -60,7 +60,7 @@ _FITTED: dict[str, Callable[[Any], bool]] = {
 
 
 def save(model: Model | Linear | MixtureSearch | ModelStatistics, path: str | os.PathLike[str]) -> None:
-    """Write a fitted model, or its statistics, to a file that `load` reads; the file is whole or not there at all.
+    """Write a fitted model, or its statistics, to a file that `load` reads; a failure leaves no partial file.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def save(model: Model | Linear | MixtureSearch | ModelStatistics, path: str | os
         header["params"] = {name: pack(value) for name, value in _settings(model).items()}
         if hasattr(model, "statistics_"):
             header["statistics"] = pack_statistics(model.statistics_, arrays)
-        else:  # a mixture that was given its parameters, or is part of another one
+        else:  # a mixture made from parameters, or part of another one, has no statistics
             header["schema"] = pack_schema(model.schema_)
         header["fitted"] = {name: pack(getattr(model, name)) for name in _FITTED if hasattr(model, name)}
         if isinstance(model, Mixture) or (model._priors is not None and model.estimate != "predictive"):
@@ -98,7 +98,7 @@ def save(model: Model | Linear | MixtureSearch | ModelStatistics, path: str | os
 
 
 def _settings(model: Model | MixtureSearch) -> dict[str, Any]:
-    """Return the settings of a model; where it began, and generators, are not kept: they have done their work."""
+    """Return the settings of a model, without start values and random generators, which only the fit needs."""
     params = model.get_params(deep=False)
     if not isinstance(params.get("init", ""), str):
         params["init"] = "k-means++"
@@ -108,18 +108,18 @@ def _settings(model: Model | MixtureSearch) -> dict[str, Any]:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read what `save` wrote: a model that predicts the same, or statistics.
+    """Read a file that `save` wrote, and return a model with the same predictions, or statistics.
 
-    No code in the file is run; a damaged or foreign file gives a `ModelFileError` that says what is wrong.
+    No code in the file is run; a damaged or foreign file raises a `ModelFileError` that says what is wrong.
     """
     header, arrays = archive.read(Path(path))
     kind = header.get("model", "")
     if kind is not None and str(kind) not in {*_MODELS, *_LINEAR}:
         raise ModelFileError(f"{os.fspath(path)} holds a model of the unknown kind {kind!r}; update suffice")
     try:
-        with np.errstate(all="ignore"):  # numbers that make no sense are looked for afterwards
+        with np.errstate(all="ignore"):  # invalid numbers are checked for afterwards
             return _unpack_linear(header, arrays) if kind in _LINEAR else _unpack_model(header, arrays)
-    except Exception as error:  # contents that do not fit together raise almost anything
+    except Exception as error:  # inconsistent contents can raise almost any exception
         raise ModelFileError(
             f"{os.fspath(path)} is a Suffice model file with contents that do not fit together ({error!r}); train and "
             f"save the model again"
@@ -154,7 +154,7 @@ def _unpack_model(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]])
 
 
 def _check_settings(model: Model) -> None:
-    """Raise where a setting cannot be used for prediction."""
+    """Raise if a setting cannot be used for prediction."""
     threads(model.n_jobs)
     if isinstance(model, Mixture):
         model._check_parameters()

@@ -1,4 +1,4 @@
-"""Statistics and parameters as JSON and plain arrays, and back; what does not fit together is a ValueError."""
+"""Conversion of statistics and parameters to JSON and plain arrays, and back; inconsistent ones raise ValueError."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from suffice.tables.labels import as_class_array, class_list
 
 
 def pack_statistics(statistics: ModelStatistics, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
-    """Return what is known of the statistics as JSON, and put their sums into `arrays`."""
+    """Return the classes and schema of the statistics as JSON, and put their sums into `arrays`."""
     schema, joint = statistics.schema, statistics.joint
     arrays["class_count"] = joint.class_count
     if statistics.class_of is not None:
@@ -60,7 +60,7 @@ def pack_schema(schema: Schema) -> dict[str, Any]:
 
 
 def unpack_schema(packed: Mapping[str, Any]) -> Schema:
-    """Return the schema that `pack_schema` was given."""
+    """Return the schema that `pack_schema` packed."""
     blocks = [Block(unpack(entry["family"]), tuple(entry["columns"])) for entry in packed["blocks"]]
     names, n_columns, library = packed["names"], packed["n_columns"], packed["library"]
     read = sorted(column for block in blocks for column in block.columns)
@@ -88,7 +88,7 @@ def _require_names(names: Any, n_columns: int) -> None:
 
 
 def unpack_statistics(packed: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> ModelStatistics:
-    """Return the statistics that `pack_statistics` was given."""
+    """Return the statistics that `pack_statistics` packed."""
     schema = unpack_schema(packed)
     sums = [
         statistics_from_arrays(entry["statistics"], _of_block("block", number, arrays))
@@ -103,7 +103,7 @@ def unpack_statistics(packed: Mapping[str, Any], arrays: Mapping[str, NDArray[An
 
 
 def _unpack_classes(labels: Sequence[Any], dtype: str) -> NDArray[Any]:
-    """Return the labels of the classes, each of them once."""
+    """Return the labels of the classes; raise ValueError if they are not distinct."""
     kind = np.dtype(dtype)
     require(kind.kind in "biufOUSmM", f"labels are of type {dtype!r}")
     classes = as_class_array([unpack(label) for label in labels], kind)
@@ -112,7 +112,7 @@ def _unpack_classes(labels: Sequence[Any], dtype: str) -> NDArray[Any]:
 
 
 def _unpack_class_of(arrays: Mapping[str, NDArray[Any]], n_classes: int) -> IntArray | None:
-    """Return which class each component belongs to; None where each class is one."""
+    """Return the class of each component; None if every class has one component."""
     if "class_of" not in arrays:
         return None
     class_of = np.array(arrays["class_of"])
@@ -123,7 +123,7 @@ def _unpack_class_of(arrays: Mapping[str, NDArray[Any]], n_classes: int) -> IntA
 
 
 def _require_whole(schema: Schema, sums: Sequence[Statistics], class_count: FloatArray, k: int) -> None:
-    """Raise unless the arrays are the sums of this schema and these classes."""
+    """Raise ValueError unless the arrays have the shapes, types and signs of sums for this schema and k classes."""
     require(
         class_count.shape == (k,) and class_count.dtype == np.float64 and bool(_is_weight(class_count).all()),
         f"the weights of {k} classes are {class_count}",
@@ -136,7 +136,7 @@ def _require_whole(schema: Schema, sums: Sequence[Statistics], class_count: Floa
                 f"the {name} of {block.family!r} has shape {array.shape} and type {array.dtype}, or is not finite",
             )
         weights = [getattr(statistics, name, None) for name in ("count", "sizes")]
-        if isinstance(statistics, CategoryCounts) or type(statistics) is Sums:  # others may be negative
+        if isinstance(statistics, CategoryCounts) or type(statistics) is Sums:  # other sums may be negative
             weights.append(statistics.total)
         require(
             all(_is_weight(array).all() for array in weights if array is not None),
@@ -149,12 +149,12 @@ def _is_weight(array: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _empty(schema: Schema, block: Block, statistics: Statistics, k: int) -> Statistics:
-    """Return statistics without rows whose arrays are of the shapes that those of a block must have."""
+    """Return empty statistics whose arrays have the shapes that those of a block must have."""
     d = len(block.columns)
     if isinstance(block.family, Categorical):
         nothing: Statistics = CategoryCounts.empty(k, schema.sizes(block))
     elif isinstance(statistics, Moments) and isinstance(block.family, Gaussian):
-        nothing = type(statistics).empty(k, d)  # a layout may keep more than the family needs
+        nothing = type(statistics).empty(k, d)  # the moments may have more than the family needs
     else:
         nothing = block.family.empty(k, d)
     require(
@@ -165,7 +165,7 @@ def _empty(schema: Schema, block: Block, statistics: Statistics, k: int) -> Stat
     return nothing
 
 
-# -- the parameters, where EM was needed ---------------------------------------------------------------------------
+# -- the parameters, for models fitted by EM ---------------------------------------------------------------------------
 
 
 def pack_parameters(model: JointModel, arrays: dict[str, NDArray[Any]]) -> None:
@@ -179,7 +179,7 @@ def pack_parameters(model: JointModel, arrays: dict[str, NDArray[Any]]) -> None:
 def unpack_parameters(
     schema: Schema, class_of: IntArray | None, arrays: Mapping[str, NDArray[Any]]
 ) -> JointModel | None:
-    """Return the model whose parameters the arrays hold; None where they hold none."""
+    """Return the model whose parameters the arrays hold; None if they hold none."""
     if "log_prior" not in arrays:
         return None
     log_prior = arrays["log_prior"]
@@ -200,14 +200,14 @@ def unpack_parameters(
 
 
 def _require_shapes(arrays: Mapping[str, NDArray[Any]], schema: Schema, block: Block, k: int) -> None:
-    """Raise unless the parameters of a block have the shapes that compiled code takes for granted."""
+    """Raise ValueError unless the parameters of a block have the shapes that compiled code relies on."""
     d = len(block.columns)
     shapes: dict[str, tuple[int, ...]] = {**dict.fromkeys(arrays, (k, d)), "mean_size": (k,)}
     if isinstance(block.family, Categorical):
         sizes = schema.sizes(block)
         shapes |= {"probability": (k, int(sizes.sum())), "sizes": (d,)}
         require(np.array_equal(sizes, arrays["sizes"]), f"columns of {sizes} values have {arrays['sizes']} of them")
-    elif isinstance(block.family, Gaussian):  # covariances may be common to all classes
+    elif isinstance(block.family, Gaussian):  # one covariance may be shared by all classes
         common = min(len(arrays["compact"]), k)
         require(common in (1, k), f"there are {common} covariances of {k} classes")
         shapes["compact"] = (common, d) if block.family.structure.diagonal else (common, d, d)
@@ -219,7 +219,7 @@ def _require_shapes(arrays: Mapping[str, NDArray[Any]], schema: Schema, block: B
 
 
 def _require_scores(found: Distributions, schema: Schema, block: Block, k: int) -> None:
-    """Raise unless the distributions score a row of the block."""
+    """Raise ValueError unless the distributions can score a row of the block."""
     d = len(block.columns)
     if isinstance(block.family, Categorical):
         scores = found.score(Codes(np.zeros((1, d), dtype=np.intp), schema.sizes(block)))
@@ -228,19 +228,19 @@ def _require_scores(found: Distributions, schema: Schema, block: Block, k: int) 
         require(mean.shape == (1, d), f"the mean of {block.family!r} has shape {mean.shape}")
         try:
             scores = found.score(mean)
-        except InvalidCellError:  # of whole numbers
+        except InvalidCellError:  # the family needs whole numbers
             scores = found.score(np.round(mean))
     require(scores.shape == (1, k) and not np.isnan(scores).any(), f"the parameters of {block.family!r} give {scores}")
 
 
 def _of_block(kind: str, number: int, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Return the arrays of one block, by their own names."""
+    """Return the arrays of one block, with the prefix of their names removed."""
     prefix = f"{kind}{number}."
     return {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
 
 
 def require_numbers(distributions: Distributions) -> None:
-    """Raise where a parameter is NaN."""
+    """Raise ValueError if a parameter is NaN."""
     for name, values in distributions.parameters().items():
         if isinstance(values, np.ndarray):
             require(not np.isnan(values).any(), f"the {name} of {distributions.family!r} is not a number")

@@ -1,4 +1,4 @@
-"""What is kept of a fitted linear model: plain values and arrays, from which it predicts the same."""
+"""The saved state of a fitted linear model: plain values and arrays that give the same predictions."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _VALUES: dict[str, Any] = {
     "df_residual_": int, "df_null_": int, "deviance_": _NUMBER, "null_deviance_": _NUMBER, "dispersion_": _NUMBER,
     "log_likelihood_": _NUMBER, "aic_": _NUMBER, "bic_": _NUMBER,
 }  # fmt: skip
-#: what a model of classes has of these
+#: those of these attributes that a classifier has
 _OF_CLASSES = ("_center", "_theta", "coef_", "intercept_", "terms_", "n_iter_", "converged_", "log_likelihood_")
 
 
 def state(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return the plain values of a fitted model, its design among them, and its arrays."""
+    """Return the plain values of a fitted model, including its design, and its arrays."""
     fitted = vars(model)
     arrays = {name: fitted[name] for name in _ARRAYS if isinstance(fitted.get(name), np.ndarray)}
     labels = fitted.get("classes_")
@@ -47,7 +47,7 @@ def state(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
 
 
 def restore(model: Any, values: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Give an unfitted model what `state` returned; a ValueError says what does not fit together."""
+    """Set the attributes that `state` returned on an unfitted model; raise ValueError if they are inconsistent."""
     model.design_ = design = _design(values["design"])
     model.n_features_in_ = design.schema.n_columns
     if design.schema.names is not None:
@@ -93,7 +93,7 @@ def _design(packed: Mapping[str, Any]) -> Design:
 
 
 def _require_shapes(model: Any, p: int, n_classes: int | None) -> None:
-    """Raise unless the arrays fit a design of p columns, and are finite where predictions need them."""
+    """Raise ValueError unless the arrays fit a design of p columns, and are finite if predictions need them."""
     others = () if n_classes is None else (n_classes - 1,)
     shown = () if n_classes is None else (1 if n_classes == 2 else n_classes,)
     shapes = {"_center": (p,), "_theta": (*others, p + 1), "coef_": (*shown, p)}
@@ -108,5 +108,5 @@ def _require_shapes(model: Any, p: int, n_classes: int | None) -> None:
         shapes["_factor"] = (p + 1, p + 1)
     for name, shape in shapes.items():
         array = getattr(model, name)
-        finite = name == "_factor" or np.isfinite(array).all()  # errors are unknown where no row is left over
+        finite = name == "_factor" or np.isfinite(array).all()  # unknown without residual degrees of freedom
         require(array.shape == shape and bool(finite), f"{name} has shape {array.shape}, not {shape}, or is not finite")

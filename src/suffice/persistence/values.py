@@ -1,4 +1,4 @@
-"""Plain values as JSON: settings, labels, families and priors, each of which says what it is."""
+"""Conversion of settings, labels, families and priors to JSON, each tagged with its type."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ _PRIORS: dict[str, type[Prior]] = {
 
 
 def require(condition: bool, what: str) -> None:
-    """Raise ValueError where what was read is not as it must be."""
+    """Raise ValueError with the given text unless the condition holds."""
     if not condition:
         raise ValueError(what)
 
 
 def is_count(value: Any) -> bool:
-    """Return whether a value is a whole number that is not negative."""
+    """Return whether a value is a non-negative integer."""
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def pack(value: Any) -> Any:
-    """Return a parameter as JSON; what is not a plain value says what it is."""
+    """Return a value as JSON; a value that JSON does not have is tagged with its type."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (np.datetime64, np.timedelta64)):
@@ -52,7 +52,7 @@ def pack(value: Any) -> Any:
     if isinstance(value, Covariance):
         return value.name
     if isinstance(value, type) and issubclass(value, Family):
-        value = value()  # a class stands for the family with its own settings
+        value = value()  # a class means the family with its default settings
     if isinstance(value, Family):
         return {"family": value.name, "config": value.config()}
     if isinstance(value, Prior) and type(value).__name__ in _PRIORS:
@@ -86,7 +86,7 @@ _UNPACKERS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
 
 
 def unpack(packed: Any) -> Any:
-    """Return what `pack` was given."""
+    """Return the value that `pack` packed."""
     if isinstance(packed, list):
         return [unpack(item) for item in packed]
     if isinstance(packed, dict):

@@ -1,4 +1,4 @@
-"""Figures of fitted models, by matplotlib (`pip install suffice[plot]`); it is imported when a figure is drawn."""
+"""Figures of fitted models; matplotlib (`pip install suffice[plot]`) is imported when a figure is drawn."""
 
 from suffice.plot.bound import bound
 from suffice.plot.densities import densities

@@ -1,4 +1,4 @@
-"""What the figures share."""
+"""Helpers of all figures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from suffice.tables.reading import as_table
 
 
 def axes(ax: Any) -> Any:
-    """Return the axes to draw on: those given, or new ones."""
+    """Return the given axes, or new ones."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -22,7 +22,7 @@ def axes(ax: Any) -> Any:
 
 
 def colours(k: int) -> list[Any]:
-    """Return a colour a class."""
+    """Return one colour per class."""
     from matplotlib import colormaps
 
     palette = colormaps["tab10" if k <= 10 else "tab20"]
@@ -30,7 +30,7 @@ def colours(k: int) -> list[Any]:
 
 
 def arranged(model: Any, X: Any) -> Any:
-    """Return a table with the columns that a model of this library reads, in its order."""
+    """Return X with the model's columns in the model's order, or X itself for a model of another library."""
     table, schema = as_table(X), getattr(model, "schema_", None)
     if schema is None:
         return X

@@ -1,4 +1,4 @@
-"""The bound of EM, round by round."""
+"""The bound of EM by iteration."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from suffice.plot._axes import axes
 
 
 def bound(model: Any, ax: Any = None, *, label: str | None = None) -> Any:
-    """Draw how the bound of a model that EM fitted rose; return the axes.
+    """Draw the bound of a model fitted by EM against the iteration; return the axes.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The densities of one column in each class, over what was observed."""
+"""The densities of one column in each class, over a histogram of the rows."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def densities(model: Any, X: Any, column: Any = None, y: Any = None, ax: Any = N
     ----------
     model : a fitted classifier or mixture of this library
     X : the rows, whose column is drawn as a histogram
-    column : its name or place; not needed where the model has one column
-    y : their classes, for a histogram of each; None draws one of all rows
+    column : its name or index; not needed if the model has one column
+    y : the classes of the rows, for one histogram per class; None draws one of all rows
 
     Examples
     --------
@@ -35,7 +35,7 @@ def densities(model: Any, X: Any, column: Any = None, y: Any = None, ax: Any = N
     >>> plot.densities(NaiveBayes().fit(X, y), X, 2, y).get_ylabel()
     'density'
     """
-    if column is not None and np.ndim(column) > 0:  # densities(model, X, y), as regions(model, X, y)
+    if column is not None and np.ndim(column) > 0:  # called as densities(model, X, y), like regions(model, X, y)
         column, y = None, column if y is None else y
     joint = model._joint
     if column is None and model.schema_.n_columns > 1:
@@ -81,7 +81,7 @@ def densities(model: Any, X: Any, column: Any = None, y: Any = None, ax: Any = N
 
 
 def _grid(cells: FloatArray, family: Family) -> FloatArray:
-    """Return where to draw: beyond what was seen only for Gaussians, and for counts at whole numbers."""
+    """Return the points to draw: beyond the range of the cells only for Gaussians, whole numbers for counts."""
     low, high = cells.min(), cells.max()
     if isinstance(family, Gaussian):
         margin = 0.08 * (high - low or 1.0)

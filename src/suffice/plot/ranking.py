@@ -23,11 +23,11 @@ from suffice.families import (
 if TYPE_CHECKING:
     from suffice.selection.ranking import FamilyRanking
 
-#: families of probabilities; the others have densities
+#: discrete families, which have probabilities; the others have densities
 _DISCRETE = (Bernoulli, Categorical, NegativeBinomial, Poisson)
 _LINES = ("-", "--", ":", "-.")
 _MARKERS = ("o", "s", "^", "D")
-#: the most bars that counts are drawn one by one with
+#: the largest number of bars for values drawn one by one
 _MOST_BARS = 80
 
 
@@ -48,7 +48,7 @@ def draw(ranking: FamilyRanking, ax: Any, most: int) -> Any:
         _histogram(ax, values.astype(np.float64), share, best)
     named = dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
     names = ["data", *(name for name in named if name != "data")]
-    # above the axes, where it hides nothing
+    # place the legend above the axes, where it hides nothing
     ax.legend(
         [named[name] for name in names], names, frameon=False, ncols=2, loc="lower left", bbox_to_anchor=(0.0, 1.0)
     )
@@ -71,7 +71,7 @@ def _bars(ax: Any, values: Any, share: Any, best: Any) -> None:
     for number, row in enumerate(best):
         style = _LINES[number % len(_LINES)] if numbers else "none"
         height = np.exp(_log_prob(row.distribution, at))
-        if isinstance(row.distribution.family, Categorical):  # it knows nothing of values that were never seen
+        if isinstance(row.distribution.family, Categorical):  # undefined for values without rows
             height = np.where(heights > 0, height, np.nan)
         marker = _MARKERS[number % len(_MARKERS)]
         ax.plot(places, height, linestyle=style, marker=marker, markersize=4, color=f"C{number}", label=_label(row))
@@ -80,7 +80,7 @@ def _bars(ax: Any, values: Any, share: Any, best: Any) -> None:
 
 
 def _log_prob(found: Distribution, at: Any) -> Any:
-    """Return log-probabilities of values, booleans as 0 and 1 for families of numbers."""
+    """Return the log-probabilities of values; numeric families take booleans as 0 and 1."""
     if isinstance(found.family, Categorical):
         return found.log_prob(at)
     return found.log_prob(np.asarray(at, dtype=np.float64))
@@ -88,7 +88,7 @@ def _log_prob(found: Distribution, at: Any) -> Any:
 
 def _histogram(ax: Any, values: Any, share: Any, best: Any) -> None:
     edges = np.histogram_bin_edges(values, bins="auto" if len(values) > 30 else 10)
-    if (values == np.round(values)).all():  # as many whole numbers in every bin
+    if (values == np.round(values)).all():  # the same number of whole numbers in every bin
         width = max(round(float(edges[1] - edges[0])), 1)
         edges = np.arange(values.min() - 0.5, values.max() + width, width)
     ax.hist(values, bins=edges, weights=share / np.diff(edges)[0], color="0.85", label="data")
@@ -101,13 +101,13 @@ def _histogram(ax: Any, values: Any, share: Any, best: Any) -> None:
         where = np.unique(np.round(at)) if isinstance(family, _DISCRETE) else _within(family, at)
         density = np.exp(row.distribution.log_prob(where))
         ax.plot(where, density, linestyle=_LINES[number % len(_LINES)], color=f"C{number}", label=_label(row))
-    ax.set_ylim(0.0, 1.4 * max(patch.get_height() for patch in ax.patches))  # a density may be infinite at its end
+    ax.set_ylim(0.0, 1.4 * max(patch.get_height() for patch in ax.patches))  # a density may be infinite at a boundary
     ax.set_xlabel("value")
     ax.set_ylabel("density")
 
 
 def _within(family: Family, at: FloatArray) -> FloatArray:
-    """Return the points where a family has a density; bins of whole numbers begin half a unit below the first."""
+    """Return the points within the support of a family; bins of whole numbers start half a unit below the first."""
     if isinstance(family, (Beta, Exponential, Gamma, InverseGaussian)):
         at = at[at > 0.0]
     return at[at < 1.0] if isinstance(family, Beta) else at

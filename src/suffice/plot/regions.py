@@ -1,4 +1,4 @@
-"""Which class a model says where, in the plane of two columns."""
+"""The decision regions of a model in the plane of two columns."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _MOST_POINTS = 3000
 
 
 def regions(model: Any, X: Any, y: Any = None, ax: Any = None) -> Any:
-    """Draw the regions of the classes or components of a model of two numbers; return the axes.
+    """Draw the decision regions of the classes or components of a model with two numeric columns; return the axes.
 
-    The colour is that of the most probable class, the stronger the surer; ellipses are where a Gaussian's density
-    has fallen to that of one and two standard deviations.
+    The colour is that of the most probable class, stronger for a higher probability; ellipses are at one and two
+    standard deviations of a Gaussian.
 
     Parameters
     ----------
     model : a fitted classifier with `predict_proba`, or a mixture, of two columns
     X : array or data frame of two columns
-    y : the classes of the rows; None colours them by what the model says
+    y : the classes of the rows; None colours them by the model's predictions
 
     Examples
     --------
@@ -69,14 +69,14 @@ def regions(model: Any, X: Any, y: Any = None, ax: Any = None) -> Any:
 
 
 def _as_table_of(X: Any, plane: FloatArray) -> Any:
-    """Return points as a table of the kind that the model knows."""
+    """Return points as a table of the same type as X."""
     if not hasattr(X, "columns"):
         return plane
     return type(X)({name: plane[:, j] for j, name in enumerate(X.columns)})
 
 
 def _shade(probability: FloatArray, palette: list[Any]) -> FloatArray:
-    """Return the colour of the most probable class, paler the less sure it is."""
+    """Return the colour of the most probable class, paler for a lower probability."""
     best = probability.argmax(1)
     sure = probability[np.arange(len(best)), best]
     least = 1.0 / probability.shape[1]
@@ -91,7 +91,7 @@ def _numbers(names: list[Any], y: Any) -> IntArray:
 
 
 def _ellipses(model: Any, ax: Any) -> None:
-    """Draw the ellipses of Gaussian components, where that is what the model has."""
+    """Draw the ellipses of Gaussian components, if the model has one Gaussian block."""
     from suffice.families.gaussian import GaussianDistributions
 
     found: Any = getattr(model, "distributions_", ())

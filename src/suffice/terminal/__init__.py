@@ -1,1 +1,1 @@
-"""What the command lines of the library and of the spam filter share: errors, warnings and exit codes."""
+"""Errors, warnings and exit codes of the command lines of the library and of the spam filter."""

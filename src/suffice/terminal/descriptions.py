@@ -1,4 +1,4 @@
-"""What an error says, on one line."""
+"""Error messages on one line."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ def describe(error: BaseException, work: str = "table") -> str:
     Parameters
     ----------
     error : exception
-        What was raised.
+        The error that was raised.
     work : str
-        What was worked on, "table" or something else, for an error that says nothing itself.
+        The input being processed, "table" or something else, for an error without a message.
 
     Examples
     --------
@@ -28,5 +28,5 @@ def describe(error: BaseException, work: str = "table") -> str:
             return "there is not enough memory for this table; a Parquet file is read a part at a time"
         return f"there is not enough memory for this {work}; end other programs, or give this one more"
     message = " ".join(str(error).split()) or type(error).__name__
-    # what Python's users write as an argument is an option here
+    # an argument in Python is an option on the command line
     return re.sub(r"pass families=\{'(.*?)': Categorical\(\)\}", r"pass --family '\1=categorical'", message)

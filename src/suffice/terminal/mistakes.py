@@ -1,4 +1,4 @@
-"""What a person sees when something is wrong: one line on standard error, and an exit code."""
+"""Error reporting of the command lines: one line on standard error, and an exit code."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from typer.core import TyperGroup
 
 from suffice.terminal.descriptions import describe
 
-#: a wrong option or argument; the parent of BadParameter, whether typer brings its own click or uses the real one
+#: the error for a wrong option or argument; taken as the parent of BadParameter, because typer may bundle its own click
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
-#: what wrong files, tables and settings raise; all else is a bug of ours and keeps its traceback
+#: the errors that wrong files, tables and settings raise; any other error is a bug and keeps its traceback
 _MISTAKES = (OSError, ValueError, TypeError, NotImplementedError, ImportError, MemoryError)
 
 
 class PlainSpeaking(TyperGroup):
-    """Commands whose every mistake is one line, whose warnings are one line, and whose closed pipes are silent."""
+    """A group of commands that reports each error and warning on one line, and ignores closed pipes."""
 
     def main(self, *args: Any, **options: Any) -> Any:
-        """Run a command and leave with its exit code: 1 for a mistake, 2 for a wrong usage."""
-        options["standalone_mode"] = False  # errors come here, and not in a box
+        """Run a command and exit with its code: 1 for an error, 2 for wrong usage."""
+        options["standalone_mode"] = False  # raise errors here instead of printing them in a box
         try:
             code = super().main(*args, **options)
         except UsageError as error:
@@ -41,16 +41,16 @@ class PlainSpeaking(TyperGroup):
                 warnings.simplefilter("default")
                 warnings.showwarning = _show_warning
                 answer = super().invoke(ctx)
-                sys.stdout.flush()  # a closed pipe should be noticed here
+                sys.stdout.flush()  # so that a closed pipe raises here
                 return answer
         except KeyboardInterrupt:
             say("interrupted", "stopped, and no file was written")
             raise typer.Exit(130) from None
-        except typer.Abort:  # a question that was answered by Ctrl-C, or by the end of the input
+        except typer.Abort:  # Ctrl-C or the end of input at a prompt
             say("interrupted", "stopped at a question; what it asked for was not done")
             raise typer.Exit(130) from None
         except BrokenPipeError:
-            # whoever read our output has had enough; without this, Python complains when it exits
+            # the reader closed the pipe; without this, Python prints an error at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             raise typer.Exit(1) from None
         except UsageError:
@@ -62,7 +62,7 @@ class PlainSpeaking(TyperGroup):
 
 def say(kind: str, message: str) -> None:
     """Print one line on standard error."""
-    from rich.console import Console  # takes long to load, and most commands have nothing to say
+    from rich.console import Console  # slow to import, and most commands print no error
     from rich.text import Text
 
     colour = "bold yellow" if kind == "warning" else "bold red"
