@@ -61,7 +61,7 @@ class NaiveBayesBase(StatisticsMixin):
         return self._answer(self._score(class_scores, X), X)
 
 
-# -- Gaussian ---------------------------------------------------------------------------------------------------
+# -- discrete classes -------------------------------------------------------------------------------------------
 
 
 class Discrete(NaiveBayesBase):

@@ -118,6 +118,3 @@ class BinarizedDistributions(BernoulliDistributions):
     def log_ratio(self, x: Array, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return log p(x_j | a) / p(x_j | b) of the binarised cells."""
         return super().log_ratio(self.family.above(x), a, b)
-
-
-# -- categorical ------------------------------------------------------------------------------------------------

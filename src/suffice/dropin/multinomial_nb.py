@@ -101,6 +101,3 @@ class ComplementDistributions(MultinomialDistributions):
         """Return x_j (w_aj − w_bj)."""
         dense = to_float64(x.toarray() if issparse(x) else x)
         return dense * (self.weights[a] - self.weights[b]), np.zeros(len(dense))
-
-
-# -- Bernoulli --------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ _ROUNDING = 256.0 * float(np.finfo(np.float64).eps)
 
 
 def independent(hessian: FloatArray) -> NDArray[np.bool_]:
-    """Return which columns are not linear combinations of those before them, the rule of R.
+    """Return which columns are not linear combinations of those before them, by the same rule as R.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class Solver:
     """Solves H δ = −g over the columns that are linearly independent in the first Hessian.
 
     If a later Hessian is not positive definite, because the weights of the rows are almost 0, a multiple of the first
-    Hessian's diagonal is added: the smallest power of ten times 1e-12 that is enough.
+    Hessian's diagonal is added: the smallest power of ten, from 1e-12 on, that is enough.
     """
 
     def __init__(self, first: Local, *, keep_all: bool = False) -> None:
