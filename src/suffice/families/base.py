@@ -1,4 +1,4 @@
-"""What every family of distributions offers, and the mathematics that is the same for all of them.
+"""The interface of every family of distributions, and the mathematics that all of them share.
 
 A family is log p(x | η) = ⟨η, φ(x)⟩ − A(η) + log h(x) over a block of columns. It works on all classes at once:
 parameters have one row per class, `score` gives one column per class.
@@ -84,7 +84,7 @@ class Family(ABC):
         """Return S = Rᵀ φ(x), the sums over one chunk of rows."""
 
     def row_order(self, x: Any) -> IntArray | None:
-        """Return an order of rows in which many passes over them are faster; None where they are best as they are."""
+        """Return an order of rows that makes repeated passes over them faster; None if their own order is best."""
         return None
 
     @abstractmethod
@@ -93,18 +93,18 @@ class Family(ABC):
 
     @abstractmethod
     def estimate(self, statistics: Any, prior: PriorSpec = "auto") -> Distributions:
-        """Return the distributions that the sums and the prior give; ``prior=None`` is maximum likelihood."""
+        """Return the distributions estimated from the sums and the prior; ``prior=None`` is maximum likelihood."""
 
     @abstractmethod
     def with_parameters(self, arrays: Mapping[str, Any]) -> Distributions:
         """Return the distributions that are made of these arrays."""
 
-    # -- what EM needs beside --------------------------------------------------------------------------------
+    # -- what else EM needs ------------------------------------------------------------------------------------
 
     def fixed_prior(self, statistics: Any, prior: PriorSpec, everything: Any = None) -> PriorSpec:
-        """Return the prior with what it takes from the data set to what these statistics say, once and for all.
+        """Return the prior with the parts that it takes from the data fixed to the values of these statistics.
 
-        Where they are those of labelled rows, `everything` may be the statistics of all rows as one class.
+        If `statistics` are those of labelled rows, `everything` may be the statistics of all rows as one class.
         """
         return prior
 
@@ -113,33 +113,33 @@ class Family(ABC):
         return prior
 
     def of_all_rows(self, statistics: Any) -> Distributions:
-        """Return the distribution of all rows, given their statistics as one class: it has the units of the columns."""
+        """Return the distribution of all rows, given their statistics as one class; it has the units of the columns."""
         return self.estimate(statistics, "auto")
 
     def prior_within_classes(self, statistics: Any, prior: PriorSpec, k: float, everything: Any = None) -> PriorSpec:
-        """Return the prior of the components of classes that have k of them on average, given those of the classes."""
+        """Return the prior of components, k per class on average, given the statistics of the classes."""
         return prior
 
     def improve(self, statistics: Any, prior: PriorSpec, start: Any) -> Distributions:
-        """Return distributions at least as good as `start`; what has a closed form needs no start."""
+        """Return distributions at least as good as `start`; families with a closed form need no start."""
         return self.estimate(statistics, prior)
 
     @abstractmethod
     def log_prior(self, distributions: Any, statistics: Any, prior: PriorSpec) -> float:
-        """Return the log-density, less constants, of the prior whose mode `estimate` finds; 0 without a prior."""
+        """Return the log-density, up to constants, of the prior whose mode `estimate` finds; 0 without a prior."""
 
     def posterior(
         self, statistics: Any, prior: PriorSpec = "auto", sample_weight: ArrayLike | None = None
     ) -> Posterior:
-        """Return what is known of the parameters: the conjugate posterior of each class.
+        """Return the conjugate posterior of the parameters of each class.
 
         Parameters
         ----------
         statistics : Statistics, or rows of one class
         prior : "auto", a number or a Prior
-            See `suffice.posteriors`. A list may hold priors of other families beside.
+            See `suffice.posteriors`. A list may also hold priors of other families.
         sample_weight : array of shape (n,), optional
-            The weights of rows; statistics have theirs already.
+            The weights of the rows; statistics already include theirs.
         """
         from suffice.posteriors import posterior_of
 
@@ -153,21 +153,21 @@ class Family(ABC):
         return self.estimate(self.statistics(values, one_class), prior)[0]
 
     def encode(self, x: ArrayLike) -> Any:
-        """Return rows as the family's kernels read them: n×d, a 1-D array being one column."""
+        """Return rows in the form that the family's kernels read: n×d, where a 1-D array is one column."""
         if issparse(x):
             return plain_csr(x)
         return rows_to_columns(to_float64(x))
 
     def with_values_of(self, x: Any) -> Family:
-        """Return the family that reads such rows: itself, but that categories learn the values of `x` first."""
+        """Return the family that reads such rows: this one, or for categories one that also knows the values of `x`."""
         return self
 
     def decode(self, rows: FloatArray) -> Any:
-        """Return rows that `Distributions.sample` drew as the user's own values."""
+        """Return rows drawn by `Distributions.sample` as the user's own values."""
         return rows
 
     def comparable(self, other: Family) -> bool:
-        """Whether natural parameters of both mean the same."""
+        """Return whether the natural parameters of both families mean the same."""
         return self == other
 
     def __eq__(self, other: object) -> bool:
@@ -181,12 +181,12 @@ class Family(ABC):
         return f"{type(self).__name__}({arguments})"
 
     def config(self) -> dict[str, Any]:
-        """Return the arguments that make this family again, as plain values."""
+        """Return the constructor arguments of this family, as plain values."""
         return {}
 
 
 class Distributions(ABC):
-    """A family with its parameters: one distribution a class, all together."""
+    """A family with its parameters: one distribution per class."""
 
     family: Family
 
@@ -196,7 +196,7 @@ class Distributions(ABC):
         """How many classes there are."""
 
     def parameters(self) -> dict[str, Any]:
-        """Return the plain arrays that these distributions are made of; see the family's `with_parameters`."""
+        """Return the parameter arrays of these distributions; see the family's `with_parameters`."""
         made_of = [field.name for field in fields(self) if field.init and field.name != "family"]  # type: ignore[arg-type]
         return {name: getattr(self, name) for name in made_of}
 
@@ -239,42 +239,42 @@ class Distributions(ABC):
     def divergence(self, c: int, other: Any, against: int) -> float:
         """Return KL(p ‖ q) = ⟨η_p − η_q, ∇A(η_p)⟩ − A(η_p) + A(η_q), p class `c` and q class `against` of `other`."""
         mine, theirs = self.natural_parameters()[[c]], other.natural_parameters()[[against]]
-        with np.errstate(invalid="ignore"):  # −∞ less −∞ is of no account where the moment is 0
+        with np.errstate(invalid="ignore"):  # −∞ − (−∞) does not matter where the moment is 0
             along = inner(mine - theirs, self.moment_parameters()[[c]])
         between = along - self.family.log_normalizer(mine) + self.family.log_normalizer(theirs)
         return max(float(between[0]), 0.0)
 
     @property
     def title(self) -> str:
-        """What one of them is called."""
+        """The name of one of the distributions."""
         return repr(self.family) if self.family.config() else type(self.family).__name__
 
     def shown(self) -> dict[str, Any]:
-        """Return the parameters to show, each with one row a class."""
+        """Return the parameters to show, each with one row per class."""
         return self.parameters()
 
     @abstractmethod
     def score(self, x: Array, common: bool = True) -> Array:
         """Return log p(x | c), n×k.
 
-        ``common=False`` may leave out what is the same for every class, and leaves out cells that have probability 0 in
-        all of them, which is the logarithm −∞ otherwise.
+        ``common=False`` may leave out terms that are the same for every class, and leaves out cells with probability 0
+        in all of them, whose logarithm is −∞ otherwise.
         """
 
     @property
     def rules_out(self) -> bool:
-        """Whether some values have probability 0 in some classes, as maximum likelihood has it."""
+        """Whether some values have probability 0 in some classes, as maximum likelihood allows."""
         return False
 
     def impossible_cells(self, x: Array) -> FloatArray | float:
-        """Return for each row whether a cell has probability 0 in every class (more than 0) or not (0), (n,).
+        """Return a number per row, (n,): positive if some cell has probability 0 in every class, else 0.
 
         Such a cell says nothing about the class: ``score(x, common=False)`` leaves it out.
         """
         return 0.0
 
     def log_prob(self, x: ArrayLike) -> FloatArray:
-        """Return log p(x | c) of rows as a user has them, n×k."""
+        """Return log p(x | c) of rows in the user's own form, n×k."""
         rows = self.family.encode(x)
         if rows.shape[1] != self.n_columns:
             raise ValueError(
@@ -286,10 +286,10 @@ class Distributions(ABC):
     @property
     @abstractmethod
     def n_parameters(self) -> int:
-        """How many numbers are free."""
+        """The number of free parameters."""
 
     def expected_statistics(self, x: Array, responsibilities: Responsibilities) -> Any:
-        """Return the statistics of rows, with the expectation under these distributions for what is missing.
+        """Return the statistics of rows, with expectations under these distributions in place of missing values.
 
         Where columns are independent given the class, a missing cell adds nothing.
         """
@@ -298,9 +298,9 @@ class Distributions(ABC):
     def mixture_pass(
         self, x: Any, weight: FloatArray | None, log_shares: FloatArray
     ) -> tuple[FloatArray, Any, float] | None:
-        """Return one round of EM over rows of this block alone, where that is faster than scoring and then learning.
+        """Return one EM iteration over rows of this block alone, if that is faster than scoring and then learning.
 
-        It is the weight of each class, the statistics, and the log-likelihood; None where there is no such way.
+        It is the weight of each class, the statistics, and the log-likelihood; None if there is no such method.
         """
         return None
 
@@ -308,19 +308,19 @@ class Distributions(ABC):
     def sample(self, classes: IntArray, rng: np.random.Generator) -> FloatArray:
         """Return one row drawn from each of the given classes."""
 
-    # -- what is missing, given what is there -----------------------------------------------------------------
+    # -- missing cells given the observed ones ----------------------------------------------------------------
 
     def expected_rows(self, x: Any, shares: FloatArray) -> FloatArray:
-        """Return rows with their missing cells filled in, over the classes by their shares, n×k.
+        """Return rows with missing cells filled in over the classes, weighted by `shares`, n×k.
 
-        Numbers get their mean, values the most probable one. Here columns are independent given the class, so that the
-        other cells of the block say nothing beyond what is in the shares.
+        Numbers get their mean, categorical cells their most probable value. Here columns are independent given the
+        class, so the other cells of the block add nothing to what is in the shares.
         """
         rows = dense_rows(x)
         return np.where(np.isnan(rows), shares @ self.mean(), rows)
 
     def sampled_rows(self, x: Any, classes: IntArray, rng: np.random.Generator) -> FloatArray:
-        """Return rows with their missing cells drawn from the given classes, given the cells that are there."""
+        """Return rows with missing cells drawn from the given classes, given the observed cells."""
         rows = dense_rows(x)
         return np.where(np.isnan(rows), self.sample(classes, rng), rows)
 
@@ -329,9 +329,9 @@ class Distributions(ABC):
         """Return the distributions of some of the columns, in the order given."""
 
     def conditioned(self, columns: IntArray, cells: Any) -> Distributions:
-        """Return the distributions of the other columns, in their order, given the cells of some in one row.
+        """Return the distributions of the other columns, in their order, given the cells of `columns` in one row.
 
-        Here columns are independent given the class, so that the others stay as they are.
+        Here columns are independent given the class, so the others stay as they are.
         """
         return self.marginal(other_columns(columns, self.n_columns))
 
@@ -340,18 +340,18 @@ class Distributions(ABC):
         """How many columns there are."""
         return self.mean().shape[1]
 
-    # -- what starts and explanations need ----------------------------------------------------------------------
+    # -- for initialisation and explanations --------------------------------------------------------------------
 
     @abstractmethod
     def standardised(self, x: Any) -> Any:
-        """Return rows in units in which all columns of the first class count alike, n×p, for distances between them.
+        """Return rows scaled so that all columns of the first class count equally in distances, n×p.
 
-        A missing cell is at the mean; sparse rows stay sparse.
+        A missing cell is placed at the mean; sparse rows stay sparse.
         """
 
     @abstractmethod
     def log_ratio(self, x: Array, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return what each column adds to log p(x | a) / p(x | b), n×d, and what no column can claim, (n,).
+        """Return what each column adds to log p(x | a) / p(x | b), n×d, and the rest that belongs to no column, (n,).
 
         `a` and `b` are the two classes to compare for each row.
         """

@@ -1,4 +1,4 @@
-"""Bernoulli: yes or no, each column by itself."""
+"""Bernoulli: binary columns, independent given the class."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from suffice.statistics.sums import Sums
 class Bernoulli(ColumnwiseFamily):
     """p(x | p) = p^x (1 − p)^(1−x) for x in {0, 1}, each column with its own p.
 
-    φ(x) = x, η = log p/(1 − p), A(η) = log(1 + e^η), h(x) = 1. A prior of α is 2α rows that hold ½: a Beta prior, p =
+    φ(x) = x, η = log p/(1 − p), A(η) = log(1 + e^η), h(x) = 1. A prior of α adds 2α rows of value ½: a Beta prior, p =
     (ones + α) / (count + 2α).
 
     Examples
@@ -48,7 +48,7 @@ class Bernoulli(ColumnwiseFamily):
         )
 
     def prepare(self, x: Array) -> tuple[tuple[Array, ...], Array | None]:
-        """Return the cells, 0 where they are missing, and which are there; sparse rows of ones are seen at a glance."""
+        """Return the cells, 0 where missing, and the mask of observed cells; sparse rows of ones skip the checks."""
         if issparse(x) and compiled.inspect(x.data) == 0:
             return (in_double(x),), None
         return super().prepare(x)
@@ -66,7 +66,7 @@ class Bernoulli(ColumnwiseFamily):
         return BernoulliDistributions(self, np.asarray(expit(eta[0])))
 
     def from_moment_parts(self, *moments: FloatArray) -> BernoulliDistributions:
-        """Return p = E x; sums of shares may exceed their count by rounding."""
+        """Return p = E x, at most 1: sums of shares may exceed their count by rounding error."""
         return BernoulliDistributions(self, np.minimum(moments[0], 1.0))
 
     def with_parameters(self, arrays: Mapping[str, Any]) -> BernoulliDistributions:
@@ -126,14 +126,14 @@ class BernoulliDistributions(ColumnwiseDistributions):
 
     @cached_property
     def _linear(self) -> tuple[Factor, FloatArray] | None:
-        """The log-odds and the normaliser; None where some are infinite."""
+        """The log-odds and the normaliser; None if some are infinite."""
         log_yes, log_no = self._logs
         finite = np.isfinite(log_yes).all() and np.isfinite(log_no).all()
         return (Factor(log_yes - log_no), log_no.sum(1)) if finite else None
 
     @cached_property
     def _apart(self) -> tuple[LogParameters, LogParameters]:
-        """The logarithms of p and 1 − p, −∞ set apart."""
+        """The logarithms of p and 1 − p, with −∞ stored separately."""
         return LogParameters.of(self.probability), LogParameters.of(1.0 - self.probability)
 
     def score(self, x: Array, common: bool = True) -> Array:
@@ -149,7 +149,7 @@ class BernoulliDistributions(ColumnwiseDistributions):
         return product(ones, log_odds) + there @ as_like(log_no, ones).T
 
     def _yes_and_no(self, x: Array) -> tuple[Array, Array]:
-        """Return the cells that are 1, and those that are 0 and there, both as indicators."""
+        """Return indicators of the cells that are 1, and of the observed cells that are 0."""
         (ones,), observed = self.family.prepare(x)
         dense = ones.toarray() if issparse(ones) else ones
         xp = namespace(dense)
@@ -162,7 +162,7 @@ class BernoulliDistributions(ColumnwiseDistributions):
         return self._linear is None
 
     def impossible_cells(self, x: Array) -> FloatArray | float:
-        """Return how many cells of each row are what no class ever has."""
+        """Return the number of cells per row whose value has probability 0 in every class."""
         yes, no = self._yes_and_no(x)
         return self._apart[0].n_nowhere(yes) + self._apart[1].n_nowhere(no)
 

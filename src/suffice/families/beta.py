@@ -1,4 +1,4 @@
-"""Beta: shares between 0 and 1, each column by itself."""
+"""Beta: fractions between 0 and 1, in columns that are independent given the class."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from suffice.families.spread import require_spread, share_of_components, spread_
 from suffice.priors import PriorSpec
 from suffice.statistics.sums import Sums
 
-#: a class with less weight than this share of the prior's rows is taken to have it
+#: the least weight of a class as a share of the prior's rows; a smaller weight is raised to it
 LEAST_SHARE = 1e-6
-#: the spread to have where there is none: that of a uniform distribution is 1 − log 2
+#: the spread to assume if there is none: that of a uniform distribution is 1 − log 2
 UNIT_SPREAD = 0.3
 
 
@@ -30,7 +30,7 @@ class Beta(ColumnwiseFamily):
     """p(x | a, b) = x^(a−1) (1 − x)^(b−1) / B(a, b) for 0 < x < 1, each column with its own a and b.
 
     φ(x) = (log x, log(1 − x)), η = (a − 1, b − 1), A(η) = log B(a, b), h(x) = 1. Newton's method finds the a and b that
-    have the mean logarithms of the rows. A prior of r rows speaks of the total T = a + b alone: it is worth
+    have the mean logarithms of the rows. A prior of r rows concerns only the total T = a + b: its log-density is
     r (½ log T − s T), with s the spread −log(e^(mean log x) + e^(mean log(1 − x))) within the classes.
 
     Examples
@@ -90,7 +90,7 @@ class Beta(ColumnwiseFamily):
         return without_rounding(dirichlet_spread(np.stack(means, axis=-1)), size)
 
     def estimate(self, statistics: Sums, prior: PriorSpec = "auto") -> BetaDistributions:
-        """Return the mode of the posterior; without a prior a and b have the mean logarithms of the rows."""
+        """Return the posterior mode; without a prior, the a and b whose mean logarithms are those of the rows."""
         belief = self.belief(statistics, prior)
         means, count = self.means(statistics), statistics.count
         if belief is None:
@@ -104,7 +104,7 @@ class Beta(ColumnwiseFamily):
         )
 
     def pseudo_rows(self, statistics: Sums, amount: float) -> PseudoRows:
-        """Return rows with the spread within the classes."""
+        """Return the prior's rows, which have the spread within the classes."""
         overall = self.overall(self.split(statistics.total), statistics.count.sum(0))
         within = np.where(statistics.count > 0, self.spread(*self.means(statistics)), 0.0)
         return spread_rows(statistics.count, within, self.spread(*overall), _unit_spread(overall[0]), amount)
@@ -125,12 +125,12 @@ class Beta(ColumnwiseFamily):
 
 
 def _unit_spread(means: FloatArray) -> FloatArray:
-    """Return about the spread of x that is uniform between 0 and 1."""
+    """Return roughly the spread of a uniform distribution between 0 and 1."""
     return np.full(means.shape, UNIT_SPREAD)
 
 
 def rows_for_each(amount: FloatArray, count: FloatArray) -> FloatArray:
-    """Return the rows of the prior for each row of a class, k×d; 1 / `LEAST_SHARE` where they are all that counts."""
+    """Return the prior's rows per row of a class, k×d; 1 / `LEAST_SHARE` if the prior has infinitely many."""
     certain = np.isinf(amount)
     finite = np.where(certain, 1.0, amount)
     return np.where(certain, 1.0 / LEAST_SHARE, finite / np.maximum(count, LEAST_SHARE * finite))
@@ -168,16 +168,16 @@ class BetaDistributions(ColumnwiseDistributions):
         return self.a * self.b / (total**2 * (total + 1.0))
 
     def draw(self, classes: IntArray, rng: np.random.Generator) -> FloatArray:
-        """Return shares, no nearer to 0 or 1 than floating point can tell."""
+        """Return values between 0 and 1, no nearer to 0 or 1 than floating point can represent."""
         drawn = rng.beta(self.a[classes], self.b[classes])
         return np.clip(drawn, np.finfo(float).tiny, 1.0 - np.finfo(float).epsneg)
 
     def cancels(self) -> bool:
-        """Whether a + b is large."""
+        """Return whether a + b is so large that the scores would cancel."""
         return bool((self.a + self.b).max(initial=0.0) > LARGE_TERMS)
 
     def centred(self, x: FloatArray, c: int | IntArray) -> FloatArray:
-        """Return a log x/m + b log (1 − x)/(1 − m) − log x(1 − x) + what is left of log B(a, b), with m the mean."""
+        """Return a log x/m + b log (1 − x)/(1 − m) − log x(1 − x) + the remainder of log B(a, b), with m the mean."""
         a, b = self.a[c], self.b[c]
         total, mean = a + b, self.mean()[c]
         apart = x - mean

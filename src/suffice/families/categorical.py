@@ -1,4 +1,4 @@
-"""Categorical: one of several values, each column with its own."""
+"""Categorical: each column holds one of several values of its own."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from suffice.tables.labels import as_objects_if_mixed, check_weight
 class Categorical(Family):
     """p(x = v) = p_v for v among the values of a column.
 
-    φ(x) is the indicator of each value, η = log p, A(η) = log Σ e^η (0 for these η), h(x) = 1. Kernels read
-    the numbers of the values (`Codes`); words become numbers in the table's encoder.
+    φ(x) is the indicator of each value, η = log p, A(η) = log Σ e^η (0 for these η), h(x) = 1. Kernels read integer
+    codes of the values (`Codes`); the table's encoder turns values into codes.
 
     Parameters
     ----------
     unseen : "prior" or "missing"
-        What a value that training never saw is worth in prediction: the mass that the prior gives to a known
-        value without a row, α / (count + α·values), or nothing, as if the cell were missing. Without a prior it has
-        probability 0 in every class, so that it says nothing about the class, with a warning.
+        The probability of a value that training never saw: that of a known value without a row under the prior,
+        α / (count + α·values), or none, as if the cell were missing. Without a prior it is 0 in every class, so that
+        the value says nothing about the class, with a warning.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class Categorical(Family):
         return {"unseen": self.unseen}
 
     def encode(self, x: ArrayLike | Codes) -> Codes:
-        """Return integers as they are, as numbers of values; -1 is missing."""
+        """Return integers unchanged as codes of values; -1 is missing."""
         if isinstance(x, Codes):
             return x
         codes = rows_to_columns(np.asarray(x))
@@ -81,15 +81,15 @@ class Categorical(Family):
         return coder.estimate(statistics, prior)[0]
 
     def decode(self, rows: FloatArray) -> NDArray[Any]:
-        """Return the numbers of values as `encode` takes them."""
+        """Return the codes as integers, as `encode` takes them."""
         return rows.astype(np.intp)
 
     def with_values_of(self, x: Any) -> Categorical:
-        """Return the family with the values of the rows `x`; whole numbers are numbers of values already."""
+        """Return the family that knows the values of the rows `x`; integers are taken as codes already."""
         if isinstance(x, Codes):
             return self
         columns = rows_to_columns(as_objects_if_mixed(x))
-        declared = getattr(getattr(x, "dtype", None), "name", "") == "category"  # pandas: numbers that are names
+        declared = getattr(getattr(x, "dtype", None), "name", "") == "category"  # pandas: integers that are labels
         return self if columns.dtype.kind in "iu" and not declared else CategoricalOfValues(self, columns)
 
     def sufficient_statistics(self, x: ArrayLike) -> FloatArray:
@@ -102,12 +102,12 @@ class Categorical(Family):
         return np.sum([logsumexp(eta[..., column], axis=-1) for column in self._columns(eta.shape[-1])], axis=0)
 
     def _columns(self, width: int) -> list[slice]:
-        """Return where each column's values lie among all of them; all are one column's where nothing else is known."""
+        """Return the slice of each column's values among all values; one column has them all if sizes are unknown."""
         sizes = np.array([width]) if self._sizes is None else self._sizes
         return list(CategoryCounts(np.zeros((0, width)), sizes).columns())
 
     def of_sizes(self, sizes: IntArray) -> Categorical:
-        """Return the same family for columns with so many values each."""
+        """Return the same family for columns with these numbers of values."""
         sized = copy.copy(self)
         sized._sizes = np.asarray(sizes)
         return sized
@@ -169,7 +169,7 @@ class Categorical(Family):
         return 0.0 if pseudo is None else pseudo.amount * float(log_of(distributions.probability).sum())
 
     def comparable(self, other: Family) -> bool:
-        """Whether both number the same values alike."""
+        """Return whether both give the same codes to the same values."""
         mine, theirs = (getattr(family, "_values", None) for family in (self, other))
         return self == other and mine == theirs and self._list_of_sizes() == other._list_of_sizes()  # type: ignore[attr-defined]
 
@@ -184,14 +184,14 @@ class Categorical(Family):
 
 
 class CategoricalOfValues(Categorical):
-    """The same family for somebody's own values: it looks their numbers up, and gives values back."""
+    """The same family for the user's own values: it maps values to codes and back."""
 
     def __init__(self, family: Categorical, columns: NDArray[Any]) -> None:
         super().__init__(family.unseen)
         self._values = [factorize(columns[:, j]).values for j in range(columns.shape[1])]
 
     def with_values_of(self, x: Any) -> CategoricalOfValues:
-        """Return the family with the values of the rows `x` after those that it has."""
+        """Return the family with the values of the rows `x` added after those that it has."""
         columns = self._require_columns(rows_to_columns(as_objects_if_mixed(x)))
         grown = copy.copy(self)
         pairs = zip(self._values, CategoricalOfValues(self, columns)._values, strict=True)
@@ -204,7 +204,7 @@ class CategoricalOfValues(Categorical):
         return columns
 
     def encode(self, x: ArrayLike | Codes) -> Codes:
-        """Return the numbers of values, `UNSEEN` for new ones and `MISSING` for None and NaN."""
+        """Return the codes of the values, `UNSEEN` for new ones and `MISSING` for None and NaN."""
         columns = self._require_columns(rows_to_columns(as_objects_if_mixed(x)))
         codes = np.empty(columns.shape, dtype=np.intp)
         for j, values in enumerate(self._values):
@@ -214,7 +214,7 @@ class CategoricalOfValues(Categorical):
         return Codes(codes, np.array([len(values) for values in self._values]))
 
     def decode(self, rows: FloatArray) -> NDArray[Any]:
-        """Return the values behind their numbers."""
+        """Return the values that belong to the codes."""
         known = [np.array([*values, None], dtype=object) for values in self._values]
         return np.stack([values[rows[:, j].astype(int)] for j, values in enumerate(known)], axis=1)
 

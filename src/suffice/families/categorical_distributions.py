@@ -70,15 +70,15 @@ class CategoricalDistributions(Distributions):
 
     @property
     def n_parameters(self) -> int:
-        """The probabilities of a column and class sum to 1."""
+        """The number of free parameters: the probabilities of a column and class sum to 1."""
         return self.n_classes * int(np.maximum(self.sizes - 1, 0).sum())
 
     @cached_property
     def _tables(self) -> list[FloatArray]:
-        """Return for each column the log-probabilities, values×k, then a row for UNSEEN (-2) and for MISSING (-1)."""
+        """One table per column: log-probabilities, values×k, then a row for UNSEEN (-2) and one for MISSING (-1)."""
         tables, nothing = [], np.zeros(self.n_classes)
         for j, column in enumerate(self._columns()):
-            # a column that training saw no value of says nothing whatever its value
+            # a column without any value in training says nothing about the class
             read = self.family.unseen == "prior" and column.stop > column.start
             log_unseen = log_of(self.unseen_mass[:, j]) if read else nothing
             tables.append(np.vstack([log_of(self.probability[:, column].T), log_unseen, nothing]))
@@ -91,24 +91,24 @@ class CategoricalDistributions(Distributions):
 
     @cached_property
     def _joined_tables(self) -> tuple[FloatArray, FloatArray]:
-        """Both kinds of tables one below the other, as the compiled kernel reads them."""
+        """Both kinds of tables, concatenated as the compiled kernel reads them."""
         joined = compiled.whole_registers(np.concatenate(self._tables))
         same = not any(np.isneginf(table).any() for table in self._tables)
         return joined, joined if same else compiled.whole_registers(np.concatenate(self._decisive_tables))
 
     @property
     def rules_out(self) -> bool:
-        """Whether some value has probability 0 in some class; where unseen values have it, in all of them."""
+        """Whether some value has probability 0 in some class; unseen values may have it in all classes."""
         return any(np.isneginf(table).any() for table in self._tables)
 
     def impossible_cells(self, x: Codes) -> FloatArray | float:
-        """Return how many values of each row have probability 0 in every class."""
+        """Return the number of values per row that have probability 0 in every class."""
         codes = to_numpy(self._known(x))
         nowhere = [np.asarray(np.isneginf(table).all(1)) for table in self._tables]
         return np.sum([where[codes[:, j]] for j, where in enumerate(nowhere)], axis=0).astype(np.float64)
 
     def _known(self, x: Codes) -> Array:
-        """Return the codes, with those beyond the values that were learned as unseen."""
+        """Return the codes, with UNSEEN for those beyond the learned values."""
         if (x.sizes <= self.sizes).all():
             return x.codes
         xp = namespace(x.codes)
@@ -134,7 +134,7 @@ class CategoricalDistributions(Distributions):
         return scores
 
     def sample(self, classes: IntArray, rng: np.random.Generator) -> FloatArray:
-        """Return the numbers of the values drawn, as floats; -1 where a column has no values."""
+        """Return the codes of the drawn values, as floats; -1 if a column has no values."""
         rows = np.empty((len(classes), len(self.sizes)))
         for j, column in enumerate(self._columns()):
             if column.stop == column.start:
@@ -146,7 +146,7 @@ class CategoricalDistributions(Distributions):
         return rows
 
     def expected_rows(self, x: Codes, shares: FloatArray) -> FloatArray:
-        """Return the numbers of the values, as floats, with the most probable value in missing cells."""
+        """Return the codes of the values, as floats, with the most probable value in missing cells."""
         rows = to_float64(x.codes)
         likeliest = np.full(rows.shape, float(MISSING))
         for j, column in enumerate(self._columns()):
@@ -155,13 +155,13 @@ class CategoricalDistributions(Distributions):
         return np.where(rows == MISSING, likeliest, rows)
 
     def sampled_rows(self, x: Codes, classes: IntArray, rng: np.random.Generator) -> FloatArray:
-        """Return the numbers of the values, as floats, with values drawn for missing cells."""
+        """Return the codes of the values, as floats, with values drawn for missing cells."""
         rows = to_float64(x.codes)
         return np.where(rows == MISSING, self.sample(classes, rng), rows)
 
     @property
     def n_columns(self) -> int:
-        """How many columns there are, whatever the number of their values."""
+        """The number of columns (not of their values)."""
         return len(self.sizes)
 
     def marginal(self, columns: IntArray) -> CategoricalDistributions:
@@ -172,7 +172,7 @@ class CategoricalDistributions(Distributions):
         return CategoricalDistributions(probability, sizes, self.unseen_mass[:, columns], self.family.of_sizes(sizes))
 
     def standardised(self, x: Codes) -> FloatArray:
-        """Return the indicators of the values, with a variance of 1 in all a column."""
+        """Return the centred indicators of the values, scaled so that the variances of a column sum to 1."""
         codes = to_numpy(self._known(x))
         rows = np.zeros((len(codes), int(self.sizes.sum())))
         for j, column in enumerate(self._columns()):

@@ -1,4 +1,4 @@
-"""Families whose columns are independent given the class: a new one is its formulas for one cell, and no more.
+"""Families whose columns are independent given the class: a new one gives only its formulas for one cell.
 
 φ of a cell has one or more *parts*; a family's φ(x), η and E φ have the columns of the first part, then those of the
 second. All formulas work on arrays of cells, k×d for parameters.
@@ -23,15 +23,15 @@ from suffice.priors import Prior, PriorSpec, PseudoCount, resolve_prior
 from suffice.statistics.responsibilities import Responsibilities
 from suffice.statistics.sums import SignedSums, Sums
 
-#: the spread of the prior where no class has any: so many rows of that of all rows
+#: the share of a row with the spread of all rows that gives the prior its spread if no class has any
 SHARE_OF_A_ROW = 1e-3
-#: the spread (or the mean) that the prior of a mixture has, as a share of that of all rows
+#: the spread (or the mean) of the prior of a mixture, as a share of that of all rows
 SHARE_OF_ALL = 0.01
 
 
 @dataclass(frozen=True, eq=False)
 class PseudoRows(Prior):
-    """A prior that is settled: so many rows more in every class, and what they hold, for each column, (d,)."""
+    """A resolved prior: the number of rows added to every class, and the value that they hold, per column, (d,)."""
 
     amount: FloatArray
     value: FloatArray
@@ -40,22 +40,22 @@ class PseudoRows(Prior):
 class ColumnwiseFamily(Family):
     """A family for columns that are independent given the class."""
 
-    #: how many numbers φ of a cell has
+    #: the number of parts of φ of a cell
     parts: ClassVar[int] = 1
     #: whether 0 is a possible cell, so that sparse rows make sense
     takes_zero: ClassVar[bool] = False
     #: whether φ may be negative
     signed: ClassVar[bool] = True
-    #: what is put into a missing cell before φ is taken of it
+    #: the value put into a missing cell before φ is computed
     neutral: ClassVar[float] = 1.0
-    #: what the cells are called in error messages; by default "<Family> cells"
+    #: the name of the cells in error messages; by default "<Family> cells"
     cells: ClassVar[str | None] = None
 
-    # -- what each family says -----------------------------------------------------------------------------------
+    # -- the formulas of each family -----------------------------------------------------------------------------
 
     @abstractmethod
     def require_support(self, x: Array) -> None:
-        """Raise if some cell cannot be; NaN is let pass."""
+        """Raise if some cell is outside the support; NaN is accepted."""
 
     @abstractmethod
     def phi(self, x: Array) -> tuple[Array, ...]:
@@ -66,7 +66,7 @@ class ColumnwiseFamily(Family):
         """Return A of each cell, given the parts of η."""
 
     def cell_base(self, x: FloatArray) -> FloatArray | None:
-        """Return log h of each cell; None where it is 0."""
+        """Return log h of each cell; None if it is 0 everywhere."""
         return None
 
     @abstractmethod
@@ -92,7 +92,7 @@ class ColumnwiseFamily(Family):
         return np.asarray(self.cell_normalizer(*self.split(eta)).sum(-1))
 
     def log_base_measure(self, x: Array) -> Array:
-        """Return log h(x), over the cells that are there."""
+        """Return log h(x), over the observed cells."""
         base = self.cell_base(x.data if issparse(x) else dense_rows(x))
         if base is None:
             return as_like(np.zeros(x.shape[0]), x)
@@ -113,7 +113,7 @@ class ColumnwiseFamily(Family):
     # -- learning ----------------------------------------------------------------------------------------------------
 
     def prepare(self, x: Array) -> tuple[tuple[Array, ...], Array | None]:
-        """Return the parts of φ, 0 in missing cells, and which cells are there (None if all are)."""
+        """Return the parts of φ, 0 in missing cells, and the mask of observed cells (None if all are observed)."""
         x = in_double(x if self.takes_zero or not issparse(x) else x.toarray())
         observed = observed_cells(x, what=self.cells or f"{type(self).__name__} cells")
         self.require_support(x)
@@ -124,7 +124,7 @@ class ColumnwiseFamily(Family):
         return tuple(xp.where(observed, part, xp.zeros_like(part)) for part in parts), observed
 
     def statistics(self, x: Array, responsibilities: Responsibilities) -> Sums:
-        """Return the sums of φ, and the weight of the cells that are there."""
+        """Return the sums of φ, and the weight of the observed cells."""
         parts, observed = self.prepare(x)
         count = weighted_counts(parts[0], observed, responsibilities)
         total = np.hstack([responsibilities.sums(part) for part in parts])
@@ -139,7 +139,7 @@ class ColumnwiseFamily(Family):
         return self._kind.empty(n_classes, n_columns, n_columns * self.parts)
 
     def means(self, statistics: Sums) -> list[FloatArray]:
-        """Return the mean of each part of φ in each class; of all rows where a class has no cells."""
+        """Return the mean of each part of φ per class; that of all rows if a class has no cells."""
         count = statistics.count
         total = self.split(statistics.total)
         everything = count.sum(0)
@@ -149,7 +149,7 @@ class ColumnwiseFamily(Family):
         ]
 
     def overall(self, total: Sequence[FloatArray], everything: FloatArray) -> list[FloatArray]:
-        """Return the mean of each part of φ over all classes, (d,); without any cell, φ of `neutral`."""
+        """Return the mean of each part of φ over all classes, (d,); φ of `neutral` if there is no cell."""
         nothing = self.phi(np.full(everything.shape, self.neutral))
         return [
             np.divide(part.sum(0), everything, out=np.array(empty, dtype=np.float64), where=everything > 0)
@@ -168,7 +168,7 @@ class ColumnwiseFamily(Family):
         return self.from_moment_parts(total / count)
 
     def belief(self, statistics: Sums, prior: PriorSpec) -> PseudoRows | None:
-        """Return the prior's rows; None without a prior."""
+        """Return the prior as rows; None without a prior."""
         if isinstance(prior, PseudoRows):
             return prior
         pseudo = resolve_prior(prior, PseudoCount, PseudoCount(1.0))
@@ -184,7 +184,7 @@ class ColumnwiseFamily(Family):
         return rows
 
     def fixed_prior(self, statistics: Sums, prior: PriorSpec, everything: Sums | None = None) -> PriorSpec:
-        """Return the prior with what it takes from the data settled."""
+        """Return the prior with the parts that it takes from the data fixed."""
         return self.belief(statistics, prior)
 
     def prior_of_components(self, overall: Sums, prior: PriorSpec, k: int) -> PriorSpec:
@@ -193,7 +193,7 @@ class ColumnwiseFamily(Family):
         return None if rows is None else self.rows_of_components(rows, overall, k)
 
     def log_prior(self, distributions: Any, statistics: Sums, prior: PriorSpec) -> float:
-        """Return Σ α (η m − A(η)): α rows more of φ = m."""
+        """Return Σ α (η m − A(η)): the log-likelihood of α more rows with φ = m."""
         rows = self.belief(statistics, prior)
         if rows is None:
             return 0.0
@@ -202,12 +202,12 @@ class ColumnwiseFamily(Family):
 
 
 def smoothed_mean(statistics: Sums) -> FloatArray:
-    """Return the mean of each column over all classes, with one row of ½ more, (d,)."""
+    """Return the mean of each column over all classes, with one more row of ½, (d,)."""
     return (statistics.total.sum(0) + 0.5) / (statistics.count.sum(0) + 1.0)
 
 
 def require_finite(values: FloatArray, said: str) -> None:
-    """Raise if some parameter, k×d, is not finite; `said` tells what is the matter with {of_class} and {of_column}."""
+    """Raise if some parameter, k×d, is not finite; `said` is the message, with {of_class} and {of_column}."""
     bad = ~np.isfinite(values)
     if bad.any():
         c, column = (int(i) for i in np.argwhere(bad)[0])
@@ -215,7 +215,7 @@ def require_finite(values: FloatArray, said: str) -> None:
 
 
 def refuse_cells(x: Array, bad: Callable[[Any], Any], requirement: str, remedy: str) -> None:
-    """Raise if some cell of a dense or sparse chunk is bad, and say which."""
+    """Raise an error that names the first bad cell of a dense or sparse chunk, if there is one."""
     values = x.data if issparse(x) else x
     if bool(namespace(values).any(bad(values))):
         dense = x.toarray() if issparse(x) else x

@@ -52,7 +52,7 @@ class ColumnwiseDistributions(Distributions):
 
     @property
     def n_parameters(self) -> int:
-        """So many numbers a column and class."""
+        """The number of free parameters: one per array, column and class."""
         return sum(values.size for values in self._arrays.values())
 
     def natural_parameters(self) -> FloatArray:
@@ -71,7 +71,7 @@ class ColumnwiseDistributions(Distributions):
 
     @cached_property
     def _factors(self) -> list[LogParameters]:
-        """The parts of η ready for products, −∞ set apart (as for a count that only ever was 0)."""
+        """The parts of η ready for products, with −∞ stored separately (as for a count that was always 0)."""
         return [LogParameters.of_logs(eta) for eta in self.natural_parts()]
 
     @cached_property
@@ -79,9 +79,9 @@ class ColumnwiseDistributions(Distributions):
         return np.asarray(self.family.cell_normalizer(*self.natural_parts()))
 
     def score(self, x: Array, common: bool = True) -> Array:
-        """Return φ(x)·η − A(η) over the cells that are there, and log h(x) if asked for what all classes share.
+        """Return φ(x)·η − A(η) over the observed cells, plus log h(x), which all classes share, if `common`.
 
-        Where the terms are so large that their rounding could be seen, the density is taken about each class's mean.
+        If the terms are so large that rounding error would matter, the density is computed about each class's mean.
         """
         parts, observed = self.family.prepare(x)
         if self.cancels():
@@ -100,21 +100,21 @@ class ColumnwiseDistributions(Distributions):
 
     @property
     def rules_out(self) -> bool:
-        """Whether the cells of some class are always 0."""
+        """Whether the cells of some class are always 0 in some column."""
         return any(factor.impossible is not None for factor in self._factors)
 
     def impossible_cells(self, x: Array) -> FloatArray | float:
-        """Return what each row has in columns that are always 0."""
+        """Return the sum of each row over the columns that are always 0."""
         parts, _ = self.family.prepare(x)
         pairs = zip(parts, self._factors, strict=True)
         return sum((factor.n_nowhere(part) for part, factor in pairs if factor.nowhere is not None), start=0.0)
 
     def cancels(self) -> bool:
-        """Whether φ(x)·η and A(η) are so large that their difference has lost digits, and there is a better way."""
+        """Return whether φ(x)·η and A(η) are so large that their difference loses digits, and `centred` is better."""
         return False
 
     def centred(self, x: FloatArray, c: int | IntArray) -> FloatArray:
-        """Return the log-density of each cell in a form that does not cancel, under one class or under each row's."""
+        """Return the log-density of each cell in a form that does not cancel, under one class or one class per row."""
         raise TypeError(f"{type(self).__name__} never cancels, so it has no other form")
 
     def _score_centred(self, x: Array) -> Array:

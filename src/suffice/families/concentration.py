@@ -1,4 +1,4 @@
-"""Shapes and concentrations from mean logarithms, by Newton's method: what Gamma, Beta and Dirichlet have in common."""
+"""Shapes and concentrations from mean logarithms by Newton's method, shared by Gamma, Beta and Dirichlet."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from scipy.special import digamma, logsumexp, polygamma
 
 from suffice._arrays import FloatArray
 
-#: Newton's method converges quadratically: a step below this one leaves nothing but rounding
+#: Newton's method converges quadratically: after a step smaller than this only rounding error is left
 _SMALL_STEP = 1e-7
 _MOST_STEPS = 60
-#: from here on the asymptotic series has more digits than the difference that it stands for
+#: above this the asymptotic series is more accurate than the difference that it replaces
 _LARGE = 100.0
 
 
@@ -61,12 +61,12 @@ def concentrations(
     spread: FloatArray | float = 0.0,
     most_steps: int = _MOST_STEPS,
 ) -> FloatArray:
-    """Return the α of Dirichlet distributions with these E log x, m×K, or those nearest to them under a prior.
+    """Return the α of Dirichlet distributions with these E log x, m×K, or the posterior mode under a prior.
 
     They maximise Σ(α_i − 1) E log x_i + log Γ(T) − Σ log Γ(α_i) + r (c log T − s T), with T = Σα and c = (K − 1)/2. The
-    last term is the prior of T, worth r rows for each row of data, with its mode at c/s; it says nothing of where on
-    the simplex the rows are. The derivative is 0 where ψ(α_i) − ψ(T) − r (c/T − s) = E log x_i. In log α the Jacobian
-    of this is a diagonal less a matrix of rank one, so that a step of Newton's method costs no more than K numbers.
+    last term is the prior of T, worth r rows per row of data, with its mode at c/s; it does not depend on where on the
+    simplex the rows are. The derivative is 0 where ψ(α_i) − ψ(T) − r (c/T − s) = E log x_i. In log α its Jacobian is a
+    diagonal minus a rank-one matrix, so that a step of Newton's method costs O(K).
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def concentrations(
         The prior's r and s.
     """
     m, n_parts = mean_logs.shape
-    if n_parts == 1:  # one part is all there is, and says nothing
+    if n_parts == 1:  # the only part is always 1, and says nothing
         return np.ones((m, 1))
     r, s = (np.broadcast_to(np.asarray(value, dtype=np.float64), (m,)) for value in (rows, spread))
     c = 0.5 * (n_parts - 1)
@@ -86,7 +86,7 @@ def concentrations(
         diagonal = alpha * trigamma(alpha)
         weight = trigamma(total) - r * c / total**2
         scaled = residual / diagonal
-        # Sherman and Morrison's formula for (D − w 1 αᵀ)⁻¹
+        # Sherman–Morrison formula for (D − w 1 αᵀ)⁻¹
         share = weight * (alpha * scaled).sum(1) / (1.0 - weight * (alpha / diagonal).sum(1))
         step = np.clip(scaled + share[:, None] / diagonal, -3.0, 3.0)
         alpha = alpha * np.exp(-step)
@@ -100,7 +100,7 @@ def _level(total: FloatArray, r: FloatArray, s: FloatArray, c: float) -> FloatAr
 
 
 def _start(mean_logs: FloatArray, r: FloatArray, s: FloatArray, c: float) -> FloatArray:
-    """Return α to begin with: from the better of two totals, one good where it is large and one where it is small."""
+    """Return a start for α from the better of two totals: one suits large totals, the other small ones."""
     n_parts = mean_logs.shape[1]
     blended = (dirichlet_spread(mean_logs) + r * s) / (1.0 + r)
     large = (n_parts - np.exp(-blended)) / (-2.0 * np.expm1(-blended))

@@ -1,4 +1,4 @@
-"""The quadratic forms of a covariance for each class."""
+"""Quadratic forms with one full covariance per class."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from suffice.families.gaussian.quadratic import (
 
 @dataclass(frozen=True, eq=False)
 class DenseForm(QuadraticForm):
-    """A full covariance for each class."""
+    """The log-densities of Gaussians with one full covariance per class."""
 
     means: FloatArray
     covariance: FloatArray
@@ -36,7 +36,7 @@ class DenseForm(QuadraticForm):
 
     @classmethod
     def of(cls, means: FloatArray, compact: FloatArray) -> Self:
-        """Return the form, or say which covariance is singular."""
+        """Return the form; raise EstimateError if a covariance is singular."""
         covariance = np.broadcast_to(compact, (len(means), *compact.shape[1:]))
         return cls(means, covariance, means.mean(0), *whiteners(covariance))
 
@@ -45,26 +45,26 @@ class DenseForm(QuadraticForm):
         return self.whiteners.transpose(0, 2, 1) @ self.whiteners
 
     def whitener_of(self, c: int) -> FloatArray:
-        """Return the whitener of a class."""
+        """Return L⁻¹ of class c, d×d."""
         return np.asarray(self.whiteners[c])
 
     def _constants(self) -> FloatArray:
         return -0.5 * (self.means.shape[1] * LOG_2PI + self.log_determinants)
 
     def score(self, x: Array, common: bool) -> Array:
-        """Return the log-densities: products with the pairs z_i z_j, or whitened rows where these would cancel."""
+        """Return the log-densities, n×k: products with pairs z_i z_j, or whitened rows if the products would cancel."""
         x = x.toarray() if issparse(x) else x
         form = self._product_for(x)
         if x.shape[1] <= MOST_PAIRED and not cancels_for(form.largest, x):
             scores = compiled.quadratic_scores(x, form.origin, form.linear, form.pairs, form.constants)
             if scores is not None:
                 return scores
-            if x.shape[1] <= 2 * len(self.means):  # the pairs of many columns are a large temporary for NumPy
+            if x.shape[1] <= 2 * len(self.means):  # for many columns the pairs are a large temporary array in NumPy
                 return form.score(x)
         return as_like(self._constants(), x) - 0.5 * whitened_squares(x, self.means, self.whiteners)
 
     def mixture_pass(self, x: Array, weight: FloatArray | None, log_shares: FloatArray) -> MixturePass | None:
-        """Return one round of EM over the rows of a chunk."""
+        """Return one EM iteration over the rows of a chunk; None if the compiled kernel does not apply."""
         form = self._product_for(x)
         if issparse(x) or x.shape[1] > MOST_PAIRED or cancels_for(form.largest, x):
             return None
@@ -81,7 +81,7 @@ class DenseForm(QuadraticForm):
 
     @cached_property
     def _narrow_product(self) -> _ProductForm:
-        """The same about a point that float32 can hold."""
+        """The product form about an origin that float32 represents exactly."""
         return _ProductForm.of(self, self.origin.astype(np.float32).astype(np.float64))
 
     def squared_distance(self, rows: FloatArray, observed: Array | None) -> FloatArray:
@@ -97,10 +97,10 @@ class DenseForm(QuadraticForm):
         return coloured
 
     def log_ratio(self, rows: FloatArray, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return the difference of −½ z_j (Σ_c⁻¹ z)_j − ½ log σ²_cj, z = x − μ_c; the correlations are left over.
+        """Return the difference of −½ z_j (Σ_c⁻¹ z)_j − ½ log σ²_cj between the classes, z = x − μ_c, and the rest.
 
-        A quadratic form is the sum of z_j (Σ⁻¹ z)_j, which shares the term of a pair equally between its columns. What
-        no column can claim is the difference of ½ log |correlations|.
+        The quadratic form is the sum of z_j (Σ⁻¹ z)_j, which splits the term of a pair of columns equally between them.
+        The rest, which belongs to no single column, is the difference of −½ log |correlations|.
         """
         variance = np.diagonal(self.covariance, axis1=1, axis2=2)
         terms = np.zeros_like(rows)
@@ -114,24 +114,24 @@ class DenseForm(QuadraticForm):
 
 @dataclass(frozen=True, eq=False)
 class _ProductForm:
-    """Log-densities as constant + z·linear + Σ_{i≤j} z_i z_j pairs, z = x − origin; one row a class."""
+    """Log-densities as constant + z·linear + Σ_{i≤j} z_i z_j pairs, z = x − origin; one row per class."""
 
     origin: FloatArray
     linear: FloatArray
     pairs: FloatArray
     constants: FloatArray
-    #: the size of the terms that cancel at a class mean
+    #: the largest size of the terms that cancel each other at a class mean
     largest: float
 
     @classmethod
     def of(cls, form: DenseForm, origin: FloatArray) -> Self:
         """Multiply the quadratic forms out about `origin`."""
-        with np.errstate(over="ignore"):  # then `largest` says that the terms cannot be used
+        with np.errstate(over="ignore"):  # an infinite `largest` then rules this form out
             m, precision = form.means - origin, form.precision()
             squared = (np.einsum("kij,kj->ki", form.whiteners, m) ** 2).sum(1)
             pairs = pair_coefficients(precision)
             linear = np.einsum("kij,kj->ki", precision, m)
-        # kernels read all classes of a pair together, so that is how they lie
+        # kernels read all classes of a pair together, so these are contiguous in memory
         by_pair, by_column = np.asfortranarray(pairs), np.asfortranarray(linear)
         return cls(origin, by_column, by_pair, form._constants() - 0.5 * squared, float(squared.max()))
 

@@ -1,4 +1,4 @@
-"""The quadratic form of variances: each column by itself."""
+"""The quadratic form of diagonal covariances: one variance per column."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from suffice.errors import EstimateError
 from suffice.families.cells import without_duplicates
 from suffice.families.gaussian.quadratic import LOG_2PI, MixturePass, QuadraticForm, cancels_for, is_single, origin_for
 
-#: cells of sparse rows that are filled in at a time
+#: limit on the cells of sparse rows that are made dense at a time
 _DENSE_CELLS = 1_000_000
 
 
@@ -27,7 +27,7 @@ class DiagonalForm(QuadraticForm):
 
     @classmethod
     def of(cls, means: FloatArray, compact: FloatArray) -> Self:
-        """Return the form, or say which column has no variance."""
+        """Return the form; raise EstimateError if a variance is not positive."""
         if not (compact > 0).all():
             c, j = (int(i) for i in np.argwhere(~(compact > 0))[0])
             raise EstimateError(
@@ -39,7 +39,7 @@ class DiagonalForm(QuadraticForm):
         return cls(means, compact, means.mean(0))
 
     def whitener_of(self, c: int) -> FloatArray:
-        """Return the reciprocal standard deviations of a class on a diagonal."""
+        """Return the diagonal matrix of the reciprocal standard deviations of class c, d×d."""
         return np.diag(1.0 / np.sqrt(np.broadcast_to(self.variance, self.means.shape)[c]))
 
     def _normaliser(self) -> FloatArray:
@@ -73,7 +73,7 @@ class DiagonalForm(QuadraticForm):
         return scores + as_like(constant, x)
 
     def mixture_pass(self, x: Array, weight: FloatArray | None, log_shares: FloatArray) -> MixturePass | None:
-        """Return one round of EM over the rows of a chunk."""
+        """Return one EM iteration over the rows of a chunk; None if the compiled kernels do not apply."""
         if compiled.library is None or issparse(x):
             return None
         origin, constants = origin_for(self.origin, x), self._constants() + log_shares
@@ -91,7 +91,7 @@ class DiagonalForm(QuadraticForm):
         return None if found is None else MixturePass(found[0], origin, *found[1:])
 
     def _score_sparse_by_class(self, x: Array) -> Array:
-        """Fill in the zeros of a few rows at a time: many columns would make many rows a large array."""
+        """Return the log-densities of sparse rows, made dense a few at a time: all of them could be a large array."""
         few = max(1, _DENSE_CELLS // x.shape[1])
         starts = range(0, x.shape[0], few)
         return np.concatenate([self._score_by_class(x[start : start + few].toarray()) for start in starts])
@@ -112,7 +112,7 @@ class DiagonalForm(QuadraticForm):
         return xp.stack(columns, axis=1)
 
     def score_observed(self, x: Array, observed: Array) -> Array:
-        """Return the log-densities of the cells that are there: products with the mask in place of sums."""
+        """Return the log-densities of the observed cells: matrix products with the mask replace the sums."""
         xp = namespace(x)
         origin = origin_for(self.origin, x)
         m = self.means - origin
@@ -138,7 +138,7 @@ class DiagonalForm(QuadraticForm):
         return np.sqrt(np.broadcast_to(self.variance, self.means.shape)[classes]) * z
 
     def log_ratio(self, rows: FloatArray, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return the log-ratio of the densities of each column; nothing is left over."""
+        """Return the log-ratio of the densities of each column; the rest is 0."""
         if len(self.variance) == 1:  # linear in x, without squares that would cancel
             w = (self.means[a] - self.means[b]) / self.variance
             return w * (0.5 * (rows - self.means[a]) + 0.5 * (rows - self.means[b])), np.zeros(len(rows))

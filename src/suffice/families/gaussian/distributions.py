@@ -27,21 +27,21 @@ from suffice.statistics.responsibilities import Responsibilities
 if TYPE_CHECKING:
     from suffice.families.gaussian.family import Gaussian
 
-#: what makes the squares of the largest numbers finite
+#: factor that makes the squares of the largest numbers finite
 SHRINKING = 1e-160
 _LARGEST_SCORE = 1e300
-#: squares from which on differences between classes lose digits
+#: squares beyond which differences between classes lose digits
 _LARGE_SQUARES = 1e8
 
 
 @dataclass(frozen=True, eq=False)
 class GaussianDistributions(Distributions):
-    """Gaussians with their means, k×d, and covariances as their structure keeps them."""
+    """Gaussians with their means, k×d, and covariances in the compact form of their structure."""
 
     family: Gaussian
     means: FloatArray
     compact: FloatArray
-    #: which columns held one value only and so are the same in all classes, (d,); None if it is none
+    #: which columns held a single value and so are the same in all classes, (d,); None if there is no such column
     constant: NDArray[np.bool_] | None = None
     form: QuadraticForm = field(init=False, repr=False)
 
@@ -53,7 +53,7 @@ class GaussianDistributions(Distributions):
 
     @cached_property
     def incomplete(self) -> IncompleteRows:
-        """How rows with missing cells are scored and learned from, where columns have covariances."""
+        """The scores and expected statistics of rows with missing cells, for structures with covariances."""
         return IncompleteRows(self.means, self.compact, self.form, self.family.structure.layout, self.family.statistics)
 
     @property
@@ -63,13 +63,13 @@ class GaussianDistributions(Distributions):
 
     @property
     def n_parameters(self) -> int:
-        """The means, and what the structure leaves free of the covariances; of a constant column its value."""
+        """The number of free parameters: means, covariances under the structure, and one value per constant column."""
         (k, d), still = self.means.shape, 0 if self.constant is None else int(self.constant.sum())
         covariances = self.family.structure.n_parameters(k, d - still) if d > still else 0
         return k * (d - still) + covariances + still
 
     def parameters(self) -> dict[str, Any]:
-        """Return the plain arrays that these distributions are made of."""
+        """Return the parameter arrays of these distributions, without those that are None."""
         return {name: array for name, array in super().parameters().items() if array is not None}
 
     @property
@@ -148,7 +148,7 @@ class GaussianDistributions(Distributions):
         return np.hstack([self.means, self.covariance[:, i, j] + self.means[:, i] * self.means[:, j]])
 
     def score(self, x: Array, common: bool = True) -> Array:
-        """Return log N(x; μ_c, Σ_c); rows with holes by the marginal of what they have."""
+        """Return log N(x; μ_c, Σ_c), n×k; rows with missing cells are scored by the marginal of the observed ones."""
         if self.constant is not None:
             return self._score_beside_constants(x, common)
         if not self.family.columnwise and shows_holes(x):
@@ -167,15 +167,15 @@ class GaussianDistributions(Distributions):
                 return in_runs if common else self._with_limits(x, in_runs)
             by_row = self.form.score_observed if self.family.columnwise else self.incomplete.score_by_row
             scores = by_row(x, observed)
-        # so far from a class that the squares overflow
+        # NaN here means a row so far from a class that its squares overflow
         scores = xp.where(xp.isnan(scores), -xp.inf, scores)
         return scores if common else self._with_limits(x, scores)
 
     def _with_limits(self, x: Array, scores: Array) -> Array:
-        """Return the scores with what they tend to for rows whose squares overflow for every class.
+        """Return the scores with their limits for rows whose squares overflow for every class.
 
-        There the class with the smallest distance is infinitely more probable than all others. Where classes share
-        their covariance the differences are linear: they do not overflow, nor lose their digits to the squares.
+        For such a row the class with the smallest distance is infinitely more probable than all others. If classes
+        share their covariance, the differences are linear in x: they neither overflow nor lose digits to the squares.
         """
         found, tied = to_float64(scores), self.family.structure.tied
         far = np.flatnonzero(found.max(axis=1) < (-_LARGE_SQUARES if tied else -_LARGEST_SCORE))
@@ -193,7 +193,7 @@ class GaussianDistributions(Distributions):
         return as_like(found, x)
 
     def shrunk(self) -> GaussianDistributions:
-        """Return the same distributions with other means: distances to them are those of rows times SHRINKING."""
+        """Return the distributions with means times SHRINKING, for distances of rows times SHRINKING."""
         return GaussianDistributions(self.family, self.means * SHRINKING, self.compact)
 
     @cached_property
@@ -203,7 +203,7 @@ class GaussianDistributions(Distributions):
         return columns, self.marginal(columns) if len(columns) else None
 
     def _score_beside_constants(self, x: Array, common: bool) -> Array:
-        """Score the columns that vary; the others are the same for all classes, and cost no digits that way."""
+        """Score the varying columns; constant ones are the same for all classes and, kept apart, cost no precision."""
         columns, varying = self._varying
         if varying is not None:
             scores = varying.score(x[:, columns], common)
@@ -217,7 +217,7 @@ class GaussianDistributions(Distributions):
         return scores - as_like(0.5 * np.nansum(z * z, axis=1) / NEUTRAL_VARIANCE, scores)[:, None]
 
     def expected_statistics(self, x: Array, responsibilities: Responsibilities) -> Moments:
-        """Return the moments of the rows, with the conditional expectation of missing cells and of their squares."""
+        """Return the moments of the rows, with the conditional expectations of missing cells and of their squares."""
         if self.family.columnwise or issparse(x):
             return self.family.statistics(x, responsibilities)
         x = self._with_constants(x)
@@ -226,7 +226,7 @@ class GaussianDistributions(Distributions):
         return self.incomplete.statistics(x, responsibilities)
 
     def _with_constants(self, x: Array) -> Array:
-        """Return rows with the value of constant columns in their missing cells, so that these stay constant."""
+        """Return rows with missing cells of constant columns set to the constant, so that the columns stay constant."""
         if self.constant is None:
             return x
         xp = namespace(x)
@@ -238,7 +238,7 @@ class GaussianDistributions(Distributions):
     ) -> tuple[FloatArray, Moments, float] | None:
         """Return the weights of the classes, their moments and the log-likelihood in one pass over the rows.
 
-        None where the kernels are not built, or where a class is so far from the others that its covariance about their
+        None if the kernels are not built, or if a class is so far from the others that its covariance about their
         common origin would lose digits.
         """
         if self.constant is not None:
@@ -254,19 +254,19 @@ class GaussianDistributions(Distributions):
         return None if moments is None else (found.count, moments, found.log_likelihood)
 
     def expected_rows(self, x: Array, shares: FloatArray) -> FloatArray:
-        """Return rows with their missing cells filled in: the mean over the classes, by their shares, n×k."""
+        """Return rows with missing cells replaced by their mean over the classes, weighted by `shares`, n×k."""
         if self.family.columnwise:
             return super().expected_rows(x, shares)
         return self.incomplete.filled(dense_rows(x), shares)
 
     def sampled_rows(self, x: Array, classes: IntArray, rng: np.random.Generator) -> FloatArray:
-        """Return rows with their missing cells drawn: the conditional mean, and noise of the conditional covariance."""
+        """Return rows with missing cells drawn: the conditional mean plus noise with the conditional covariance."""
         if self.family.columnwise:
             return super().sampled_rows(x, classes, rng)
         return self.incomplete.drawn(dense_rows(self._with_constants(x)), classes, rng)
 
     def marginal(self, columns: IntArray) -> GaussianDistributions:
-        """Return the distribution of some of the columns: their means and covariances."""
+        """Return the distributions of some of the columns: their means and covariances."""
         if self.family.structure.diagonal:
             compact = np.broadcast_to(self.compact, (len(self.compact), self.n_columns))[:, columns]
         else:
@@ -275,10 +275,10 @@ class GaussianDistributions(Distributions):
         return GaussianDistributions(self.family.of_part, self.means[:, columns], compact, still)
 
     def conditioned(self, columns: IntArray, cells: FloatArray) -> GaussianDistributions:
-        """Return the other columns (r) given the cells of some (g), 1×m.
+        """Return the distributions of the other columns (r) given the cells of `columns` (g), 1×m.
 
         With L Lᵀ = Σ, the given columns first, E[x_r | x_g] = μ_r + L_rg L_gg⁻¹ (x_g − μ_g) and
-        Cov[x_r | x_g] = L_rr L_rrᵀ, from which nothing was subtracted.
+        Cov[x_r | x_g] = L_rr L_rrᵀ, which involves no subtraction.
         """
         m, k = len(columns), self.n_classes
         rest = other_columns(columns, self.n_columns)
@@ -294,7 +294,7 @@ class GaussianDistributions(Distributions):
         )
 
     def mahalanobis(self, x: Array) -> FloatArray:
-        """Return (x − μ_c)ᵀ Σ_c⁻¹ (x − μ_c), n×k, over the cells that are there."""
+        """Return (x − μ_c)ᵀ Σ_c⁻¹ (x − μ_c) over the observed cells, n×k."""
         rows = to_float64(x.toarray() if issparse(x) else x)
         observed = observed_cells(rows)
         if observed is None or self.family.columnwise:
@@ -317,7 +317,7 @@ class GaussianDistributions(Distributions):
         return np.where(np.isnan(rows), 0.0, rows) @ self.form.whitener_of(0).T
 
     def log_ratio(self, x: Array, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return what each column adds to the log-ratio; see the quadratic form for how it is split."""
+        """Return what each column adds to the log-ratio, and the rest; see the quadratic form for how it is split."""
         if self.constant is not None:
             columns, varying = self._varying
             terms, left = np.zeros(x.shape), np.zeros(x.shape[0])

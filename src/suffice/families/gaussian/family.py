@@ -31,7 +31,7 @@ from suffice.priors import NormalInverseWishart, PriorSpec, resolve_prior
 from suffice.statistics.moments import DiagonalMoments, Moments, TiedMoments
 from suffice.statistics.responsibilities import Responsibilities
 
-#: how many rows the automatic prior of a component of a mixture is worth
+#: number of rows that the automatic prior of a mixture component is worth
 _ROWS_OF_COMPONENT = 0.01
 
 
@@ -60,7 +60,7 @@ class Gaussian(Family):
         self.structure = as_structure(covariance)
 
     def config(self) -> dict[str, Any]:
-        """Return the arguments that make this family again."""
+        """Return the constructor arguments of this family."""
         return {"covariance": self.structure.name}
 
     @property
@@ -70,7 +70,7 @@ class Gaussian(Family):
 
     @property
     def of_part(self) -> Gaussian:
-        """The family of some of the columns: volumes or shapes that are the same for all need not be so for a part."""
+        """The family of a subset of the columns: volumes or shapes equal over all columns may differ on a subset."""
         if self.structure.tied or self.structure.name in ("full", "diagonal", "spherical"):
             return self
         return Gaussian("diagonal" if self.structure.diagonal else "full")
@@ -94,7 +94,7 @@ class Gaussian(Family):
         return 0.5 * ((first * solved).sum(-1) - np.linalg.slogdet(precision)[1])
 
     def log_base_measure(self, x: Array) -> Array:
-        """Return −½ log 2π for every observed cell."""
+        """Return −½ log 2π per observed cell, summed over each row."""
         observed = namespace(x).astype(~namespace(x).isnan(x), x.dtype)
         return -0.5 * LOG_2PI * namespace(x).sum(observed, axis=1)
 
@@ -145,7 +145,7 @@ class Gaussian(Family):
         return full_moments(x, responsibilities)
 
     def row_order(self, x: Array) -> IntArray | None:
-        """Return an order in which rows with the same holes follow each other, where covariances need it."""
+        """Return an order that puts rows with the same missing cells together; None if it is not needed."""
         return None if self.columnwise else order_by_pattern(x)
 
     def empty(self, n_classes: int, n_columns: int) -> Moments:
@@ -159,7 +159,7 @@ class Gaussian(Family):
     def improve(
         self, statistics: Moments, prior: PriorSpec, start: GaussianDistributions | None
     ) -> GaussianDistributions:
-        """Return means and covariances; structures without a closed form go on from the covariances of `start`."""
+        """Return means and covariances; structures without a closed form start from the covariances of `start`."""
         belief = self._belief(prior)
         _require_squares(statistics)
         still = columns_left_out(self.structure, statistics, belief)
@@ -180,7 +180,7 @@ class Gaussian(Family):
     def _estimated(
         self, statistics: Moments, belief: NormalInverseWishart | None, start: FloatArray | None
     ) -> tuple[FloatArray, FloatArray]:
-        """Return means and covariances of columns that vary."""
+        """Return means and covariances of columns that are not constant."""
         mean, count = statistics.mean, statistics.count
         if belief is None:
             require_rows(count)
@@ -195,9 +195,9 @@ class Gaussian(Family):
         return resolve_prior(prior, NormalInverseWishart, NormalInverseWishart())
 
     def fixed_prior(self, statistics: Moments, prior: PriorSpec, everything: Moments | None = None) -> PriorSpec:
-        """Return the prior with its automatic parts as numbers.
+        """Return the prior with its automatic parts set to numbers.
 
-        A column that is constant in `statistics` but not in `everything` has the variance that it has there.
+        A column that is constant in `statistics` but not in `everything` gets its variance from `everything`.
         """
         belief = self._belief(prior)
         if belief is None:
@@ -212,11 +212,11 @@ class Gaussian(Family):
         return replace(fixed, scatter=scatter, scatter_count=rows, still=still if still.any() else None)
 
     def prior_of_components(self, overall: Moments, prior: PriorSpec, k: int) -> PriorSpec:
-        """Return the prior of k components of which nothing is known but the covariance of all rows together.
+        """Return the prior of k components about which only the covariance of all rows together is known.
 
-        It is a hundredth of a row (or `scatter_count` rows, where these are given) with the covariance of all rows
-        over k^(2/d), which is their volume shared among k: enough to keep a component from collapsing, and too
-        little to blur tight clusters. The mode of the posterior is taken, so that the bound of EM cannot fall.
+        It is worth a hundredth of a row (or `scatter_count` rows, if given) with the covariance of all rows divided by
+        k^(2/d), which shares their volume among k components: enough to keep a component from collapsing, and too
+        little to blur tight clusters. The estimate is the posterior mode, so that the bound of EM cannot fall.
         """
         _require_squares(overall)
         belief = self._belief(prior)
@@ -231,7 +231,7 @@ class Gaussian(Family):
         return FixedPrior(**{**vars(belief), **numbers}, still=still)
 
     def of_all_rows(self, statistics: Moments) -> GaussianDistributions:
-        """Return the distribution of all rows, for the units of their columns."""
+        """Return the distribution of all rows as one class; it gives the units of the columns."""
         still = constant(statistics)
         covariance = _overall_covariance(statistics, still if still.any() else None)
         family = Gaussian("diagonal" if covariance.ndim == 1 else "full")
@@ -263,7 +263,7 @@ def _require_squares(statistics: Moments) -> None:
 
 
 def _overall_covariance(overall: Moments, still: NDArray[np.bool_] | None) -> FloatArray:
-    """Return the covariance of all rows of one class, or their variances; constant columns beside the others."""
+    """Return the covariance (or variances) of all rows as one class, with constant columns set beside the others."""
     if still is None:
         return overall_covariance(overall)
     columns = np.flatnonzero(~still)

@@ -1,7 +1,7 @@
-"""Rows with missing cells under Gaussians with covariances: their marginals, and what is expected of the cells.
+"""Rows with missing cells under Gaussians with covariances: their marginals, and the expectations of missing cells.
 
-Rows with the same missing cells that follow each other are done together (`missing_patterns`), the others one by one
-(`missing_values`); nothing is ever imputed in a score.
+Consecutive rows with the same missing cells are processed together (`missing_patterns`), the others one by one
+(`missing_values`); scores never use imputed values.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class IncompleteRows:
     complete: Callable[[Array, Responsibilities], Moments]
 
     def score_in_runs(self, x: Array) -> Array | None:
-        """Score rows with holes, those with the same ones together; None where anything is not finite."""
+        """Return the log-densities, n×k, of rows with the same missing cells together; None if some are not finite."""
         found = None if self._marginals is None else self._marginals.scores(x)
         if found is None:
             return None
@@ -54,7 +54,7 @@ class IncompleteRows:
         return as_like(found.scores.T, x) if np.isfinite(found.scores).all() else None
 
     def score_by_row(self, x: Array, observed: Array) -> Array:
-        """Score rows with holes: each row by the marginal Gaussian of what it has, never an imputed value."""
+        """Return the log-densities, n×k: each row by the marginal of its observed cells, never by imputed values."""
         rows, there = to_float64(x), to_float64(observed) > 0
         if self._precision is not None:
             scores = compiled.holes_scores(rows, self.means, self._precision, self.log_determinants)
@@ -65,12 +65,12 @@ class IncompleteRows:
         return as_like(np.stack(by_class, axis=1), x)
 
     def squared_distance(self, rows: FloatArray, there: NDArray[np.bool_]) -> FloatArray:
-        """Return (x − μ_c)ᵀ Σ_c⁻¹ (x − μ_c) over the cells that are there, n×k."""
+        """Return (x − μ_c)ᵀ Σ_c⁻¹ (x − μ_c) over the observed cells, n×k."""
         cells = Holes(rows, there)
         return np.stack([self._conditioned(cells, c).squared for c in range(len(self.means))], axis=1)
 
     def statistics(self, x: Array, responsibilities: Responsibilities) -> Moments:
-        """Return the moments of the rows, with the conditional expectation of missing cells and of their squares."""
+        """Return the moments of the rows, with the conditional expectations of missing cells and of their squares."""
         in_runs = self._statistics_in_runs(x, responsibilities)
         return self._statistics_by_row(x, responsibilities) if in_runs is None else in_runs
 
@@ -96,7 +96,7 @@ class IncompleteRows:
         return count, moments, log_likelihood
 
     def filled(self, rows: FloatArray, shares: FloatArray) -> FloatArray:
-        """Return rows with the expectation of their missing cells: the mean over the classes, by their shares, n×k."""
+        """Return rows with missing cells replaced by their mean over the classes, weighted by `shares`, n×k."""
         there = ~np.isnan(rows)
         filled, some = rows.copy(), np.flatnonzero(~there.all(1))
         cells = Holes(rows[some], there[some])
@@ -107,7 +107,7 @@ class IncompleteRows:
         return filled
 
     def drawn(self, rows: FloatArray, classes: IntArray, rng: np.random.Generator) -> FloatArray:
-        """Return rows with their missing cells drawn: the conditional mean, and noise of the conditional covariance."""
+        """Return rows with missing cells drawn: the conditional mean plus noise with the conditional covariance."""
         there = ~np.isnan(rows)
         incomplete = ~there.all(1)
         filled = rows.copy()
@@ -118,7 +118,7 @@ class IncompleteRows:
         return filled
 
     def _statistics_in_runs(self, x: Array, responsibilities: Responsibilities) -> Moments | None:
-        """Return the expected moments, of rows with the same holes together; None where they would lose digits."""
+        """Return the expected moments, of rows with the same missing cells together; None if they would lose digits."""
         if self._marginals is None:
             return None
         weights = to_float64(responsibilities.matrix(np.empty(0)))
@@ -131,7 +131,7 @@ class IncompleteRows:
         return moments
 
     def _statistics_by_row(self, x: Array, responsibilities: Responsibilities) -> Moments:
-        """Return the expected moments of rows with holes, one after the other, and of complete ones."""
+        """Return the expected moments of rows with missing cells, one by one, plus the moments of complete rows."""
         there = np.asarray(~np.isnan(to_float64(x)))
         complete = np.asarray(there.all(axis=1))
         total = self.complete(x[complete], responsibilities[complete])
@@ -151,7 +151,7 @@ class IncompleteRows:
 
     @cached_property
     def _precision(self) -> FloatArray | None:
-        """The inverse covariances, k×d×d; None where they cannot be trusted with the cells of a row."""
+        """The inverse covariances, k×d×d; None if a covariance is too ill-conditioned for them to be reliable."""
         if any(ill_conditioned(covariance) for covariance in self.compact):
             return None
         return np.ascontiguousarray(np.broadcast_to(self.form.precision(), (*self.means.shape, self.means.shape[1])))
@@ -164,7 +164,7 @@ class IncompleteRows:
 
     @cached_property
     def _marginals(self) -> Marginals | None:
-        """What runs of rows with the same holes need; None where the precisions cannot be trusted, or would cancel."""
+        """The marginals for runs of rows with the same missing cells; None if precisions are unreliable or cancel."""
         if self.means.shape[1] > MOST_PAIRED or self._precision is None:
             return None
         return Marginals.of(self.means, self._precision[: len(self.compact)], self.log_determinants)
@@ -176,7 +176,7 @@ class IncompleteRows:
 def moments_about(
     origin: FloatArray, count: FloatArray, first: FloatArray, second: FloatArray, layout: type[Moments]
 ) -> Moments | None:
-    """Return moments about a common origin in a layout; None where they lose digits there."""
+    """Return the moments about a common origin in the given layout; None if they lose digits there."""
     center = np.broadcast_to(origin, first.shape)
     if layout is DiagonalMoments:
         moments: Moments = DiagonalMoments(np.broadcast_to(count[:, None], first.shape), center, first, second)

@@ -1,13 +1,13 @@
-"""Gaussian rows whose holes come in few patterns: what a pattern needs is found once for all rows that have it.
+"""Gaussian rows whose missing cells form few patterns: the matrices of a pattern are computed once for all its rows.
 
-Rows with the same holes that follow each other are a run. The cells that are there (o) are scored and summed as
-complete rows of fewer columns, and the expected moments of those that are missing (m) follow from these sums: with
+Consecutive rows with the same missing cells are a run. The observed cells (o) are scored and summed as complete rows
+of fewer columns, and the expected moments of the missing cells (m) follow from these sums: with
 W = −Σ_mo Σ_oo⁻¹,
 
     Σ r E[z_m] = −W Σ r z_o,   Σ r E[z_m] z_oᵀ = −W S,   Σ r E[z_m z_mᵀ] = W S Wᵀ + n Cov[z_m | z_o],   S = Σ r z_o z_oᵀ
 
-(about the mean), so that a run of any length costs a few products of small matrices beside the pass over its rows.
-The compiled kernel does that; rows in no run are left to `missing_values`.
+(about the mean), so that a run of any length costs a few products of small matrices besides the pass over its rows.
+The compiled kernel does that; rows outside runs are left to `missing_values`.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from suffice import compiled
 from suffice._arrays import Array, FloatArray, IntArray
 from suffice.families.gaussian.quadratic import MOST_PAIRED
 
-#: a run pays for its matrices with so many rows at least, or with one for so many columns
+#: the shortest run that pays for its matrices: at least this many rows, and one row per this many columns
 _FEWEST_ROWS, _COLUMNS_A_ROW = 4, 5
-#: the share of rows that must be in runs for all rows to be put in order
+#: the share of rows that must be in runs for sorting all rows to pay off
 _WORTH_ORDER = 0.1
-#: rows of a chunk that are looked at before it is put in order, and the share of patterns among them up to which it is
+#: number of rows examined before a chunk is sorted, and the largest ratio of patterns to rows for which it is sorted
 _LOOKED_AT, _FEW = 512, 0.75
-#: the error that the product form may have in a log-density
+#: the tolerated error of the product form in a log-density
 _TOLERATED = 1e-10
 
 
 def shortest_run(d: int) -> int:
-    """Return how many rows of d columns with the same holes are worth being taken together."""
+    """Return the number of rows of d columns from which rows with the same missing cells are processed together."""
     return max(_FEWEST_ROWS, d // _COLUMNS_A_ROW)
 
 
 def _patterns(x: NDArray[Any]) -> NDArray[np.uint16]:
-    """Return which cells of each row are missing, a bit a column: n×⌈d / 16⌉ numbers, 0 for complete rows."""
+    """Return which cells of each row are missing, one bit per column: n×⌈d / 16⌉ numbers, 0 for complete rows."""
     packed = np.packbits(np.isnan(x), axis=1)
     words = np.zeros((len(x), -(-packed.shape[1] // 2) * 2), dtype=np.uint8)
     words[:, : packed.shape[1]] = packed
@@ -46,13 +46,13 @@ def _patterns(x: NDArray[Any]) -> NDArray[np.uint16]:
 
 
 def _sorted_by(patterns: NDArray[np.uint16]) -> IntArray:
-    return np.lexsort(patterns.T)  # numbers as short as these are sorted in a time that grows with their count only
+    return np.lexsort(patterns.T)  # 16-bit integers are sorted in time linear in their number
 
 
 def order_by_pattern(x: Array) -> IntArray | None:
-    """Return an order of rows in which those with the same holes follow each other, complete ones first.
+    """Return an order that puts rows with the same missing cells together, complete rows first.
 
-    None where there are no holes, where too few rows share theirs, or where there is no kernel that could use it.
+    None if nothing is missing, if too few rows share a pattern, or if no compiled kernel can use the order.
     """
     if compiled.library is None or not isinstance(x, np.ndarray) or x.shape[1] > MOST_PAIRED:
         return None
@@ -67,19 +67,19 @@ def order_by_pattern(x: Array) -> IntArray | None:
 
 
 def _has_few_patterns(x: NDArray[Any]) -> bool:
-    """Whether rows share their holes so often that it is worth to put them in order."""
+    """Return whether enough rows share a pattern of missing cells for sorting to pay off."""
     return len(np.unique(_patterns(x), axis=0)) <= _FEW * len(x)
 
 
 @dataclass(frozen=True, eq=False)
 class Marginals:
-    """Gaussians as the runs of rows with holes need them: their precisions, and means about an origin among them.
+    """Gaussians prepared for runs of rows with missing cells: precisions, and means relative to a common origin.
 
     Parameters
     ----------
     origin : array of shape (d,)
     means : array of shape (k, d)
-        About the origin.
+        Relative to the origin.
     precision : array of shape (k, d, d), or (1, d, d) where the classes share it
     log_determinants : array of shape (k,)
         log |Σ_c|.
@@ -92,7 +92,7 @@ class Marginals:
 
     @classmethod
     def of(cls, means: FloatArray, precision: FloatArray, log_determinants: FloatArray) -> Self | None:
-        """Return the marginals; None where a class is so far from the others that the product form would cancel."""
+        """Return the marginals; None if a class is so far from the others that the product form would cancel."""
         origin = means.mean(axis=0)
         m = means - origin
         squared = np.einsum("ki,kij,kj->k", m, np.broadcast_to(precision, (len(m), *precision.shape[1:])), m)
@@ -101,15 +101,15 @@ class Marginals:
         return cls(origin, m, precision, log_determinants)
 
     def expect(self, x: Array, weight: FloatArray | None, log_shares: FloatArray) -> compiled.PatternSums | None:
-        """Return log-likelihood and moments of rows that their posteriors share, without those in no run."""
+        """Return the log-likelihood and the moments weighted by the posteriors, without the rows outside runs."""
         return self._in_runs(x, log_shares, weight=weight)
 
     def moments(self, x: Array, shares: FloatArray) -> compiled.PatternSums | None:
-        """Return the expected moments of rows with shares n×k, without those in no run."""
+        """Return the expected moments of rows weighted by `shares`, n×k, without the rows outside runs."""
         return self._in_runs(x, np.zeros(len(self.means)), given=shares)
 
     def scores(self, x: Array) -> compiled.PatternSums | None:
-        """Return the log-densities of what is there of each row, k×n, without those in no run."""
+        """Return the log-densities of the observed cells of each row, k×n, without the rows outside runs."""
         return self._in_runs(x, np.zeros(len(self.means)), scores=True)
 
     def _in_runs(
@@ -121,7 +121,7 @@ class Marginals:
         given: FloatArray | None = None,
         scores: bool = False,
     ) -> compiled.PatternSums | None:
-        """Go through the rows as they are, and once more, in order, through those that are in no run, if many."""
+        """Process the rows in their order; if many are outside runs, sort those and process them once more."""
         constant = log_shares - 0.5 * self.log_determinants
         form = (self.origin, self.means, self.precision, constant, shortest_run(len(self.origin)))
         found = compiled.patterns_pass(x, *form, weight=weight, given=given, scores=scores)

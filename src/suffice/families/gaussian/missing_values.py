@@ -1,13 +1,13 @@
-"""Gaussian rows with holes: the marginal of what is there, and the conditional expectation of what is not.
+"""Gaussian rows with missing values: the marginal of observed cells, the conditional expectation of missing ones.
 
 With Λ = Σ⁻¹ and z the deviations from the mean, 0 where a cell is missing (m) and known elsewhere (o),
 
     A = Λ_mm,   g = (Λ z)_m,   E[z_m | z_o] = −A⁻¹ g,   Cov[z_m | z_o] = A⁻¹
     z_oᵀ Σ_oo⁻¹ z_o = zᵀ Λ z − gᵀ A⁻¹ g,   log |Σ_oo| = log |Σ| + log |A|
 
-so a row with few holes costs a product with Λ and an inverse as small as its holes, and rows with the same number of
-holes are done together, whatever their patterns. That loses digits where Σ is nearly singular; there the rows of one
-pattern at a time are done with the Cholesky factor of Σ_oo. The compiled kernels do the former, a row at a time.
+so a row costs a product with Λ and an inverse whose size is the number of its missing cells, and rows with equally many
+missing cells are processed together, whatever their patterns. That loses digits if Σ is nearly singular; then the rows
+of one pattern at a time are processed with the Cholesky factor of Σ_oo. The compiled kernels do the former, row by row.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from suffice._arrays import FloatArray, IntArray
 from suffice.families.gaussian.quadratic import LOG_2PI
 from suffice.statistics.moments import FullMoments
 
-#: condition number of the correlations above which Λ is not to be trusted
+#: condition number of the correlations above which Λ is unreliable
 _ILL_CONDITIONED = 1e7
-#: with so many rows a pattern, a factor for each pattern costs less than one for each row
+#: from this many rows per pattern on, one factor per pattern costs less than one per row
 _ROWS_A_PATTERN = 50
-#: inverses up to this size are done for all rows at once
+#: inverses up to this size are computed for all rows at once
 _SMALL = 8
 
 
 @dataclass(frozen=True)
 class Group:
-    """Rows with equally many holes: which rows, and which columns they miss, n×m."""
+    """Rows with equally many missing cells: the row numbers, and the columns that each row misses, n×m."""
 
     rows: IntArray
     missing: IntArray
@@ -40,7 +40,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Pattern:
-    """Rows with the same holes: which rows, and which columns are there and are not."""
+    """Rows with the same missing cells: the row numbers, the observed columns and the missing columns."""
 
     rows: IntArray
     there: IntArray
@@ -48,7 +48,7 @@ class Pattern:
 
 
 def groups_of(there: NDArray[np.bool_]) -> list[Group]:
-    """Return the rows by the number of their holes; complete rows are left out."""
+    """Return the rows grouped by their number of missing cells; complete rows are left out."""
     holes = (~there).sum(1)
     order = np.argsort(there, axis=1, kind="stable")  # missing columns first, in order
     return [
@@ -59,7 +59,7 @@ def groups_of(there: NDArray[np.bool_]) -> list[Group]:
 
 
 def patterns_of(there: NDArray[np.bool_]) -> list[Pattern]:
-    """Return the rows by the pattern of their holes; complete rows are a pattern too."""
+    """Return the rows grouped by their pattern of missing cells; complete rows are a pattern too."""
     packed = np.packbits(there, axis=1)
     _, first, which = np.unique(packed, axis=0, return_index=True, return_inverse=True)
     which = which.ravel()
@@ -73,10 +73,10 @@ def patterns_of(there: NDArray[np.bool_]) -> list[Pattern]:
 
 @dataclass(frozen=True)
 class Conditioned:
-    """One Gaussian given what is there of each row.
+    """One Gaussian conditioned on the observed cells of each row.
 
-    `deviation` is E[x | x_o] − μ, n×d; `squared` and `log_determinant` are those of the marginal, (n,); `spread` has
-    the rows that miss the same columns, or as many, with these columns and the conditional covariance.
+    `deviation` is E[x | x_o] − μ, n×d; `squared` and `log_determinant` are those of the marginal, (n,); an item of
+    `spread` has rows that miss the same columns, or equally many, with these columns and the conditional covariance.
     """
 
     deviation: FloatArray
@@ -85,7 +85,7 @@ class Conditioned:
     spread: list[tuple[IntArray, IntArray, FloatArray]]
 
     def draw(self, rng: np.random.Generator) -> FloatArray:
-        """Return x − μ with what is missing drawn at random, n×d."""
+        """Return x − μ with the missing cells drawn at random, n×d."""
         drawn = self.deviation.copy()
         for rows, columns, covariance in self.spread:
             z = rng.standard_normal((len(rows), columns.shape[1], 1))
@@ -94,7 +94,7 @@ class Conditioned:
 
 
 class Holes:
-    """The rows of a chunk with their holes, ready to be conditioned on by one Gaussian after the other."""
+    """The rows of a chunk with missing cells, on which one Gaussian after the other is conditioned."""
 
     def __init__(self, x: FloatArray, there: NDArray[np.bool_]) -> None:
         self.x = x
@@ -105,20 +105,20 @@ class Holes:
 
     @property
     def patterns(self) -> list[Pattern]:
-        """The rows by the pattern of their holes."""
+        """The rows grouped by their pattern of missing cells."""
         if self._patterns is None:
             self._patterns = patterns_of(self.there)
         return self._patterns
 
     @property
     def groups(self) -> list[Group]:
-        """The rows by the number of their holes."""
+        """The rows grouped by their number of missing cells."""
         if self._groups is None:
             self._groups = groups_of(self.there)
         return self._groups
 
     def condition(self, mean: FloatArray, covariance: FloatArray, whitener: FloatArray) -> Conditioned:
-        """Return the Gaussian with this mean, covariance and L⁻¹, given what is there of each row."""
+        """Return the Gaussian with this mean, covariance and L⁻¹, conditioned on the observed cells of each row."""
         z = np.where(self.there, self.x - mean, 0.0)
         if len(self.patterns) * _ROWS_A_PATTERN <= len(self.x) or ill_conditioned(covariance):
             return self._by_pattern(z, covariance)
@@ -162,7 +162,7 @@ class Holes:
         return Conditioned(z, squared, log_determinant, spread)
 
     def log_density(self, found: Conditioned) -> FloatArray:
-        """Return the log-density of what is there of each row, (n,)."""
+        """Return the log-density of the observed cells of each row, (n,)."""
         return -0.5 * (self.n_there * LOG_2PI + found.log_determinant + found.squared)
 
 
@@ -183,7 +183,7 @@ def expected_moments(found: Conditioned, weight: FloatArray, mean: FloatArray) -
 
 
 def _roots(matrices: FloatArray) -> FloatArray:
-    """Return L with L Lᵀ = Σ, n×m×m; by eigenvalues where rounding has left a matrix without a Cholesky factor."""
+    """Return L with L Lᵀ = Σ, n×m×m; by eigenvalues if rounding error leaves a matrix without a Cholesky factor."""
     try:
         return np.asarray(np.linalg.cholesky(matrices), dtype=np.float64)
     except np.linalg.LinAlgError:
@@ -192,7 +192,7 @@ def _roots(matrices: FloatArray) -> FloatArray:
 
 
 def ill_conditioned(covariance: FloatArray) -> bool:
-    """Whether the correlations are so near to singular that the inverse is not to be trusted."""
+    """Return whether the correlation matrix is so close to singular that its inverse is unreliable."""
     scale = np.sqrt(np.diagonal(covariance))
     correlation = covariance / np.outer(scale, scale)
     return bool(np.linalg.cond(correlation) > _ILL_CONDITIONED)
@@ -212,7 +212,7 @@ def _inverses(matrices: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _sweeps(work: FloatArray) -> Iterator[FloatArray]:
-    """Turn matrices m×m×n into their inverses in place, yielding the pivots: Gauss and Jordan, all rows at a time."""
+    """Invert matrices m×m×n in place by Gauss–Jordan elimination, all n at once, and yield the pivots."""
     m = len(work)
     for p in range(m):
         pivot = work[p, p].copy()

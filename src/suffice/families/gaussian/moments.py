@@ -14,7 +14,7 @@ from suffice.statistics.responsibilities import Labels, Responsibilities
 
 
 def _means(x: Array, responsibilities: Responsibilities) -> FloatArray | None:
-    """Return the mean of each class, None where some cell is not finite (one product finds out both)."""
+    """Return the mean of each class; None if some cell is not finite (one product finds out both)."""
     with np.errstate(invalid="ignore", over="ignore"):
         sums = responsibilities.sums(x)
     if not np.isfinite(sums).all():
@@ -24,15 +24,15 @@ def _means(x: Array, responsibilities: Responsibilities) -> FloatArray | None:
 
 
 def _centers(means: FloatArray, x: Array) -> FloatArray:
-    """Return centres that the rows' float type can hold, so that taking them off is exact."""
+    """Return centres that the rows' float type can represent, so that subtracting them is exact."""
     return means.astype(np.float32).astype(np.float64) if is_float(x, "float32") else means
 
 
 def _complete_rows(x: Array, responsibilities: Responsibilities) -> tuple[Array, Responsibilities, FloatArray]:
-    """Return the rows without holes, with their responsibilities and class means.
+    """Return the complete rows, with their responsibilities and class means.
 
-    Covariances need both cells of a pair, so a row with a hole adds nothing here; its class count is short by
-    it, from which the estimator knows to say so.
+    Covariances need both cells of a pair, so a row with a missing cell adds nothing here; its class count falls short
+    by that row, from which the estimator knows to report it.
     """
     means = _means(x, responsibilities)
     if means is not None:
@@ -48,7 +48,7 @@ def _complete_rows(x: Array, responsibilities: Responsibilities) -> tuple[Array,
 
 
 def _centred(x: Array, centers: FloatArray, responsibilities: Responsibilities) -> tuple[FloatArray, Array]:
-    """Return the centres, one a class, and the rows about the centre of their class."""
+    """Return the centres, one per class, and the rows relative to the centre of their class."""
     of_rows = responsibilities.rows_of(centers, x)
     if of_rows is not None:
         return centers, x - of_rows
@@ -86,7 +86,7 @@ def diagonal_moments(x: Array, responsibilities: Responsibilities) -> DiagonalMo
 
 
 def _compiled_diagonal_moments(x: Array, labels: Labels) -> DiagonalMoments | None:
-    """Return the moments by the compiled kernel; None where it is not there or some cell is not finite."""
+    """Return the moments by the compiled kernel; None if it is not available or some cell is not finite."""
     if not shows_holes(x):
         found = compiled.diagonal_moments(x, labels.codes, labels.weight, labels.n_classes)
         if found is None:
@@ -110,9 +110,9 @@ def _diagonal_moments_by_class(
 
 
 def _sparse_moments(x: Array, responsibilities: Responsibilities) -> DiagonalMoments:
-    """Return the moments of a sparse chunk without filling its zeros in.
+    """Return the moments of a sparse chunk without making it dense.
 
-    About a centre m, the zeros of a column add (weight of all rows − weight of the others) · m² .
+    About a centre m, the zeros of a column add (weight of all rows − weight of the stored cells) · m².
     """
     observed_cells(x)
     x = without_duplicates(x)
@@ -144,7 +144,7 @@ _Found = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 
 def _compiled_moments(kernel: Callable[..., _Found | None], x: Array, labels: Labels) -> _Found | None:
-    """Return the moments of complete rows by a compiled kernel; None where it is not there or they are not finite."""
+    """Return the moments of complete rows by a compiled kernel; None if it is unavailable or they are not finite."""
     if not shows_holes(x):
         found = kernel(x, labels.codes, labels.weight, labels.n_classes)
         if found is None or np.isfinite(found[3]).all():
@@ -158,7 +158,7 @@ def _compiled_moments(kernel: Callable[..., _Found | None], x: Array, labels: La
 
 
 def tied_moments(x: Array, responsibilities: Responsibilities) -> TiedMoments:
-    """Return the moments of each class, the second ones summed over the classes; rows with holes add nothing."""
+    """Return the moments of each class, second moments summed over the classes; incomplete rows add nothing."""
     if isinstance(responsibilities, Labels):
         found = _compiled_moments(compiled.tied_moments, x, responsibilities)
         if found is not None:
@@ -176,7 +176,7 @@ def tied_moments(x: Array, responsibilities: Responsibilities) -> TiedMoments:
 
 
 def full_moments(x: Array, responsibilities: Responsibilities) -> FullMoments:
-    """Return the moments of all pairs of columns, for each class; rows with holes add nothing."""
+    """Return the moments of all pairs of columns, per class; rows with missing cells add nothing."""
     if isinstance(responsibilities, Labels):
         found = _compiled_moments(compiled.full_moments, x, responsibilities)
         if found is not None:

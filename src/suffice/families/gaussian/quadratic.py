@@ -1,8 +1,8 @@
-"""The quadratic forms of Gaussian log-densities: what `diagonal_form`, `shared_form` and `dense_form` have in common.
+"""The quadratic forms of Gaussian log-densities: the code shared by `diagonal_form`, `shared_form` and `dense_form`.
 
-The fast way is the product form L = Φ ηᵀ − A with the rows taken about a point between the classes. It cancels when
-classes are tight and far apart, ‖μ_c − point‖² / σ² being near 1/ε: then every row is whitened about each class,
-with a Cholesky factor (no inverse is formed; triangular solves of the identity are the whiteners).
+The fast way is the product form L = Φ ηᵀ − A with the rows relative to a point between the classes. It loses digits to
+cancellation if classes are tight and far apart, ‖μ_c − point‖² / σ² near 1/ε: then every row is whitened about each
+class mean with a Cholesky factor (no inverse is formed; the whiteners are triangular solves of the identity).
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from suffice.errors import EstimateError
 
 LOG_2PI = float(np.log(2.0 * np.pi))
 
-#: the error that the product form may have in a log-density, in units of the rows' float type
+#: the tolerated error of the product form in a log-density, per float type of the rows
 _TOLERATED = {"float64": 1e-10, "float32": 1e-4}
 
 _ROUNDING = {kind: float(np.finfo(kind).eps) for kind in _TOLERATED}
 
-#: with more columns than this, whitening the rows beats multiplying out the pairs of columns
+#: with more columns than this, whitening the rows is faster than multiplying out the pairs of columns
 MOST_PAIRED = 100
 
-#: the smallest pivot of a correlation matrix that is not taken to be singular
+#: the smallest pivot of a correlation matrix that counts as nonsingular
 _SMALLEST_PIVOT = 1e-7
 
 _REMEDY = "use prior='auto', or leave out columns that depend on others"
@@ -44,19 +44,19 @@ def pair_coefficients(precision: FloatArray) -> FloatArray:
 
 
 def cancels_for(largest: float, x: Array) -> bool:
-    """Whether terms as large as that would cancel to fewer digits than tolerated."""
+    """Return whether terms of size `largest` lose more digits to cancellation than tolerated."""
     kind = "float32" if is_single(x) else "float64"
-    return not largest * _ROUNDING[kind] <= _TOLERATED[kind]  # or not a number, where variances are next to nothing
+    return not largest * _ROUNDING[kind] <= _TOLERATED[kind]  # also True for NaN, from variances near 0
 
 
 def origin_for(origin: FloatArray, x: Array) -> FloatArray:
-    """Return the point about which to take the rows; one that float32 can hold, where that is what they are."""
+    """Return the origin to subtract from the rows, rounded to float32 if the rows are float32."""
     return origin.astype(np.float32).astype(np.float64) if is_single(x) else origin
 
 
 @dataclass(frozen=True)
 class MixturePass:
-    """What one round of EM takes from a chunk: the log-likelihood, and moments of each class about a common origin."""
+    """The sums of one EM iteration over a chunk: the log-likelihood, and each class's moments about a common origin."""
 
     log_likelihood: float
     origin: FloatArray
@@ -71,7 +71,7 @@ class QuadraticForm(ABC):
     @classmethod
     @abstractmethod
     def of(cls, means: FloatArray, compact: FloatArray) -> Self:
-        """Return the form of these means and covariances, or say that a covariance is singular."""
+        """Return the form of these means and covariances; raise EstimateError if a covariance is singular."""
 
     @abstractmethod
     def score(self, x: Array, common: bool) -> Array:
@@ -83,36 +83,36 @@ class QuadraticForm(ABC):
 
     @abstractmethod
     def colour(self, z: FloatArray, classes: IntArray) -> FloatArray:
-        """Return standard normal rows with the covariance of their class."""
+        """Transform standard normal rows so that each has the covariance of its class, n×d."""
 
     @abstractmethod
     def log_ratio(self, rows: FloatArray, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return log p(x | a) / p(x | b) split over the columns, n×d, and what is left, (n,)."""
+        """Return log p(x | a) / p(x | b) split over the columns, n×d, and the rest that belongs to no column, (n,)."""
 
     @abstractmethod
     def whitener_of(self, c: int) -> FloatArray:
         """Return L⁻¹ with L Lᵀ = Σ_c, d×d."""
 
     def mixture_pass(self, x: Array, weight: FloatArray | None, log_shares: FloatArray) -> MixturePass | None:
-        """Return one round of EM over the rows of a chunk, by the compiled kernels; None where they do not apply.
+        """Return one EM iteration over the rows of a chunk by the compiled kernels; None if they do not apply.
 
-        The posteriors never leave the registers, and the moments are taken about the origin of the form.
+        The posteriors stay in registers, and the moments are taken about the origin of the form.
         """
         return None
 
     def score_observed(self, x: Array, observed: Array) -> Array:
-        """Return the log-densities of the cells that are there, where columns are independent."""
+        """Return the log-densities of the observed cells, n×k; only for columns independent given the class."""
         raise TypeError("only columns that are independent given the class can be left out one by one")
 
     def precision(self) -> FloatArray:
-        """Return Σ⁻¹, for showing and for laws, not for computing."""
+        """Return Σ⁻¹, (k or 1)×d×d, for display and tests rather than for computation."""
         raise TypeError("a diagonal form has no precision matrix to show")
 
 
 def whiteners(covariances: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return L⁻¹, k×d×d, and log |Σ|, (k,), of covariances L Lᵀ, or say which of them is singular."""
+    """Return L⁻¹, k×d×d, and log |Σ|, (k,), of covariances L Lᵀ; raise EstimateError if one is singular."""
     variance = np.diagonal(covariances, axis1=1, axis2=2)
-    regular = (variance > 0) & np.isfinite(covariances).all(axis=2)  # rounding may even leave a negative variance
+    regular = (variance > 0) & np.isfinite(covariances).all(axis=2)  # rounding error can make a variance negative
     if not regular.all():
         c, j = (int(i) for i in np.argwhere(~regular)[0])
         raise EstimateError(
@@ -121,7 +121,7 @@ def whiteners(covariances: FloatArray) -> tuple[FloatArray, FloatArray]:
             column=j,
         )
     scale = np.sqrt(variance)
-    correlations = covariances / scale[:, :, None] / scale[:, None, :]  # one by one: their product may be 0
+    correlations = covariances / scale[:, :, None] / scale[:, None, :]  # divide twice: their product may underflow to 0
     try:
         factors = np.linalg.cholesky(correlations)
     except np.linalg.LinAlgError:
@@ -134,18 +134,18 @@ def whiteners(covariances: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _singular(correlations: FloatArray) -> EstimateError:
-    """Return the error that names the covariance that is most nearly singular."""
+    """Return the error that names the covariance closest to singular."""
     c = int(np.argmin(np.linalg.eigvalsh(correlations)[:, 0]))
     rank, d = np.linalg.matrix_rank(correlations[c], tol=1e-12), correlations.shape[1]
     return EstimateError(f"the covariance of class {{of_class}} is singular: it has rank {rank} of {d}; {_REMEDY}", c=c)
 
 
 def whitened_squares(x: Array, means: FloatArray, whiteners: FloatArray) -> Array:
-    """Return ‖L_c⁻¹(x − μ_c)‖², n×k: each row about each class itself, exact wherever the classes are."""
+    """Return ‖L_c⁻¹(x − μ_c)‖², n×k: rows are centred on each class, so it is accurate wherever the classes are."""
     xp = namespace(x)
     columns = []
     for mean, whitener in zip(means, whiteners, strict=True):
-        center = origin_for(mean, x)  # what float32 cannot hold of the mean is taken off once whitened
+        center = origin_for(mean, x)  # the part of the mean that float32 cannot represent is subtracted after whitening
         white = (x - as_like(center, x)) @ as_like(whitener, x).T - as_like((mean - center) @ whitener.T, x)
         columns.append(xp.sum(white * white, axis=1))
     return xp.stack(columns, axis=1)

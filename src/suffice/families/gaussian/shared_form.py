@@ -1,4 +1,4 @@
-"""The quadratic form of one covariance that all classes share: differences between classes are linear."""
+"""The quadratic form of one covariance shared by all classes: differences between classes are linear in x."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class SharedForm(QuadraticForm):
 
     @classmethod
     def of(cls, means: FloatArray, compact: FloatArray) -> Self:
-        """Return the form, or say that the covariance is singular."""
+        """Return the form; raise EstimateError if the covariance is singular."""
         (whitener,), (log_determinant,) = whiteners(compact)
         return cls(means, compact[0], means.mean(0), whitener, float(log_determinant))
 
@@ -55,7 +55,7 @@ class SharedForm(QuadraticForm):
         return -0.5 * (len(self.origin) * LOG_2PI + self.log_determinant)
 
     def score(self, x: Array, common: bool) -> Array:
-        """Return z·w_c − ½ m_c·w_c, and −½ zᵀΣ⁻¹z if asked for what all classes share."""
+        """Return z·w_c − ½ m_c·w_c, plus −½ zᵀΣ⁻¹z, which all classes share, if `common`."""
         x = x.toarray() if issparse(x) else x
         xp = namespace(x)
         origin = origin_for(self.origin, x)
@@ -76,7 +76,7 @@ class SharedForm(QuadraticForm):
         return scores - 0.5 * xp.sum(white * white, axis=1)[:, None]
 
     def mixture_pass(self, x: Array, weight: FloatArray | None, log_shares: FloatArray) -> MixturePass | None:
-        """Return one round of EM over the rows of a chunk."""
+        """Return one EM iteration over the rows of a chunk; None if the compiled kernel does not apply."""
         origin = origin_for(self.origin, x)
         w = self.directions(origin)
         halves = 0.5 * ((self.means - origin) * w).sum(1)
@@ -101,6 +101,6 @@ class SharedForm(QuadraticForm):
         return np.asarray(solve_triangular(self.whitener, z.T, lower=True).T)
 
     def log_ratio(self, rows: FloatArray, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return w_j (x_j − ½(μ_a + μ_b)_j) with w = Σ⁻¹(μ_a − μ_b), the linear log-odds; nothing is left over."""
+        """Return w_j (x_j − ½(μ_a + μ_b)_j) with w = Σ⁻¹(μ_a − μ_b), the linear log-odds; the rest is 0."""
         w = ((self.means[a] - self.means[b]) @ self.whitener.T) @ self.whitener
         return w * (0.5 * (rows - self.means[a]) + 0.5 * (rows - self.means[b])), np.zeros(len(rows))
