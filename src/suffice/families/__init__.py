@@ -1,4 +1,4 @@
-"""The families of distributions, and the one place where they are listed."""
+"""The families of distributions, and the registry that lists them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from suffice.families.multinomial import Multinomial
 from suffice.families.negative_binomial import NegativeBinomial
 from suffice.families.poisson import Poisson
 
-#: every family, by name; a new one is one file and one line here
+#: every family, by name; a new family is one file and one line here
 FAMILIES: dict[str, type[Family]] = {
     family.name: family
     for family in (
@@ -42,7 +42,7 @@ FAMILIES: dict[str, type[Family]] = {
 
 
 def as_family(spec: str | Family | type[Family]) -> Family:
-    """Return the family that a user named, or gave.
+    """Return the family given by its name, class or instance.
 
     Examples
     --------

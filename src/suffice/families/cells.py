@@ -17,12 +17,12 @@ from suffice._arrays import (
 from suffice.errors import InvalidCellError
 from suffice.statistics.responsibilities import Responsibilities
 
-#: rows of a chunk that are looked at for holes before all are
+#: number of first rows of a chunk that are checked for missing cells before all rows are
 _FIRST_ROWS = 32
 
 
 def observed_cells(x: Array, *, what: str = "numbers") -> Array | None:
-    """Return which cells are there, None if all are; infinite ones are an error that says where."""
+    """Return the mask of observed cells, None if all are observed; raise InvalidCellError if one is infinite."""
     if issparse(x):
         flags = compiled.inspect(x.data)
         if not np.isfinite(x.data).all() if flags is None else flags & compiled.NOT_FINITE:
@@ -47,7 +47,7 @@ def observed_cells(x: Array, *, what: str = "numbers") -> Array | None:
 
 
 def shows_holes(x: Array) -> bool:
-    """Whether there are holes in the first or last rows of a dense NumPy chunk: a quick sign that others have some."""
+    """Return whether the first or last rows of a dense NumPy chunk have missing cells: a quick sign for the others."""
     if not isinstance(x, np.ndarray) or x.dtype.kind != "f":
         return False
     return bool(np.isnan(x[:_FIRST_ROWS]).any() or np.isnan(x[-1:]).any())
@@ -90,7 +90,7 @@ def weighted_counts(x: Array, observed: Array | None, responsibilities: Responsi
 
 
 def without_duplicates(x: Array) -> Array:
-    """Return a sparse chunk with every cell once: SciPy lets cells be written in parts, whose squares do not add up."""
+    """Return a sparse chunk with every cell stored once: SciPy allows duplicates, whose squares do not add up."""
     if not x.has_canonical_format:
         x = x.copy()
         x.sum_duplicates()
@@ -116,7 +116,7 @@ def other_columns(columns: IntArray, n_columns: int) -> IntArray:
 
 
 def scaled_rows(x: Array, mean: FloatArray, deviation: FloatArray) -> Array:
-    """Return (x − mean) / deviation with 0 for missing cells; sparse rows are only divided, and stay sparse."""
+    """Return (x − mean) / deviation with 0 for missing cells; sparse rows are only divided, and so stay sparse."""
     divisor = np.where(deviation > 0, deviation, 1.0)
     if issparse(x):
         return x.multiply(1.0 / divisor).tocsr()

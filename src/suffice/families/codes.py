@@ -1,4 +1,4 @@
-"""Cells of categorical columns as the numbers of their values."""
+"""Categorical cells as integer codes of their values."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ UNSEEN = -2
 
 @dataclass(frozen=True)
 class Codes:
-    """Rows of categorical columns: the number of each cell's value, `MISSING` or `UNSEEN`, and how many values."""
+    """Rows of categorical columns as codes of values, `MISSING` or `UNSEEN`, with the number of values per column."""
 
     codes: Array
     sizes: IntArray
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """The number of rows and the number of columns."""
         return (int(self.codes.shape[0]), int(self.codes.shape[1]))
 
     def __len__(self) -> int:

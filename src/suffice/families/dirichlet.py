@@ -1,4 +1,4 @@
-"""Dirichlet: the parts of a whole, such as the ingredients of a mixture, over all the columns of the block."""
+"""Dirichlet: proportions that sum to 1 over all columns of the block, such as the ingredients of a mixture."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from suffice.priors import PriorSpec, PseudoCount, resolve_prior
 from suffice.statistics.responsibilities import Responsibilities
 from suffice.statistics.sums import SignedSums
 
-#: how far from 1 the cells of a row may sum, for rounding
+#: tolerance for rounding in the sum of the cells of a row, which should be 1
 _ROUNDING = 1e-6
 _UNIT_SPREAD = np.array([UNIT_SPREAD])
 
@@ -32,8 +32,8 @@ class Dirichlet(Family):
     """p(x | α) = Γ(Σα) / ΠΓ(α_j) · Π x_j^(α_j − 1) for positive x_j that sum to 1.
 
     φ(x) = log x, η = α − 1, A(η) = Σ log Γ(α_j) − log Γ(Σα), h(x) = 1. Newton's method finds the α with the mean
-    logarithms of the rows. A prior of r rows speaks of the total T = Σα alone: it is worth r (½ (d − 1) log T − s T),
-    with s the spread −log Σ e^(mean log x_j) within the classes.
+    logarithms of the rows. A prior of r rows concerns only the total T = Σα: its log-density is
+    r (½ (d − 1) log T − s T), with s the spread −log Σ e^(mean log x_j) within the classes.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class Dirichlet(Family):
 
     @property
     def columnwise(self) -> bool:
-        """False: the parts share their whole, so a row has no holes."""
+        """False: the cells of a row sum to 1, so none may be missing."""
         return False
 
     # -- the exponential family ------------------------------------------------------------------------------------
@@ -80,7 +80,7 @@ class Dirichlet(Family):
     # -- learning ----------------------------------------------------------------------------------------------------
 
     def logarithms(self, x: Array) -> Array:
-        """Return log x of rows that were looked into."""
+        """Return log x; raise InvalidCellError if a row is incomplete, not positive or does not sum to 1."""
         x = in_double(x.toarray() if issparse(x) else x)
         observed = observed_cells(x, what="Dirichlet cells")
         if observed is not None:
@@ -117,7 +117,7 @@ class Dirichlet(Family):
         return SignedSums(np.zeros((n_classes, 1)), np.zeros((n_classes, n_columns)))
 
     def _means(self, statistics: SignedSums) -> FloatArray:
-        """Return the mean logarithms of each class, k×d; of all rows where a class has none."""
+        """Return the mean logarithms per class, k×d; those of all rows if a class has none."""
         total, count = statistics.total, statistics.count
         weight, d = float(count.sum()), total.shape[1]
         overall = total.sum(0) / weight if weight > 0 else np.full(d, -np.log(d))
@@ -129,7 +129,7 @@ class Dirichlet(Family):
         return without_rounding(spread, 1.0 + np.abs(means).max(-1))[..., None]
 
     def estimate(self, statistics: SignedSums, prior: PriorSpec = "auto") -> DirichletDistributions:
-        """Return the mode of the posterior; without a prior α has the mean logarithms of the rows."""
+        """Return the posterior mode; without a prior, the α whose mean logarithms are those of the rows."""
         belief = self.belief(statistics, prior)
         means, count = self._means(statistics), statistics.count
         if belief is None:
@@ -144,7 +144,7 @@ class Dirichlet(Family):
         return DirichletDistributions(self, concentrations(means, rows, np.broadcast_to(belief.value, rows.shape)))
 
     def belief(self, statistics: SignedSums, prior: PriorSpec) -> PseudoRows | None:
-        """Return the prior's rows and the spread that they bring, (1,); None without a prior."""
+        """Return the prior's rows and their spread, (1,); None without a prior."""
         if isinstance(prior, PseudoRows):
             return prior
         pseudo = resolve_prior(prior, PseudoCount, PseudoCount(1.0))
@@ -158,7 +158,7 @@ class Dirichlet(Family):
         return self.spread(self._means(everything))[0]
 
     def fixed_prior(self, statistics: SignedSums, prior: PriorSpec, everything: SignedSums | None = None) -> PriorSpec:
-        """Return the prior with what it takes from the data settled."""
+        """Return the prior with the parts that it takes from the data fixed."""
         return self.belief(statistics, prior)
 
     def prior_of_components(self, overall: SignedSums, prior: PriorSpec, k: int) -> PriorSpec:
@@ -178,7 +178,7 @@ class Dirichlet(Family):
 
 @dataclass(frozen=True, eq=False)
 class DirichletDistributions(Distributions):
-    """The parts of a whole, with their α, k×d."""
+    """Dirichlet distributions with their α, k×d."""
 
     family: Dirichlet
     alpha: FloatArray
@@ -190,7 +190,7 @@ class DirichletDistributions(Distributions):
 
     @property
     def n_parameters(self) -> int:
-        """One number a column and class; the only part of a whole leaves nothing to choose."""
+        """The number of free parameters: one per column and class; 0 for a single column, which is always 1."""
         return self.alpha.size if self.alpha.shape[1] > 1 else 0
 
     def natural_parameters(self) -> FloatArray:
@@ -228,22 +228,22 @@ class DirichletDistributions(Distributions):
         return scores - as_like(self.family.log_normalizer(self.alpha - 1.0), scores)
 
     def sample(self, classes: IntArray, rng: np.random.Generator) -> FloatArray:
-        """Return rows that sum to 1; parts that are 0 in floating point are the least positive number."""
+        """Return rows that sum to 1; parts that underflow to 0 become a tiny positive number."""
         drawn = np.maximum(rng.standard_gamma(self.alpha[classes]), 1e-300)
         return drawn / drawn.sum(1, keepdims=True)
 
     def expected_rows(self, x: Array, shares: FloatArray) -> FloatArray:
-        """Return the rows as they are: the parts of a whole have no holes."""
+        """Return the rows unchanged, once checked: no cell may be missing."""
         self.family.logarithms(x)
         return dense_rows(x)
 
     def sampled_rows(self, x: Array, classes: IntArray, rng: np.random.Generator) -> FloatArray:
-        """Return the rows as they are: the parts of a whole have no holes."""
+        """Return the rows unchanged, once checked: no cell may be missing."""
         self.family.logarithms(x)
         return dense_rows(x)
 
     def marginal(self, columns: IntArray) -> DirichletDistributions:
-        """Return the same rows with their columns in another order; some of the parts do not sum to 1."""
+        """Return the distributions with their columns reordered; a subset of the columns would not sum to 1."""
         if len(columns) != self.n_columns:
             raise ValueError(
                 f"the parts of a Dirichlet sum to 1, so they cannot be split, but {len(columns)} of {self.n_columns} "
@@ -252,7 +252,7 @@ class DirichletDistributions(Distributions):
         return DirichletDistributions(self.family, self.alpha[:, columns])
 
     def standardised(self, x: Array) -> FloatArray:
-        """Return log x less its mean over the columns and the rows, over its deviation."""
+        """Return log x minus its mean over the columns and over the rows, divided by its standard deviation."""
         logs = np.log(dense_rows(x))
         center = self.moment_parameters()[0]
         rows = (logs - logs.mean(1, keepdims=True)) - (center - center.mean())

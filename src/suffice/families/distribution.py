@@ -37,7 +37,7 @@ class Distribution:
 
     @property
     def family(self) -> Family:
-        """The family that it belongs to."""
+        """The family of the distribution."""
         return self._together.family
 
     def log_prob(self, x: ArrayLike) -> FloatArray:
@@ -55,7 +55,7 @@ class Distribution:
 
     @property
     def n_parameters(self) -> int:
-        """How many numbers are free in it, taken by itself."""
+        """The number of free parameters of this distribution by itself."""
         alone = self._together.n_classes == 1
         return (self._together if alone else self.family.from_natural(self.natural_parameters()[None])).n_parameters
 
@@ -115,7 +115,7 @@ class Distribution:
 
 
 def _shown(values: Any) -> str:
-    """Return parameters in few characters."""
+    """Return the parameters in a short form."""
     row = np.asarray(values)
     if row.size == 1:
         return f"{row.item():.4g}"

@@ -58,7 +58,7 @@ class Exponential(ColumnwiseFamily):
         return ExponentialDistributions(self, -eta[0])
 
     def from_moment_parts(self, *moments: FloatArray) -> ExponentialDistributions:
-        """Return λ = 1 / E x; infinite where every x was 0."""
+        """Return λ = 1 / E x; infinite if every x was 0."""
         with np.errstate(divide="ignore"):
             return ExponentialDistributions(self, 1.0 / moments[0])
 
@@ -75,7 +75,7 @@ class Exponential(ColumnwiseFamily):
         return found
 
     def pseudo_rows(self, statistics: Sums, amount: float) -> PseudoRows:
-        """Return rows whose mean is 1 over the mean rate, so that no class with long times drowns the others."""
+        """Return rows whose mean is 1 over the mean rate, so that no class with long times dominates the others."""
         count, total = statistics.count, statistics.total
         everything = np.where(total.sum(0) > 0, total.sum(0) / np.maximum(count.sum(0), 1e-300), 1.0)
         some = total > 0
@@ -85,7 +85,7 @@ class Exponential(ColumnwiseFamily):
         return PseudoRows(np.full(mean.shape, amount), mean)
 
     def rows_of_components(self, rows: PseudoRows, overall: Sums, k: int) -> PseudoRows:
-        """Return rows with a hundredth of the mean: enough that no component collapses, too little to blur one."""
+        """Return rows with a hundredth of the mean: enough to keep a component from collapsing, without blurring it."""
         return replace(rows, value=SHARE_OF_ALL * rows.value)
 
 

@@ -110,12 +110,12 @@ class GammaDistributions(ColumnwiseDistributions):
         return self.shape / self.rate**2
 
     def draw(self, classes: IntArray, rng: np.random.Generator) -> FloatArray:
-        """Return positive numbers; those of tiny shapes that are 0 in floating point are the least positive one."""
+        """Return positive numbers; those that underflow to 0 for tiny shapes become the smallest positive float."""
         drawn = rng.standard_gamma(self.shape[classes]) / self.rate[classes]
         return np.maximum(drawn, np.finfo(float).tiny)
 
     def cancels(self) -> bool:
-        """Whether the shapes are large."""
+        """Return whether the shapes are so large that the scores would cancel."""
         return bool(self.shape.max(initial=0.0) > LARGE_TERMS)
 
     def centred(self, x: FloatArray, c: int | IntArray) -> FloatArray:
@@ -132,7 +132,7 @@ class GammaDistributions(ColumnwiseDistributions):
 
 
 def log_of_ratio(off: FloatArray, ratio: FloatArray) -> FloatArray:
-    """Return log t, given t − 1, which has more digits where t is about 1, and t, which has them elsewhere."""
+    """Return log t from t − 1, which is more accurate for t near 1, or from t, which is more accurate elsewhere."""
     near = np.abs(off) < 0.5
     return np.where(near, np.log1p(np.where(near, off, 0.0)), np.log(ratio))
 

@@ -10,7 +10,7 @@ from suffice.families.negative_binomial import NegativeBinomial
 class Geometric(NegativeBinomial):
     """p(x | p) = p (1 − p)^x for x = 0, 1, 2, …: the number of failures before the first success.
 
-    It begins at 0; subtract 1 from a number of trials, which begins at 1. φ(x) = x, η = log(1 − p),
+    x starts at 0; subtract 1 from a number of trials, which starts at 1. φ(x) = x, η = log(1 − p),
     A(η) = −log(1 − e^η), h(x) = 1: a `NegativeBinomial` with shape 1.
 
     Examples
@@ -26,5 +26,5 @@ class Geometric(NegativeBinomial):
         super().__init__(1.0)
 
     def config(self) -> dict[str, Any]:
-        """Return no arguments."""
+        """Return no constructor arguments."""
         return {}

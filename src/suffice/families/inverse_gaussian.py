@@ -118,7 +118,7 @@ class InverseGaussianDistributions(ColumnwiseDistributions):
         return rng.wald(self.location[classes], self.shape[classes])
 
     def cancels(self) -> bool:
-        """Whether λ/μ is large."""
+        """Return whether λ/μ is so large that the scores would cancel."""
         return bool((self.shape / self.location).max(initial=0.0) > LARGE_TERMS)
 
     def centred(self, x: FloatArray, c: int | IntArray) -> FloatArray:
@@ -127,7 +127,7 @@ class InverseGaussianDistributions(ColumnwiseDistributions):
         return np.asarray(0.5 * np.log(self.shape[c]) + self.family.cell_base(x) - 0.5 * self.shape[c] * off**2 / x)
 
     def standardised(self, x: Array) -> Array:
-        """Return log (x/μ) in units of about its standard deviation."""
+        """Return log (x/μ) divided by roughly its standard deviation."""
         mean = self.location[:1]
         return scaled_rows(np.log(dense_rows(x)), np.log(mean), np.sqrt(np.log1p(mean / self.shape[:1])))
 

@@ -1,4 +1,4 @@
-"""Multinomial: a bag of counts over all the columns of the block, such as the words of a text."""
+"""Multinomial: a bag of counts over all the columns of the block, such as the word counts of a text."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Multinomial(Family):
 
     @property
     def columnwise(self) -> bool:
-        """False: the counts of a bag share its total, so a bag has no holes."""
+        """False: the counts of a bag share its total, so none may be missing."""
         return False
 
     def sufficient_statistics(self, x: ArrayLike) -> FloatArray:
@@ -113,7 +113,7 @@ class Multinomial(Family):
 
 @dataclass(frozen=True, eq=False)
 class MultinomialDistributions(Distributions):
-    """Bags with their probabilities, k×d, and the mean size of a bag, (k,), which only `sample` needs."""
+    """Multinomials with their probabilities, k×d, and the mean size of a bag, (k,), which scores do not need."""
 
     probability: FloatArray
     mean_size: FloatArray
@@ -126,7 +126,7 @@ class MultinomialDistributions(Distributions):
 
     @property
     def n_parameters(self) -> int:
-        """The probabilities of a class sum to 1."""
+        """The number of free parameters: the probabilities of a class sum to 1."""
         return len(self.probability) * (self.probability.shape[1] - 1)
 
     @cached_property
@@ -159,7 +159,7 @@ class MultinomialDistributions(Distributions):
         return np.asarray(np.eye(p.shape[1]) * p[:, None, :] - p[:, :, None] * p[:, None, :])
 
     def score(self, x: Array, common: bool = True) -> Array:
-        """Return x·log p, and the multinomial coefficient if asked for what all classes share."""
+        """Return x·log p, plus the log of the multinomial coefficient, which all classes share, if `common`."""
         x = in_double(x)
         self.family._check(x)
         scores = log_product(x, self._logs, common)
@@ -167,11 +167,11 @@ class MultinomialDistributions(Distributions):
 
     @property
     def rules_out(self) -> bool:
-        """Whether some class never has some word."""
+        """Whether some word has probability 0 in some class."""
         return self._logs.impossible is not None
 
     def impossible_cells(self, x: Array) -> FloatArray | float:
-        """Return how many words of each bag no class ever has."""
+        """Return the number of words per bag that have probability 0 in every class."""
         return self._logs.n_nowhere(in_double(x))
 
     def sample(self, classes: IntArray, rng: np.random.Generator) -> FloatArray:
@@ -180,17 +180,17 @@ class MultinomialDistributions(Distributions):
         return rng.multinomial(sizes, self.probability[classes]).astype(np.float64)
 
     def expected_rows(self, x: Array, shares: FloatArray) -> FloatArray:
-        """Return the rows as they are: a bag has no holes."""
+        """Return the rows unchanged, once checked: no count may be missing."""
         self.family._check(x)
         return dense_rows(x)
 
     def sampled_rows(self, x: Array, classes: IntArray, rng: np.random.Generator) -> FloatArray:
-        """Return the rows as they are: a bag has no holes."""
+        """Return the rows unchanged, once checked: no count may be missing."""
         self.family._check(x)
         return dense_rows(x)
 
     def marginal(self, columns: IntArray) -> MultinomialDistributions:
-        """Return the same bags with their columns in another order; a part of a bag is not a bag of given size."""
+        """Return the distributions with their columns reordered; a subset of the columns has no given total."""
         if len(columns) != self.n_columns:
             raise ValueError(
                 f"the counts of a Multinomial share their total, so they cannot be split, but {len(columns)} of "
@@ -199,7 +199,7 @@ class MultinomialDistributions(Distributions):
         return MultinomialDistributions(self.probability[:, columns], self.mean_size)
 
     def standardised(self, x: Array) -> Array:
-        """Return the bags as directions, x / ‖x‖."""
+        """Return the bags scaled to length 1, x / ‖x‖."""
         squares = x.multiply(x).sum(axis=1) if issparse(x) else (to_float64(x) ** 2).sum(1)
         length = np.sqrt(np.maximum(np.asarray(squares).ravel(), np.finfo(float).tiny))
         return x.multiply(1.0 / length[:, None]).tocsr() if issparse(x) else to_float64(x) / length[:, None]

@@ -1,4 +1,4 @@
-"""NegativeBinomial: counts that vary more than Poisson's, each column by itself."""
+"""NegativeBinomial: counts with a larger variance than Poisson counts, each column by itself."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class NegativeBinomial(ColumnwiseFamily):
         return {"shape": self.shape}
 
     def require_support(self, x: Array) -> None:
-        """Raise if a cell is negative or no whole number."""
+        """Raise if a cell is negative or not a whole number."""
         whose = type(self).__name__
         refuse_cells(
             x,
@@ -89,7 +89,7 @@ class NegativeBinomial(ColumnwiseFamily):
 
 @dataclass(frozen=True, eq=False)
 class NegativeBinomialDistributions(ColumnwiseDistributions):
-    """Negative binomial columns with the odds of a failure, (1 − p)/p, k×d; unlike p they keep their digits."""
+    """Negative binomial columns with the odds of a failure, (1 − p)/p, k×d, which are more accurate than p."""
 
     family: NegativeBinomial
     odds: FloatArray
@@ -101,7 +101,7 @@ class NegativeBinomialDistributions(ColumnwiseDistributions):
 
     def natural_parts(self) -> tuple[FloatArray]:
         """Return log(1 − p)."""
-        with np.errstate(divide="ignore"):  # −∞ where there are no failures
+        with np.errstate(divide="ignore"):  # −∞ if there are no failures
             return (-np.log1p(1.0 / self.odds),)
 
     def moment_parts(self) -> tuple[FloatArray]:
@@ -139,7 +139,7 @@ class NegativeBinomialDistributions(ColumnwiseDistributions):
         last = np.log(40.0 / min(r, 1.0))  # the integrand falls like e^−t and e^−rt
         t = np.exp(np.arange(first, last, step))
         left, decay = -np.expm1(-t), np.exp(-t)
-        # neither of these cancels where t is small: (1 − e^−(r−1)t) e^−t, and 1 − G
+        # written so that neither cancels for small t: (1 − e^−(r−1)t) e^−t, and 1 − G
         late = np.maximum(t, 1.0)
         tilted = np.where(t < 1.0, -np.expm1((1.0 - r) * np.minimum(t, 1.0)) * decay, np.exp(-late) - np.exp(-r * late))
         log_generating = -r * np.log1p(self.odds[..., None] * left)

@@ -17,7 +17,7 @@ from suffice.families.columnwise import ColumnwiseFamily
 from suffice.families.columnwise_distributions import ColumnwiseDistributions
 from suffice.families.products import log_of
 
-#: from this rate on, four terms of the entropy's series in 1/λ are exact
+#: from this rate on, four terms of the entropy's series in 1/λ are exact to rounding error
 _LARGE_RATE = 1e4
 
 
@@ -77,7 +77,7 @@ class PoissonDistributions(ColumnwiseDistributions):
     rate: FloatArray
 
     def natural_parts(self) -> tuple[FloatArray]:
-        """Return log λ; −∞ where every count was 0."""
+        """Return log λ; −∞ if every count was 0."""
         return (log_of(self.rate),)
 
     def moment_parts(self) -> tuple[FloatArray]:

@@ -1,4 +1,4 @@
-"""Products of rows with parameters, which may be −∞: x log p with 0 log 0 = 0."""
+"""Products of rows with log-parameters, which may be −∞: x log p with 0 log 0 = 0."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from suffice.errors import EstimateError
 def log_product(x: Array, logs: LogParameters, common: bool = True) -> Array:
     """Return x · logsᵀ, n×k, for x ≥ 0, with 0 · (−∞) = 0 as in p⁰ = 1.
 
-    Without what is `common` to all classes, a column that is −∞ in every class adds nothing.
+    With ``common=False``, a column that is −∞ in every class adds nothing.
     """
     scores = product(x, logs.finite)
     impossible = logs.impossible if common else logs.decisive
@@ -34,24 +34,24 @@ def log_product(x: Array, logs: LogParameters, common: bool = True) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class LogParameters:
-    """Logarithms of parameters, k×d, ready for products: −∞ set apart."""
+    """Logarithms of parameters, k×d, prepared for products: −∞ is stored separately."""
 
     finite: Factor
-    #: 1 where a logarithm is −∞; None if it is nowhere
+    #: 1 where a logarithm is −∞; None if there is none
     impossible: Factor | None = None
-    #: the same without the columns where it is −∞ in every class
+    #: the same without the columns that are −∞ in every class
     decisive: Factor | None = None
-    #: 1 for these columns, 1×d; None if there are none
+    #: 1 for those columns, 1×d; None if there are none
     nowhere: Factor | None = None
 
     @classmethod
     def of(cls, parameters: FloatArray) -> LogParameters:
-        """Take the logarithms."""
+        """Return the logarithms of the parameters, prepared for products."""
         return cls.of_logs(log_of(parameters))
 
     @classmethod
     def of_logs(cls, logs: FloatArray) -> LogParameters:
-        """Set apart what is −∞."""
+        """Return logarithms prepared for products, with −∞ stored separately."""
         impossible = np.isneginf(logs)
         if not impossible.any():
             return cls(Factor(np.ascontiguousarray(logs)))
@@ -65,19 +65,19 @@ class LogParameters:
         )
 
     def n_nowhere(self, x: Array) -> FloatArray | float:
-        """Return what each row of x ≥ 0 has in columns that are −∞ in every class, (n,); 0 if there are none."""
+        """Return each row's sum over the columns that are −∞ in every class, x ≥ 0, (n,); 0 if there are none."""
         return 0.0 if self.nowhere is None else to_float64(product(x, self.nowhere))[:, 0]
 
 
 @dataclass(frozen=True, eq=False)
 class Factor:
-    """The parameters of a product x @ parametersᵀ, k×d; for sparse rows also with a column's classes side by side."""
+    """The parameters of a product x @ parametersᵀ, k×d, with a transposed copy for sparse rows."""
 
     parameters: FloatArray
 
     @cached_property
     def side_by_side(self) -> FloatArray:
-        """The transpose as the compiled kernel reads it, d×k and some columns of zeros."""
+        """The transpose as the compiled kernel reads it, d×k, padded with columns of zeros."""
         return compiled.whole_registers(self.parameters.T)
 
 
@@ -104,7 +104,7 @@ def log_of(p: FloatArray) -> FloatArray:
 
 
 def require_rows(count: FloatArray) -> None:
-    """Raise if maximum likelihood has nothing to go by in some class; `count` is k×d, or k×1 for all columns."""
+    """Raise if some class has no observed cells for maximum likelihood; `count` is k×d, or k×1 for all columns."""
     if (count <= 0).any():
         c, column = (int(i) for i in np.argwhere(count <= 0)[0])
         raise EstimateError(

@@ -1,7 +1,7 @@
-"""Posteriors: what the statistics and a conjugate prior say of the parameters, and the one place where they are listed.
+"""Posteriors of parameters, from statistics and a conjugate prior, and the registry that lists them.
 
-`Family.posterior` gives one. It updates by adding, samples parameters, and has their mean, mode and credible intervals,
-the evidence, and the predictive distribution of one more row:
+`Family.posterior` returns one. It updates by adding statistics, samples parameters, and has their mean, mode and
+credible intervals, the evidence, and the predictive distribution of one more row:
 
 | family | prior | posterior of | predictive |
 |---|---|---|---|
@@ -64,7 +64,7 @@ def posterior_of(
 
 
 def takes(family: Family, prior: Prior) -> bool:
-    """Whether the posterior of a family is made of such a prior; a family without a posterior says so itself."""
+    """Return whether the posterior of a family takes such a prior; True if the family has no posterior."""
     kind = _kind_of(family, prior)
     return kind is None or isinstance(prior, (*kind.priors, PseudoCount))
 

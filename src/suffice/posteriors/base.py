@@ -1,4 +1,4 @@
-"""What every posterior of parameters offers."""
+"""The interface of every posterior of parameters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from suffice.tables.labels import check_weight
 
 
 class Interval(NamedTuple):
-    """The lower and the upper end of intervals, each of the shape of the parameters."""
+    """The lower and upper ends of intervals, each in the shape of the parameters."""
 
     low: FloatArray
     high: FloatArray
@@ -27,17 +27,17 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Posterior(ABC):
-    """p(θ | statistics) for the parameters of one block of columns, one row a class.
+    """p(θ | statistics) for the parameters of one block of columns, one row per class.
 
     It is a function of the statistics and the prior, so that ``posterior + more`` is the posterior of all the rows.
-    A prior that is scaled to the data, such as "auto", is scaled to all of them again.
+    A prior that is scaled to the data, such as "auto", is scaled again to all of them.
     """
 
     family: Family
     statistics: Any
     prior: PriorSpec
 
-    #: the kinds of prior that it is made of
+    #: the kinds of prior that it takes
     priors: ClassVar[tuple[type[Prior], ...]] = ()
 
     def __post_init__(self) -> None:
@@ -45,10 +45,10 @@ class Posterior(ABC):
 
     @abstractmethod
     def _require_prior(self) -> None:
-        """Raise unless there is a prior, of the right kind and size."""
+        """Raise unless there is a prior of the right kind and size."""
 
     def update(self, statistics: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Return the posterior after more rows: their statistics, or the rows themselves where there is one class."""
+        """Return the posterior after more rows, given by their statistics, or as rows if there is one class."""
         family, more = as_statistics(self.family, statistics, sample_weight)
         return type(self)(family, self.statistics + more, self.prior)
 
@@ -70,7 +70,7 @@ class Posterior(ABC):
 
     @abstractmethod
     def interval(self, level: float = 0.95) -> Any:
-        """Return intervals that hold each parameter with probability `level`, as much being left out at either end."""
+        """Return equal-tailed intervals that contain each parameter with probability `level`."""
 
     @abstractmethod
     def sample(self, n: int, random_state: int | np.random.Generator | None = None) -> Any:
@@ -78,21 +78,21 @@ class Posterior(ABC):
 
     @abstractmethod
     def log_evidence(self, x: ArrayLike | None = None) -> FloatArray:
-        """Return log p(rows), the parameters integrated out, (k,).
+        """Return log p(rows) with the parameters integrated out, (k,).
 
         Parameters
         ----------
         x : array, optional
-            The rows themselves, where there is one class. Only Poisson and Multinomial need them, for Σ log h(x), which
-            the statistics do not hold: without `x` it is left out. It is the same for every prior.
+            The rows themselves, if there is one class. Only Poisson and Multinomial need them, for Σ log h(x), which
+            the statistics do not contain: without `x` it is left out. It is the same for every prior.
         """
 
     @abstractmethod
     def predictives(self) -> Distributions:
-        """Return p(x | statistics) of one more row, the parameters integrated out, of each class."""
+        """Return the predictive p(x | statistics) of one more row, with the parameters integrated out, per class."""
 
     def predictive(self) -> Distribution:
-        """Return p(x | statistics) of one more row, the parameters integrated out, where there is one class."""
+        """Return the predictive p(x | statistics) of one more row, if there is one class."""
         return self._only(self.predictives())
 
     def _only(self, predictives: Distributions) -> Distribution:
@@ -108,7 +108,7 @@ class Posterior(ABC):
 
 
 def as_statistics(family: Family, rows: Any, sample_weight: ArrayLike | None = None) -> tuple[Family, Any]:
-    """Return statistics as they are, and rows as the statistics of one class, with the family that reads them."""
+    """Return statistics unchanged, or rows as the statistics of one class, with the family that reads them."""
     if isinstance(rows, Statistics):
         if sample_weight is not None:
             raise ValueError("statistics hold the weights of their rows already; pass sample_weight beside rows only")
@@ -120,7 +120,7 @@ def as_statistics(family: Family, rows: Any, sample_weight: ArrayLike | None = N
 
 
 def of_shape(values: ArrayLike, shape: tuple[int, ...], what: str) -> FloatArray:
-    """Return parameters of a prior in the shape of what they are for, or say that they do not fit."""
+    """Return the parameters of a prior broadcast to a shape; raise ValueError if they do not fit."""
     given = np.asarray(values, dtype=np.float64)
     try:
         return np.broadcast_to(given, shape)
@@ -132,7 +132,7 @@ def of_shape(values: ArrayLike, shape: tuple[int, ...], what: str) -> FloatArray
 
 
 def tails(level: float) -> tuple[float, float]:
-    """Return the probabilities at the two ends of an equal-tailed interval."""
+    """Return the lower and the upper probability of an equal-tailed interval."""
     if not 0.0 < level < 1.0:
         raise ValueError(f"the level of an interval must be between 0 and 1, such as 0.95, but is {level!r}")
     return 0.5 * (1.0 - level), 0.5 * (1.0 + level)

@@ -1,4 +1,4 @@
-"""Beta: what is known of the probabilities of Bernoulli columns, and their predictive, the Beta–binomial."""
+"""Beta: the posterior of the probabilities of Bernoulli columns, and their predictive, the Beta–binomial."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ class BetaPosterior(Posterior):
 
     @cached_property
     def a(self) -> FloatArray:
-        """A + ones, k×d."""
+        """The prior's a plus the number of ones, k×d."""
         return np.asarray(self._before[0] + self.statistics.total)
 
     @cached_property
     def b(self) -> FloatArray:
-        """B + zeros, k×d."""
+        """The prior's b plus the number of zeros, k×d."""
         return np.asarray(self._before[1] + np.maximum(self.statistics.count - self.statistics.total, 0.0))
 
     def mean(self) -> FloatArray:
@@ -63,9 +63,9 @@ class BetaPosterior(Posterior):
         return self.a / (self.a + self.b)
 
     def map(self) -> BernoulliDistributions:
-        """Return p = (a − 1) / (a + b − 2), at the end of the range where the mode is there."""
+        """Return p = (a − 1) / (a + b − 2), or an end of the range if the mode is there."""
         yes, no = np.maximum(self.a - 1.0, 0.0), np.maximum(self.b - 1.0, 0.0)
-        flat = yes + no == 0.0  # no inner mode: both ends, or all values, are alike
+        flat = yes + no == 0.0  # no inner mode: both ends, or all values, are equally probable
         return BernoulliDistributions(Bernoulli(), np.where(flat, self.mean(), yes / np.where(flat, 1.0, yes + no)))
 
     def interval(self, level: float = 0.95) -> Interval:
@@ -77,15 +77,15 @@ class BetaPosterior(Posterior):
         return np.random.default_rng(random_state).beta(self.a, self.b, size=(n, *self.a.shape))
 
     def log_evidence(self, x: ArrayLike | None = None) -> FloatArray:
-        """Return Σ_j log B(a_n, b_n) − log B(a, b), (k,): of the zeros and ones in their order."""
+        """Return Σ_j log B(a_n, b_n) − log B(a, b), (k,), for the zeros and ones in their order."""
         return np.asarray((betaln(self.a, self.b) - betaln(*self._before)).sum(1))
 
     def predictive(self, draws: int = 1) -> Distribution:
-        """Return the distribution of one more row, or of the ones in so many, where there is one class."""
+        """Return the distribution of one more row, or of the ones in `draws` rows, if there is one class."""
         return self._only(self.predictives(draws))
 
     def predictives(self, draws: int = 1) -> Distributions:
-        """Return the distributions of one more row, or of the number of ones in so many: Beta–binomial."""
+        """Return the distributions of one more row, or of the number of ones in `draws` rows: Beta–binomial."""
         if draws == 1:  # one row has no second draw to be correlated with
             return BernoulliDistributions(Bernoulli(), self.mean())
         return BetaBinomialDistributions(cast(Bernoulli, self.family), self.a, self.b, draws)
@@ -93,7 +93,7 @@ class BetaPosterior(Posterior):
 
 @dataclass(frozen=True, eq=False)
 class BetaBinomialDistributions(Predictive):
-    """p(x) = C(n, x) B(a + x, b + n − x) / B(a, b): ones among n draws, each column by itself."""
+    """p(x) = C(n, x) B(a + x, b + n − x) / B(a, b): the number of ones among n draws, each column by itself."""
 
     family: Bernoulli
     a: FloatArray
@@ -112,7 +112,7 @@ class BetaBinomialDistributions(Predictive):
 
     @property
     def n_parameters(self) -> int:
-        """One probability a column and class."""
+        """The number of free parameters: one probability per column and class."""
         return self.a.size
 
     def mean(self) -> FloatArray:

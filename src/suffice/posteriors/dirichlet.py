@@ -1,4 +1,4 @@
-"""Dirichlet: what is known of the probabilities of Categorical columns and Multinomial bags."""
+"""Dirichlet: the posterior of the probabilities of Categorical columns and Multinomial bags."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class DirichletPosterior(Posterior):
     >>> dice.predictive().log_prob([2]).round(4)
     array([-0.8473])
 
-    Other values are learned from the rows, and more of them with more rows.
+    Values that are not integers are learned from the rows, and new ones are added with more rows.
 
     >>> sky = Categorical().posterior(["sun", "rain", "sun"], DirichletPrior(1.0)) + ["fog"]
     >>> sky.values, sky.mean().round(4)
@@ -63,7 +63,7 @@ class DirichletPosterior(Posterior):
         return np.asarray(self._before + self.statistics.total)
 
     def _columns(self) -> Iterator[slice]:
-        """Yield where the values of each column lie; a bag is one."""
+        """Yield the slice of the values of each column; a bag is one column."""
         if isinstance(self.statistics, CategoryCounts):
             return self.statistics.columns()
         return iter([slice(0, self.statistics.total.shape[1])])
@@ -109,9 +109,9 @@ class DirichletPosterior(Posterior):
         return drawn
 
     def log_evidence(self, x: ArrayLike | None = None) -> FloatArray:
-        """Return Σ log Γ(Σα)/Γ(Σα + n) + Σ log Γ(α + count)/Γ(α), (k,): of the values in their order.
+        """Return Σ log Γ(Σα)/Γ(Σα + n) + Σ log Γ(α + count)/Γ(α), (k,), for the values in their order.
 
-        For bags the multinomial coefficients are added where the rows `x` are given.
+        For bags the multinomial coefficients are added if the rows `x` are given.
         """
         evidence = (gammaln(self.alpha) - gammaln(self._before)).sum(1)
         for column in self._columns():
@@ -128,7 +128,7 @@ class DirichletPosterior(Posterior):
         unseen = np.zeros((self.n_classes, len(sizes)))
         for j, column in enumerate(self._columns()):
             before = self._before[:, column]
-            # a value that was never seen is like a known one without a row, where all of these are alike
+            # an unseen value is like a known one without rows, if the prior is the same for all values
             if self.family.unseen == "prior" and before.shape[1] and np.ptp(before) == 0.0:
                 unseen[:, j] = before[:, 0] / self.alpha[:, column].sum(1)
         return CategoricalDistributions(self.mean(), sizes, unseen, self.family.of_sizes(sizes))

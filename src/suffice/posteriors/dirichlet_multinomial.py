@@ -1,4 +1,4 @@
-"""Dirichlet–multinomial: bags of counts whose probabilities are known by a Dirichlet posterior."""
+"""Dirichlet–multinomial: bags of counts whose probabilities have a Dirichlet posterior."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from suffice.posteriors.predictive import Predictive, gamma_ratio, log_rising, l
 class DirichletMultinomialDistributions(Predictive):
     """p(x | α) = N!/Πx_j! · Γ(A)/Γ(A + N) · Π Γ(α_j + x_j)/Γ(α_j), A = Σα, N = Σx.
 
-    A word that came once is more likely to come again: bags vary more than those of a Multinomial.
+    A word that has occurred is more likely to occur again: bags vary more than those of a Multinomial.
 
     Parameters
     ----------
     alpha : array of shape (k, d)
     mean_size : array of shape (k,)
-        The mean size of a bag, which only `sample` needs.
+        The mean size of a bag, which scores do not need.
     """
 
     family: Multinomial
@@ -38,7 +38,7 @@ class DirichletMultinomialDistributions(Predictive):
 
     @property
     def n_parameters(self) -> int:
-        """The probabilities of a class sum to 1."""
+        """The number of free parameters: the probabilities of a class sum to 1."""
         return len(self.alpha) * (self.alpha.shape[1] - 1)
 
     @property
@@ -67,7 +67,7 @@ class DirichletMultinomialDistributions(Predictive):
         return -gamma_ratio(whole, totals[:, None])
 
     def score(self, x: Array, common: bool = True) -> Array:
-        """Return log p(x | c), and the multinomial coefficient if asked for what all classes share."""
+        """Return log p(x | c), with the multinomial coefficient, which all classes share, if `common`."""
         x = in_double(x)
         self.family._check(x)
         scores = as_like(self._of_totals(x) + log_rising(x, self.alpha), x)
@@ -81,16 +81,16 @@ class DirichletMultinomialDistributions(Predictive):
         return rng.multinomial(rng.poisson(self.mean_size[classes]), p).astype(np.float64)
 
     def expected_rows(self, x: Array, shares: FloatArray) -> FloatArray:
-        """Return the rows as they are: a bag has no holes."""
+        """Return the rows unchanged, once checked: no count may be missing."""
         self.family._check(x)
         return dense_rows(x)
 
     def sampled_rows(self, x: Array, classes: IntArray, rng: np.random.Generator) -> FloatArray:
-        """Return the rows as they are: a bag has no holes."""
+        """Return the rows unchanged, once checked: no count may be missing."""
         return self.expected_rows(x, np.empty(0))
 
     def marginal(self, columns: IntArray) -> DirichletMultinomialDistributions:
-        """Return the same bags with their columns in another order; a part of a bag is not a bag of given size."""
+        """Return the distributions with their columns reordered; a subset of the columns has no given total."""
         if len(columns) != self.n_columns:
             raise ValueError(
                 f"the counts of a Multinomial share their total, so they cannot be split, but {len(columns)} of "
@@ -99,7 +99,7 @@ class DirichletMultinomialDistributions(Predictive):
         return DirichletMultinomialDistributions(self.family, self.alpha[:, columns], self.mean_size)
 
     def log_ratio(self, x: Array, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return the difference of log Γ(α_j + x_j)/Γ(α_j); what the size of the bag adds is left over."""
+        """Return the difference of log Γ(α_j + x_j)/Γ(α_j), and as the rest what the size of the bag adds."""
         dense = dense_rows(x)
         rows, columns = np.nonzero(dense)
         cells = log_rising_cells(dense[rows, columns], self.alpha, columns)

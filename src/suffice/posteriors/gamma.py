@@ -1,4 +1,4 @@
-"""Gamma: what is known of rates, from counts of events or from waiting times."""
+"""Gamma: the posterior of rates, from counts of events or from waiting times."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class GammaPosterior(Posterior):
 
     @property
     def _events(self) -> FloatArray:
-        """How many events there were, k×d."""
+        """The number of events, k×d."""
         return np.asarray(self.statistics.total)
 
     @property
     def _time(self) -> FloatArray:
-        """How long they took, k×d."""
+        """The time that they took, k×d."""
         return np.asarray(self.statistics.count)
 
     @cached_property
@@ -55,7 +55,7 @@ class GammaPosterior(Posterior):
         return of_shape(of[0], needed, "shape of the GammaPrior"), of_shape(of[1], needed, "rate of the GammaPrior")
 
     def _of_rows(self, amount: float) -> tuple[FloatArray, FloatArray]:
-        """Return the prior that is worth so many rows of the overall mean."""
+        """Return the prior that is worth `amount` rows of the overall mean."""
         return amount * smoothed_mean(self.statistics), np.asarray(amount)
 
     @cached_property
@@ -89,7 +89,7 @@ class GammaPosterior(Posterior):
         return rng.standard_gamma(self.shape, size=(n, *self.shape.shape)) / self.rate
 
     def log_evidence(self, x: ArrayLike | None = None) -> FloatArray:
-        """Return Σ a log b − log Γ(a) + log Γ(a_n) − a_n log b_n, (k,), less Σ log x! where the counts are given."""
+        """Return Σ a log b − log Γ(a) + log Γ(a_n) − a_n log b_n, (k,), minus Σ log x! if the counts are given."""
         a, b = self._before
         terms = a * np.log(b) - gammaln(a) + gammaln(self.shape) - self.shape * np.log(self.rate)
         return np.asarray(terms.sum(1) + base_measure(self.family, x, self.n_classes))

@@ -1,11 +1,11 @@
-"""From moments and a prior to the four numbers of a normal–inverse-Wishart posterior.
+"""From moments and a prior to the four hyperparameters of a normal–inverse-Wishart posterior.
 
-With a rows of the prior covariance V, κ rows of the prior mean m, and f what estimating the mean costs,
+With a rows of the prior covariance V, κ rows of the prior mean m, and f the rows that estimating the mean costs,
 
     κ_n = κ + n,   m_n = (κ m + n x̄) / κ_n,   Λ = a V + S + κ n/κ_n (x̄ − m)(x̄ − m)ᵀ,   ν = a + n − f
 
-so that Σ⁻¹ ~ Wishart(ν, Λ⁻¹), whose mean is the inverse of Λ/ν: the covariance that `Gaussian.estimate` gives. In
-words: Jeffreys's prior |Σ|^(−(d+1)/2), and then a rows of V. Structures that share more add up what they share.
+so that Σ⁻¹ ~ Wishart(ν, Λ⁻¹), whose mean is the inverse of Λ/ν, the covariance that `Gaussian.estimate` gives. This is
+Jeffreys's prior |Σ|^(−(d+1)/2) together with a rows of V. Structures that share more sum over what they share.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from suffice.statistics.moments import Moments
 
 @dataclass(frozen=True, eq=False)
 class Hyperparameters:
-    """What a normal–inverse-Wishart, or its diagonal form, is made of.
+    """The hyperparameters of a normal–inverse-Wishart distribution, or of its diagonal form.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Hyperparameters:
     dof : array of shape (k,), or (k, d), (k, 1) for variances
         ν, likewise.
     varies : array of shape (d,)
-        False for columns of which all rows hold the same value, under a prior that is scaled to the data.
+        False for columns whose rows all hold the same value, under a prior that is scaled to the data.
     """
 
     location: FloatArray
@@ -51,7 +51,7 @@ class Hyperparameters:
     scatter: FloatArray
     dof: FloatArray
     varies: NDArray[np.bool_]
-    #: those of the columns that vary, where some do not
+    #: those of the columns that vary, if some do not
     part: Hyperparameters | None = None
 
     @property
@@ -61,7 +61,7 @@ class Hyperparameters:
 
 
 def hyperparameters(structure: Covariance, moments: Moments, prior: NormalInverseWishart) -> Hyperparameters:
-    """Return the posterior's; a prior that takes V from the data is that of `Gaussian.estimate`, ridge and all."""
+    """Return the posterior's hyperparameters; a V from the data is that of `Gaussian.estimate`, ridge included."""
     moments = moments.to_layout(structure.layout)
     still = columns_left_out(structure, moments, prior) if prior.scatter is None else None
     if still is not None:
@@ -70,7 +70,7 @@ def hyperparameters(structure: Covariance, moments: Moments, prior: NormalInvers
     center, n = prior_mean(moments, prior), moments.count
     share = np.divide(kappa, kappa + n, out=np.ones_like(n), where=kappa + n > 0)
     location = moments.mean + share * (center - moments.mean)
-    # under a flat prior a class is never wider than one row would leave it
+    # under a flat prior κ_n is at least 1, as after one row
     count = np.maximum(n, 1.0) if kappa == 0.0 else kappa + n
     rows = freedom(n, prior) if kappa == 0.0 or prior.scatter is None else n - prior.freedom
     dof = _shared(structure, rows, a, d)
@@ -88,9 +88,9 @@ def hyperparameters(structure: Covariance, moments: Moments, prior: NormalInvers
 def _with_constants(
     structure: Covariance, moments: Moments, prior: NormalInverseWishart, varies: NDArray[np.bool_]
 ) -> Hyperparameters:
-    """Return the hyperparameters of the columns that vary, with the others beside: one value, and one variance.
+    """Return the hyperparameters of the columns that vary, with the constant ones added: one value, one variance.
 
-    An inverse Wishart of d columns with ν + m degrees of freedom, m of them constant, has one with ν for the others.
+    If m of d columns are constant, an inverse Wishart with ν + m degrees of freedom has one with ν for the others.
     """
     (k, d), columns, n = moments.center.shape, np.flatnonzero(varies), moments.count
     location = np.tile(moments.total_mean(), (k, 1))
@@ -122,7 +122,7 @@ def degrees_before(structure: Covariance, prior: NormalInverseWishart, k: int, d
 
 
 def _shared(structure: Covariance, rows: FloatArray, a: float, d: int) -> FloatArray:
-    """Return a + the rows of all that share a variance; columns that share one have a rows each."""
+    """Return a + the rows of all classes and columns that share a variance; such columns have a rows each."""
     if structure.tied:
         rows = rows.sum(0, keepdims=True)
     if structure.one_variance:
@@ -131,7 +131,7 @@ def _shared(structure: Covariance, rows: FloatArray, a: float, d: int) -> FloatA
 
 
 def _pooled(structure: Covariance, scatter: FloatArray, believed: FloatArray) -> FloatArray:
-    """Return a V + S, summed over what shares a variance."""
+    """Return a V + S, summed over the classes and columns that share a variance."""
     if not structure.diagonal:
         return np.asarray(believed + (scatter[None] if scatter.ndim == 2 else scatter))
     if structure.tied:

@@ -1,4 +1,4 @@
-"""Lomax: waiting times whose rate is known by a Gamma posterior."""
+"""Lomax: waiting times whose rate has a Gamma posterior."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class LomaxDistributions(Predictive):
 
     @property
     def n_parameters(self) -> int:
-        """One rate a column and class."""
+        """The number of free parameters: one rate per column and class."""
         return self.shape.size
 
     def mean(self) -> FloatArray:
@@ -54,7 +54,7 @@ class LomaxDistributions(Predictive):
         return np.where(np.isnan(rows), 0.0, np.log(a) - np.log(b) - (a + 1.0) * np.log1p(rows / b))
 
     def score(self, x: Array, common: bool = True) -> Array:
-        """Return log p(x | c) of the cells that are there, n×k."""
+        """Return log p(x | c) of the observed cells, n×k."""
         require_not_negative(x, "a waiting time must not be negative")
         rows = to_float64(x.toarray() if issparse(x) else x)
         return as_like(np.stack([self._terms(rows, c).sum(1) for c in range(self.n_classes)], axis=1), x)

@@ -1,4 +1,4 @@
-"""Negative binomial: counts whose rate is known by a Gamma posterior."""
+"""Negative binomial: counts whose rate has a Gamma posterior."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class NegativeBinomialDistributions(Predictive):
 
     @property
     def n_parameters(self) -> int:
-        """One rate a column and class."""
+        """The number of free parameters: one rate per column and class."""
         return self.shape.size
 
     def mean(self) -> FloatArray:
@@ -57,7 +57,7 @@ class NegativeBinomialDistributions(Predictive):
         return np.log1p(self.rate)
 
     def score(self, x: Array, common: bool = True) -> Array:
-        """Return log p(x | c) of the cells that are there, and −log x! if asked for what all classes share."""
+        """Return log p(x | c) of the observed cells, with −log x!, which all classes share, if `common`."""
         x = in_double(x)
         require_not_negative(x, "a Poisson count must not be negative")
         observed = observed_cells(x, what="Poisson counts")

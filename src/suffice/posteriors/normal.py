@@ -1,4 +1,4 @@
-"""Normal: what is known of the means of Gaussian columns whose variance is given."""
+"""Normal: the posterior of the means of Gaussian columns whose variance is known."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from suffice.priors import KnownVariance, Prior, find_prior
 
 
 class NormalPosterior(Posterior):
-    """μ ~ N(m_n, Σ/κ_n), κ_n = κ + n, m_n = (κ m + n x̄)/κ_n, for a variance Σ that is known.
+    """μ ~ N(m_n, Σ/κ_n), κ_n = κ + n, m_n = (κ m + n x̄)/κ_n, for a known variance Σ.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class NormalPosterior(Posterior):
         return np.diagonal(self.variance) if self.variance.ndim == 2 else self.variance
 
     def _gaussian(self, spread: FloatArray) -> GaussianDistributions:
-        """Return Gaussians with the posterior means and so many times the variance."""
+        """Return Gaussians with the posterior means and `spread` times the variance."""
         if self.variance.ndim == 2:
             covariance = self.variance * spread[:, :1, None]
             return GaussianDistributions(Gaussian("full"), self.mean(), covariance)
@@ -104,7 +104,7 @@ class NormalPosterior(Posterior):
         return drawn.reshape(n, k, drawn.shape[1])
 
     def log_evidence(self, x: ArrayLike | None = None) -> FloatArray:
-        """Return the log-density of all rows, (k,), or (1,) where only a pooled scatter was kept.
+        """Return the log-density of all rows, (k,), or (1,) if only a pooled scatter was kept.
 
         −½nd log 2π − ½n log|Σ| − ½ tr Σ⁻¹(S + κn/κ_n (x̄ − m)(x̄ − m)ᵀ) + ½d log κ/κ_n.
         """

@@ -1,4 +1,4 @@
-"""Normal–inverse-Gamma: what is known of the means and variances of Gaussian columns without covariances."""
+"""Normal–inverse-Gamma: the posterior of the means and variances of Gaussian columns without covariances."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from suffice.posteriors.student_columns import StudentColumns
 
 
 class MeanAndVariance(NamedTuple):
-    """Means and variances, …×k×d (one variance for all classes where they share it)."""
+    """Means and variances, …×k×d (one variance for all classes if they share it)."""
 
     mean: FloatArray
     variance: FloatArray
@@ -39,16 +39,16 @@ class NormalInverseGammaPosterior(GaussianPosterior):
     """
 
     def _over_columns(self, values: FloatArray) -> FloatArray:
-        """Return one number a column, also where all columns share it."""
+        """Return one number per column, also if all columns share it."""
         return np.broadcast_to(values, (len(values), self.location.shape[1]))
 
     def mean(self) -> MeanAndVariance:
-        """Return m_n and Λ/(ν − 2), NaN where ν is too small for a mean."""
+        """Return m_n and Λ/(ν − 2), NaN if ν is too small for a mean."""
         left = np.where(self.dof > 2.0, self.dof - 2.0, np.nan)
         return MeanAndVariance(self.location, self._over_columns(self.scatter / left))
 
     def map(self) -> GaussianDistributions:
-        """Return the mode of the joint density: m_n and Λ/(ν + 2 + m), m means sharing the variance."""
+        """Return the mode of the joint density: m_n and Λ/(ν + 2 + m), where m means share the variance."""
         columns = int(self._hyper.varies.sum()) if self.family.structure.one_variance else 1
         sharing = self.n_classes // len(self.dof) * columns
         variance = self._over_columns(self.scatter / (self.dof + 2.0 + sharing))
@@ -59,7 +59,7 @@ class NormalInverseGammaPosterior(GaussianPosterior):
         return marginal_intervals(self.location, self.count, self.scatter, self.dof, level)
 
     def sample(self, n: int, random_state: int | np.random.Generator | None = None) -> MeanAndVariance:
-        """Return draws of μ, n×k×d, and σ², n×k×d (n×1×d where the classes share them)."""
+        """Return draws of μ, n×k×d, and σ², n×k×d (n×1×d if the classes share them)."""
         rng = np.random.default_rng(random_state)
         drawn = self.scatter / rng.chisquare(self.dof, size=(n, *self.dof.shape))
         variance = np.broadcast_to(drawn, (n, drawn.shape[1], self.location.shape[1]))
@@ -67,9 +67,9 @@ class NormalInverseGammaPosterior(GaussianPosterior):
         return MeanAndVariance(self.location + z * np.sqrt(variance / self.count), variance)
 
     def log_evidence(self, x: ArrayLike | None = None) -> FloatArray:
-        """Return the log-density of all rows, (k,), or (1,) for all classes together where they share variances.
+        """Return the log-density of all rows, (k,), or (1,) for all classes together if they share variances.
 
-        Σ −½n log π + log Γ(ν/2) − log Γ(ν₀/2) + ½ν₀ log Λ₀ − ½ν log Λ + ½ log κ/κ_n, one term a variance.
+        Σ −½n log π + log Γ(ν/2) − log Γ(ν₀/2) + ½ν₀ log Λ₀ − ½ν log Λ + ½ log κ/κ_n, one term per variance.
         """
         before, scatter = self._proper(0.0)
         scatter = np.diagonal(scatter) if scatter.ndim == 2 else scatter
@@ -81,9 +81,9 @@ class NormalInverseGammaPosterior(GaussianPosterior):
         return np.asarray(evidence + (counts if len(evidence) == len(counts) else counts.sum(keepdims=True)))
 
     def predictives(self) -> Distributions:
-        """Return the distributions of one more row: a t for each column with ν degrees of freedom.
+        """Return the distributions of one more row: one t per column with ν degrees of freedom.
 
-        Its squared scale is Λ/ν · (1 + 1/κ_n). Columns that share a variance have one t of all of them.
+        Its squared scale is Λ/ν · (1 + 1/κ_n). Columns that share a variance have one joint t.
         """
         if not (self.dof > 0).all():
             c, column = (int(i) for i in np.argwhere(~(self.dof > 0))[0])
@@ -98,7 +98,7 @@ class NormalInverseGammaPosterior(GaussianPosterior):
             return self._with_constants(None)
         k = self.n_classes
         squared_scale = hyper.scatter / hyper.dof * (1.0 + 1.0 / hyper.count)
-        # a variance of 0 has no density; the Gaussian says where it is
+        # raises EstimateError if a variance is 0, which has no density
         gaussian = GaussianDistributions(Gaussian("diagonal"), hyper.location, squared_scale)
         if self.family.structure.one_variance:
             dof = np.broadcast_to(hyper.dof[:, 0], k)

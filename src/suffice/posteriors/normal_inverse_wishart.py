@@ -1,4 +1,4 @@
-"""Normal–inverse-Wishart: what is known of the means and the full covariances of Gaussian columns."""
+"""Normal–inverse-Wishart: the posterior of the means and the full covariances of Gaussian columns."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from suffice.posteriors.side_by_side import Part, SideBySide
 from suffice.posteriors.student import StudentDistributions
 from suffice.priors import KnownVariance, NormalInverseWishart, Prior, find_prior
 
-#: the prior of a posterior: that of `Gaussian.estimate`, but that the variance within begins with a whole row
+#: the default prior: that of `Gaussian.estimate`, but with one whole row of the overall variance
 AUTOMATIC = NormalInverseWishart(overall_count=1.0)
 
 
 class MeanAndCovariance(NamedTuple):
-    """Means, …×k×d, and covariances, …×k×d×d (one for all classes where they share it)."""
+    """Means, …×k×d, and covariances, …×k×d×d (one for all classes if they share it)."""
 
     mean: FloatArray
     covariance: FloatArray
@@ -40,7 +40,7 @@ class Intervals(NamedTuple):
 
 
 class GaussianPosterior(Posterior):
-    """What the posteriors of Gaussian parameters share: μ | Σ ~ N(m_n, Σ/κ_n)."""
+    """The common base of the posteriors of Gaussian parameters: μ | Σ ~ N(m_n, Σ/κ_n)."""
 
     family: Gaussian
     priors: ClassVar[tuple[type[Prior], ...]] = (NormalInverseWishart, KnownVariance)
@@ -78,11 +78,11 @@ class GaussianPosterior(Posterior):
 
     @property
     def dof(self) -> FloatArray:
-        """ν."""
+        """ν, the degrees of freedom."""
         return self._hyper.dof
 
     def _with_constants(self, part: Distributions | None) -> Distributions:
-        """Return the distribution of the columns that vary, with the others beside it."""
+        """Return the distributions of the columns that vary, with those of the constant columns added."""
         varies = self._hyper.varies
         if varies.all() and part is not None:
             return part
@@ -96,7 +96,7 @@ class GaussianPosterior(Posterior):
         return SideBySide(self.family, parts)
 
     def _proper(self, least: float) -> tuple[FloatArray, FloatArray]:
-        """Return the ν of the prior and its scatter a·V, or say that the evidence needs a proper one."""
+        """Return the ν of the prior and its scatter a·V; raise ValueError if the prior is improper."""
         prior, (k, d) = self._belief, self.location.shape
         before = degrees_before(self.family.structure, prior, k, d)
         if prior.scatter is None or prior.mean_count <= 0 or not (before > least).all():
@@ -130,7 +130,7 @@ class NormalInverseWishartPosterior(GaussianPosterior):
     """
 
     def mean(self) -> MeanAndCovariance:
-        """Return m_n and Λ/(ν − d − 1), NaN where ν is too small for a mean."""
+        """Return m_n and Λ/(ν − d − 1), NaN if ν is too small for a mean."""
         d = self.location.shape[1]
         left = np.where(self.dof > d + 1, self.dof - d - 1, np.nan)
         return MeanAndCovariance(self.location, self.scatter / left[:, None, None])
@@ -142,7 +142,7 @@ class NormalInverseWishartPosterior(GaussianPosterior):
         return GaussianDistributions(self.family, self.location, covariance)
 
     def _left(self, hyper: Hyperparameters) -> FloatArray:
-        """Return ν − d + 1, the degrees of freedom of one row, or say that there are none."""
+        """Return ν − d + 1, the degrees of freedom of one row; raise EstimateError if they are not positive."""
         d = hyper.location.shape[1]
         left = hyper.dof - d + 1.0
         if (left <= 0).any():
@@ -163,7 +163,7 @@ class NormalInverseWishartPosterior(GaussianPosterior):
         return marginal_intervals(self.location, self.count, scatter, left, level)
 
     def sample(self, n: int, random_state: int | np.random.Generator | None = None) -> MeanAndCovariance:
-        """Return draws of μ, n×k×d, and Σ, n×k×d×d (n×1×d×d where the classes share it)."""
+        """Return draws of μ, n×k×d, and Σ, n×k×d×d (n×1×d×d if the classes share it)."""
         rng = np.random.default_rng(random_state)
         k, d = self.location.shape
         self._left(self._hyper)
@@ -177,7 +177,7 @@ class NormalInverseWishartPosterior(GaussianPosterior):
         return MeanAndCovariance(self.location + (roots @ z)[..., 0], roots @ roots.swapaxes(-1, -2))
 
     def log_evidence(self, x: ArrayLike | None = None) -> FloatArray:
-        """Return the log-density of all rows, (k,), or (1,) for all classes together where they share Σ.
+        """Return the log-density of all rows, (k,), or (1,) for all classes together if they share Σ.
 
         −½nd log π + log Γ_d(ν/2) − log Γ_d(ν₀/2) + ½ν₀ log|Λ₀| − ½ν log|Λ| + ½d log κ/κ_n.
         """

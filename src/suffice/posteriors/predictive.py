@@ -1,4 +1,4 @@
-"""What the predictive distributions share: they are averages over an exponential family, and none themselves."""
+"""The common base of predictive distributions: averages over an exponential family, which are not one themselves."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from suffice._arrays import Array, FloatArray, issparse, to_float64
 from suffice.families.base import Distributions
 from suffice.families.cells import scaled_rows
 
-#: up to so large a count, a few logarithms cost less than those of Γ
+#: up to this count, summing a few logarithms costs less than log Γ
 _SMALL_COUNT = 12
 
 
 class Predictive(Distributions):
-    """p(x | statistics) = ∫ p(x | θ) p(θ | statistics) dθ, one distribution a class."""
+    """p(x | statistics) = ∫ p(x | θ) p(θ | statistics) dθ, one distribution per class."""
 
     def natural_parameters(self) -> FloatArray:
-        """Raise: an average of an exponential family is none."""
+        """Raise TypeError: an average over an exponential family is not an exponential family."""
         raise TypeError(f"{type(self).__name__} is no exponential family, so it has no natural parameters")
 
     def moment_parameters(self) -> FloatArray:
-        """Raise: an average of an exponential family is none."""
+        """Raise TypeError: an average over an exponential family is not an exponential family."""
         raise TypeError(f"{type(self).__name__} is no exponential family, so it has no moment parameters")
 
     def statistic_covariance(self) -> FloatArray:
-        """Raise: an average of an exponential family is none."""
+        """Raise TypeError: an average over an exponential family is not an exponential family."""
         raise TypeError(f"{type(self).__name__} is no exponential family, so it has no sufficient statistics")
 
     def standardised(self, x: Array) -> Array:
-        """Return (x − mean) / standard deviation of the first class, 1 where that is not finite."""
+        """Return (x − mean) / standard deviation of the first class, divided by 1 where that is not finite."""
         deviation = np.sqrt(self.variances()[:1])
         return scaled_rows(x, self.mean()[:1], np.where(np.isfinite(deviation), deviation, 1.0))
 
 
 def log_rising(x: Array, a: FloatArray, rate: FloatArray | None = None) -> FloatArray:
-    """Return Σ_j log Γ(a_cj + x_j)/Γ(a_cj) − x_j rate_cj, n×k, over the cells that are there; zeros add nothing."""
+    """Return Σ_j log Γ(a_cj + x_j)/Γ(a_cj) − x_j rate_cj, n×k, over the observed cells; zeros add nothing."""
     if issparse(x):
         cells = x.tocoo()
         rows, columns, values = cells.row, cells.col, to_float64(cells.data)
@@ -62,6 +62,6 @@ def log_rising_cells(values: FloatArray, a: FloatArray, columns: Array, rate: Fl
 
 
 def gamma_ratio(a: FloatArray, x: FloatArray) -> FloatArray:
-    """Return log Γ(a + x)/Γ(a) for x ≥ 0, by the Beta function: the two Γ of a large a would cancel."""
+    """Return log Γ(a + x)/Γ(a) for x ≥ 0, by the Beta function: the two log Γ of a large a would cancel."""
     there = np.where(x == 0, 1.0, x)
     return np.where(x == 0, 0.0, gammaln(there) - betaln(a, there))

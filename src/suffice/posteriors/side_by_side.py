@@ -1,4 +1,4 @@
-"""Groups of columns that are independent of each other, each with distributions of its own."""
+"""Groups of columns that are independent of each other, each group with its own distributions."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Part = tuple[IntArray, GaussianDistributions | StudentColumns | StudentDistribut
 class SideBySide(Predictive):
     """p(x | c) = Π p(columns of a part | c), for numbers.
 
-    Columns that never varied need it: they have one distribution for all classes, and so say nothing of the class,
-    which they would if they widened the t of the others.
+    Columns that never varied need it: they have one distribution for all classes and so say nothing about the class,
+    which they would if they widened the t of the other columns.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class SideBySide(Predictive):
 
     @property
     def n_parameters(self) -> int:
-        """Those of the parts."""
+        """The number of free parameters of all parts together."""
         return sum(part.n_parameters for _, part in self.parts)
 
     @property
@@ -55,7 +55,7 @@ class SideBySide(Predictive):
         return sum(len(columns) for columns, _ in self.parts)
 
     def _together(self, n: int, values: Callable[[IntArray, Any], FloatArray]) -> FloatArray:
-        """Return n rows of what the parts give for their columns."""
+        """Return n rows assembled from the values of the parts for their columns."""
         rows = np.empty((n, self.n_columns))
         for columns, part in self.parts:
             rows[:, columns] = values(columns, part)
@@ -113,7 +113,7 @@ class SideBySide(Predictive):
         return SideBySide(self.family, parts)
 
     def log_ratio(self, x: Array, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return what each column adds to the log-ratio, and what is left over."""
+        """Return what each column adds to the log-ratio, and the rest."""
         terms, left = np.zeros(x.shape), np.zeros(x.shape[0])
         for columns, part in self.parts:
             terms[:, columns], more = part.log_ratio(x[:, columns], a, b)

@@ -1,4 +1,4 @@
-"""Student's t: Gaussian columns whose means and variances are known by a posterior."""
+"""Student's t: the predictive of Gaussian columns whose means and variances have a posterior."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from suffice.families.gaussian.missing_values import patterns_of
 from suffice.families.gaussian.quadratic import LOG_2PI
 from suffice.posteriors.predictive import Predictive, gamma_ratio
 
-#: squared distances from which on the logarithm of a density leaves few digits of its other terms
+#: squared distances beyond which the logarithm of a density keeps few digits of its other terms
 _LARGE_SQUARES = 1e6
 
 
@@ -29,8 +29,8 @@ def log_heights(dof: FloatArray, d: FloatArray | float) -> FloatArray:
 class StudentDistributions(Predictive):
     """Multivariate t: p(x) ∝ (1 + q/(ν s))^(−(ν + d)/2), q = (x − μ)ᵀ Σ⁻¹ (x − μ).
 
-    The quadratic form is that of a Gaussian, which is also what it is compared with: as ν grows and s tends to 1, it
-    becomes that Gaussian. The marginal of some columns is a t with the same ν, which is how rows with holes are scored.
+    The quadratic form is that of a Gaussian, which is the limit as ν grows and s tends to 1. The marginal of some
+    columns is a t with the same ν, by which rows with missing cells are scored.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class StudentDistributions(Predictive):
 
     @property
     def n_parameters(self) -> int:
-        """Those of the Gaussian."""
+        """The number of free parameters, which is that of the Gaussian."""
         return self.gaussian.n_parameters
 
     def mean(self) -> FloatArray:
@@ -69,7 +69,7 @@ class StudentDistributions(Predictive):
 
     @property
     def _widening(self) -> FloatArray:
-        """Return s ν/(ν − 2), infinite for ν ≤ 2, (k,)."""
+        """The factor s ν/(ν − 2), infinite for ν ≤ 2, (k,)."""
         ratio = np.full(self.dof.shape, np.inf)
         np.divide(self.dof, self.dof - 2.0, out=ratio, where=self.dof > 2.0)
         return np.asarray(self.spread * ratio)
@@ -93,7 +93,7 @@ class StudentDistributions(Predictive):
         return self.gaussian.incomplete.log_determinants
 
     def score(self, x: Array, common: bool = True) -> Array:
-        """Return log p(x | c), n×k: the quadratic forms as the Gaussian has them, and their logarithm."""
+        """Return log p(x | c), n×k, from the logarithm of the quadratic forms of the Gaussian."""
         with np.errstate(invalid="ignore", over="ignore"):
             densities = self.gaussian.form.score(x, True)
         xp = namespace(densities)
@@ -101,22 +101,22 @@ class StudentDistributions(Predictive):
             return self._score_with_holes(x)
         d, log_determinants = self.n_columns, self._log_determinants
         squared = -2.0 * densities - as_like(d * LOG_2PI + log_determinants, densities)
-        squared = xp.where(squared > 0, squared, xp.zeros_like(squared))  # what rounding took below 0
+        squared = xp.where(squared > 0, squared, xp.zeros_like(squared))  # rounding error may leave it below 0
         constants = log_heights(self.dof, d) - 0.5 * (log_determinants + d * np.log(self.spread))
         bent = xp.log1p(squared * as_like(1.0 / (self.dof * self.spread), densities))
         return as_like(constants, densities) - as_like(0.5 * (self.dof + d), densities) * bent
 
     def _score_with_holes(self, x: Array) -> Array:
-        """Score rows of which some have holes, by the t of the columns that are there."""
+        """Return the scores of rows of which some have missing cells, by the t of the observed columns."""
         rows = dense_rows(x)
         there = np.asarray(np.isfinite(rows).sum(1, keepdims=True), dtype=np.float64)
         densities, squared = to_float64(self.gaussian.score(rows)), self.gaussian.mahalanobis(rows)
         with np.errstate(invalid="ignore", over="ignore"):
-            # −½ log|Σ| of the columns that are there is what the log-density has beside the quadratic form
+            # the log-density without its quadratic form is −½ log|Σ| of the observed columns
             halves = densities + 0.5 * (squared + there * LOG_2PI)
             bent = np.log1p(squared / (self.dof * self.spread))
             far = np.flatnonzero(~(squared < _LARGE_SQUARES).all(axis=1))
-            if len(far):  # of which the squares leave little or nothing
+            if len(far):  # the squares leave few or no digits of the other terms
                 for c, mean in enumerate(self.gaussian.means):
                     at_mean = self.gaussian.score(np.where(np.isnan(rows[far]), np.nan, mean))
                     halves[far, c] = to_float64(at_mean)[:, c] + 0.5 * there[far, 0] * LOG_2PI
@@ -129,7 +129,7 @@ class StudentDistributions(Predictive):
         return as_like(np.where(np.isnan(scores), -np.inf, scores), x)
 
     def mahalanobis(self, x: Array) -> FloatArray:
-        """Return the squared distances in units of the scale matrix, n×k, over the cells that are there."""
+        """Return the squared distances in units of the scale matrix, n×k, over the observed cells."""
         return self.gaussian.mahalanobis(x) / self.spread
 
     # -- rows ---------------------------------------------------------------------------------------------------
@@ -144,11 +144,11 @@ class StudentDistributions(Predictive):
         return np.sqrt(spread * dof / rng.chisquare(dof))[:, None]
 
     def expected_rows(self, x: Array, shares: FloatArray) -> FloatArray:
-        """Return rows with their missing cells filled in; the conditional mean is the Gaussian's."""
+        """Return rows with missing cells filled in; the conditional mean is that of the Gaussian."""
         return self.gaussian.expected_rows(x, shares)
 
     def sampled_rows(self, x: Array, classes: IntArray, rng: np.random.Generator) -> FloatArray:
-        """Return rows with their missing cells drawn: given m cells a t with ν + m, wider the farther off these are."""
+        """Return rows with missing cells drawn: given m cells, a t with ν + m, wider the farther these are off."""
         rows = dense_rows(x)
         m = (~np.isnan(rows)).sum(1)
         squared = self.gaussian.mahalanobis(rows)[np.arange(len(rows)), classes]
@@ -159,22 +159,22 @@ class StudentDistributions(Predictive):
         return np.where(np.isnan(rows), expected + noise * self._widths(dof, spread, rng), rows)
 
     def marginal(self, columns: IntArray) -> StudentDistributions:
-        """Return the distribution of some of the columns: with the same ν and s."""
+        """Return the distributions of some of the columns, with the same ν and s."""
         part = self.gaussian.marginal(columns)
         return StudentDistributions(self.family.of_part, part, self.dof, self.spread)
 
     def conditioned(self, columns: IntArray, cells: FloatArray) -> StudentDistributions:
-        """Return the other columns given the cells of some, 1×m: ν + m, and s (ν + q/s)/(ν + m)."""
+        """Return the other columns given the cells of `columns`, 1×m: a t with ν + m, and s (ν + q/s)/(ν + m)."""
         squared = self.gaussian.marginal(columns).mahalanobis(cells)[0]
         dof = self.dof + len(columns)
         rest = self.gaussian.conditioned(columns, cells)
         return StudentDistributions(rest.family, rest, dof, (self.dof * self.spread + squared) / dof)
 
     def log_ratio(self, x: Array, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return what each column adds to the log-ratio, and what no column can claim.
+        """Return what each column adds to the log-ratio, and the rest that belongs to no column.
 
-        −(ν + d)/2 log(1 + q/(ν s)) is shared among the columns as q = Σ_j z_j (Σ⁻¹ z)_j is, z = x − μ, and
-        −½ log(s σ²_j) is the column's own; the rest of the normaliser is left over.
+        −(ν + d)/2 log(1 + q/(ν s)) is split among the columns in proportion to the terms of q = Σ_j z_j (Σ⁻¹ z)_j,
+        z = x − μ, and −½ log(s σ²_j) is the column's own; the remainder of the normaliser is the rest.
         """
         rows = dense_rows(x)
         observed = observed_cells(rows)

@@ -1,4 +1,4 @@
-"""Student's t, column by column: Gaussian columns without covariances, known by a posterior."""
+"""Student's t, column by column: the predictive of Gaussian columns without covariances."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from suffice.families.gaussian import Gaussian
 from suffice.posteriors.predictive import Predictive
 from suffice.posteriors.student import log_heights
 
-#: cells of sparse rows that are filled in at a time
+#: limit on the cells of sparse rows that are made dense at a time
 _DENSE_CELLS = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class StudentColumns(Predictive):
-    """Columns that each have a t of their own: location μ, squared scale s² and ν, k×d each."""
+    """Columns with one t each: location μ, squared scale s² and ν, k×d each."""
 
     family: Gaussian
     means: FloatArray
@@ -35,7 +35,7 @@ class StudentColumns(Predictive):
 
     @property
     def n_parameters(self) -> int:
-        """The means, and what the structure leaves free of the variances."""
+        """The number of free parameters: the means, and the variances under the structure."""
         return self.means.size + self.family.structure.n_parameters(*self.means.shape)
 
     def shown(self) -> dict[str, Any]:
@@ -56,8 +56,8 @@ class StudentColumns(Predictive):
         return log_heights(self.dof, 1.0) - 0.5 * np.log(self.squared_scale)
 
     def score(self, x: Array, common: bool = True) -> Array:
-        """Return Σ_j log t(x_j), n×k, over the cells that are there."""
-        if issparse(x):  # zeros are values: fill in a few rows at a time
+        """Return Σ_j log t(x_j), n×k, over the observed cells."""
+        if issparse(x):  # zeros are values: make a few rows dense at a time
             few = max(1, _DENSE_CELLS // x.shape[1])
             parts = [self.score(x[start : start + few].toarray()) for start in range(0, x.shape[0], few)]
             return np.concatenate(parts)
@@ -86,7 +86,7 @@ class StudentColumns(Predictive):
     def _scaled(self, x: Array, c: int) -> Array:
         """Return (x − μ)/(√ν s), n×d."""
         mean = self.means[c]
-        if is_float(x, "float32"):  # what float32 cannot hold of the mean is taken off after the rest
+        if is_float(x, "float32"):  # the part of the mean that float32 cannot represent is subtracted after the rest
             center = mean.astype(np.float32).astype(np.float64)
             z = x - as_like(center, x)
             z -= as_like(mean - center, x)
@@ -96,7 +96,7 @@ class StudentColumns(Predictive):
         return z
 
     def mahalanobis(self, x: Array) -> FloatArray:
-        """Return Σ_j (x_j − μ_j)²/s_j², n×k, over the cells that are there."""
+        """Return Σ_j (x_j − μ_j)²/s_j², n×k, over the observed cells."""
         rows = dense_rows(x)
         return np.stack(
             [np.nansum((rows - m) ** 2 / s, axis=1) for m, s in zip(self.means, self.squared_scale, strict=True)],
@@ -113,7 +113,7 @@ class StudentColumns(Predictive):
         return StudentColumns(self.family, *arrays)
 
     def log_ratio(self, x: Array, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return log t_a(x_j) / t_b(x_j); nothing is left over."""
+        """Return log t_a(x_j) / t_b(x_j); the rest is 0."""
         rows = dense_rows(x)
         observed_cells(rows)
         terms = np.zeros_like(rows)

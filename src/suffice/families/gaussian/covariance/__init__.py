@@ -1,12 +1,12 @@
-"""Covariance structures: what the classes share, and which of the covariances are free.
+"""Covariance structures: which parts of the covariances the classes share, and which are free.
 
-A structure says which moments it needs and turns them into covariances, by maximum likelihood or with a
-prior. What it returns is compact: variances (k, d) or covariances (k, d, d), with 1 in place of k where all classes
-share them. Scoring looks at that shape only, so a new structure is one class here.
+A structure names the moments that it needs and turns them into covariances, by maximum likelihood or with a prior.
+It returns a compact array: variances (k, d) or covariances (k, d, d), with 1 in place of k if all classes share them.
+Scoring depends on that shape only, so a new structure is one class here.
 
-All fourteen ways of sharing are here. Write Σ_c = λ_c D_c A_c D_cᵀ with |A_c| = 1: a volume, an orientation and
-a shape. Each is Equal for all classes, Variable, or the Identity, and a structure's code says so in the order volume,
-shape, orientation: "VEE" has one shape and one orientation, and a volume for each class.
+All fourteen parameterisations are here. Write Σ_c = λ_c D_c A_c D_cᵀ with |A_c| = 1: a volume, an orientation and
+a shape. Each is Equal for all classes, Variable, or the Identity, and the code of a structure lists volume, shape and
+orientation: "VEE" has one shape and one orientation for all classes, and one volume per class.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ CODES: dict[str, Covariance] = {structure.code: structure for structure in STRUC
 
 
 def as_structure(spec: str | Covariance) -> Covariance:
-    """Return the structure of that name or code."""
+    """Return the structure with this name or code."""
     if isinstance(spec, Covariance):
         return spec
     if isinstance(spec, str):

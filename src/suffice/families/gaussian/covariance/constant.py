@@ -1,4 +1,4 @@
-"""Columns that hold one value only: they are left out of every estimate, so that they say nothing about the class."""
+"""Columns that hold a single value: every estimate leaves them out, so that they say nothing about the class."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from suffice.families.gaussian.covariance.structure import Covariance
 from suffice.priors import NormalInverseWishart
 from suffice.statistics.moments import Moments
 
-#: the variance that a constant column is given in every class: its value then has the density 1, whose logarithm is 0
+#: the variance of a constant column in every class: its value then has density 1, whose logarithm is 0
 NEUTRAL_VARIANCE = 1.0 / (2.0 * np.pi)
 _TWO_EPSILON = 2.0 * float(np.finfo(np.float64).eps)
-#: below this, reciprocals overflow
+#: reciprocals of variances below this overflow
 _SMALLEST_VARIANCE = 1e-290
 
 
 @dataclass(frozen=True)
 class FixedPrior(NormalInverseWishart):
-    """A prior with numbers for all that it takes from the data, among them which columns are constant."""
+    """A prior whose data-dependent parts are fixed to numbers, including which columns are constant."""
 
-    #: which columns were constant in all rows, (d,); None if it is none
+    #: which columns were constant in all rows, (d,); None if there are none
     still: NDArray[np.bool_] | None = None
 
 
 def constant(moments: Moments) -> NDArray[np.bool_]:
-    """Return which columns hold one value only, but for rounding, (d,)."""
+    """Return which columns hold a single value, up to rounding error, (d,)."""
     rounding = _TWO_EPSILON * np.abs(moments.total_mean())
     return moments.total_variance() <= np.maximum(rounding * rounding, _SMALLEST_VARIANCE)
 
@@ -39,13 +39,13 @@ def constant(moments: Moments) -> NDArray[np.bool_]:
 def columns_left_out(
     structure: Covariance, moments: Moments, prior: NormalInverseWishart | None
 ) -> NDArray[np.bool_] | None:
-    """Return which columns an estimate leaves out, (d,); None if it is none.
+    """Return which columns an estimate leaves out, (d,); None if there are none.
 
-    Without a prior a constant column has no variance, which is for the estimate to say.
+    Without a prior none is left out: a constant column then has no variance, which the estimate reports.
     """
     if prior is None or structure.prior_rows(prior, moments.n_columns) == 0.0:
         return None
-    if isinstance(prior, FixedPrior):  # rows that came later may vary
+    if isinstance(prior, FixedPrior):  # the column may vary in later rows
         return None if prior.still is None else _if_any(prior.still & constant(moments))
     return _if_any(constant(moments))
 
@@ -60,9 +60,9 @@ def of_columns(values: FloatArray, columns: IntArray, *, matrix: bool) -> FloatA
 
 
 def beside_constants(values: FloatArray, columns: IntArray, n_columns: int, *, matrix: bool) -> FloatArray:
-    """Return variances, …×m, or covariances, …×m×m, of some columns as those of all.
+    """Return variances, …×m, or covariances, …×m×m, of some columns, extended to all columns.
 
-    A constant column has the same variance in every class, and no covariances.
+    A constant column gets the same variance in every class, and no covariances.
     """
     leading = values.shape[: values.ndim - 1 - matrix]
     if matrix:
@@ -75,7 +75,7 @@ def beside_constants(values: FloatArray, columns: IntArray, n_columns: int, *, m
 
 
 def prior_of_columns(prior: NormalInverseWishart, columns: IntArray, n_columns: int) -> NormalInverseWishart:
-    """Return what a prior of so many columns says of some of them."""
+    """Return the prior of some of the columns, given the prior of all `n_columns`."""
     scatter, mean = given_scatter(prior, n_columns), prior.mean
     if scatter is not None:
         scatter = of_columns(scatter, columns, matrix=True)
@@ -85,7 +85,7 @@ def prior_of_columns(prior: NormalInverseWishart, columns: IntArray, n_columns: 
 
 
 def resolved(structure: Covariance, moments: Moments, prior: NormalInverseWishart) -> FixedPrior:
-    """Return the prior with numbers for all that it takes from the data; constant columns do not count."""
+    """Return the prior with its data-dependent parts as numbers; constant columns do not count."""
     still = columns_left_out(structure, moments, prior)
     if still is None:
         return FixedPrior(**vars(structure.resolve(moments, prior)))
@@ -101,16 +101,16 @@ def resolved(structure: Covariance, moments: Moments, prior: NormalInverseWishar
 
 @dataclass(frozen=True, eq=False)
 class ConstantColumns:
-    """Columns that hold one value only, so that a mixture is learned without them, and put back beside the others."""
+    """Columns that hold a single value: a mixture is fitted without them, and they are put back afterwards."""
 
     #: whether each column is constant, (d,); None if none is
     constant: NDArray[np.bool_] | None
-    #: their values, at the places of the columns
+    #: their values, at the positions of the columns
     values: FloatArray
 
     @classmethod
     def of(cls, prior: Any, rows: FloatArray) -> Self:
-        """Return the constant columns of these rows, where all rows that the prior was made for have them."""
+        """Return the columns that are constant in these rows and in all rows that the prior was made for."""
         still = prior.still if isinstance(prior, FixedPrior) else None
         if still is not None:
             still = still & (rows == rows[0]).all(0)
@@ -118,7 +118,7 @@ class ConstantColumns:
 
     @property
     def n_varying(self) -> int:
-        """How many columns are not constant."""
+        """The number of columns that are not constant."""
         return len(self.values) - (0 if self.constant is None else int(self.constant.sum()))
 
     @cached_property
@@ -141,7 +141,7 @@ class ConstantColumns:
         return values if self.constant is None else self._placed(values, np.tile(self.values, (len(values), 1)))
 
     def sums(self, values: FloatArray, *, matrix: bool = False) -> FloatArray:
-        """Return the moments of all columns about their means: constant ones have none."""
+        """Return the moments of all columns about their means, 0 for constant columns."""
         if self.constant is None:
             return values
         d = len(self.values)

@@ -1,7 +1,7 @@
-"""The eight structures that share some of volume, shape and orientation, but not in a way that averages give.
+"""The eight structures that share some of volume, shape and orientation, and whose estimate is no plain average.
 
-All are maximum likelihood on a scatter and a number of rows for each class. A prior adds a rows of V to every class:
-W_c = S_c + a·V and n_c = a + n_c − what the mean costs.
+All are maximum likelihood, given a scatter and a number of rows per class. A prior adds a rows of V to every class:
+W_c = S_c + a·V and n_c = a + n_c − the rows that estimating the mean costs.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ from suffice.priors import NormalInverseWishart
 from suffice.statistics.moments import DiagonalMoments, FullMoments, Moments
 
 _TINY = float(np.finfo(np.float64).tiny)
-#: the log-likelihood, as a share of the rows, that rounding has spoilt where covariances are almost singular
+#: the error of the log-likelihood per row that rounding may cause if covariances are almost singular
 _SPOILT = 1e-6
-#: variances below this share of the largest are lost in an eigendecomposition
+#: variances below this share of the largest are lost to rounding in an eigendecomposition
 _LEAST_EIGENVALUE = 1e-13
 
 
 class Constrained(Covariance):
-    """A structure that is found by maximum likelihood on scatters and counts."""
+    """A structure that is estimated by maximum likelihood from scatters and counts."""
 
-    #: whether it is found by iteration
+    #: whether the estimate is iterative
     iterative: ClassVar[bool] = False
 
     def estimate(
         self, moments: Moments, prior: NormalInverseWishart | None, start: FloatArray | None = None
     ) -> FloatArray:
-        """Return the covariances of largest likelihood, with the rows of the prior added to those of each class."""
+        """Return the maximum-likelihood covariances, with the rows of the prior added to those of each class."""
         moments = moments.to_layout(self.layout)
         if prior is None:
             return self._no_worse(moments.scatter, moments.count, start)
@@ -62,10 +62,10 @@ class Constrained(Covariance):
     def _no_worse(
         self, scatter: FloatArray, count: FloatArray, start: FloatArray | None, *, penalised: bool = False
     ) -> FloatArray:
-        """Return the best covariances found; where the iteration stopped too soon to beat it, the start.
+        """Return the best covariances found, or the start if the iteration stopped before it improved on it.
 
-        Maximum likelihood that comes to singular covariances has no estimate: these are returned, and are an error when
-        they are factorised. With a prior there is an estimate, which rounding then hides.
+        If maximum likelihood leads to singular covariances, there is no estimate: these are returned, and factorising
+        them raises the error. With a prior there is an estimate, which rounding error then hides.
         """
         found = self._fit(self._ridged(scatter) if penalised and not self.diagonal else scatter, count, start)
         if start is None or not self.iterative:
@@ -78,19 +78,19 @@ class Constrained(Covariance):
         return found if singular else start
 
     def _ridged(self, scatter: FloatArray) -> FloatArray:
-        """Keep correlations a little below 1, however many rows outweigh the prior."""
+        """Return the scatter with a ridge that keeps correlations a little below 1, however weak the prior."""
         return with_ridge(scatter)
 
     @abstractmethod
     def _fit(self, scatter: FloatArray, count: FloatArray, start: FloatArray | None) -> FloatArray:
-        """Return the covariances of largest likelihood, one a class."""
+        """Return the maximum-likelihood covariances, one per class."""
 
 
 # -- without covariances ------------------------------------------------------------------------------------------
 
 
 class ConstrainedVariances(Constrained):
-    """Variances alone."""
+    """Structures with variances alone."""
 
     layout = DiagonalMoments
 
@@ -126,7 +126,7 @@ class EVI(ConstrainedVariances):
 
 
 class ConstrainedMatrices(Constrained):
-    """Full covariances."""
+    """Structures with full covariances."""
 
     layout = FullMoments
 
@@ -156,7 +156,7 @@ class EVV(ConstrainedMatrices):
 
     def _fit(self, scatter: FloatArray, count: FloatArray, start: FloatArray | None) -> FloatArray:
         sign, log_determinant = np.linalg.slogdet(scatter)
-        if not (sign > 0).all():  # singular, which is found out when it is factorised
+        if not (sign > 0).all():  # singular: factorising it raises the error
             return ratio(scatter, count[:, :, None])
         log_volume = log_determinant / scatter.shape[1]
         scale = equal_scale(log_volume, count[:, 0])
@@ -225,7 +225,7 @@ class CommonAxes(Rotated):
         return _along(equal_volume(along, rows) if self.equal else ratio(along, rows), axes)
 
     def _axes(self, scatter: FloatArray, count: FloatArray) -> list[FloatArray]:
-        """Return axes to begin with: those of all classes together, and of the largest classes."""
+        """Return axes to start from: those of all classes together, and of the largest classes."""
         largest = np.argsort(-count[:, 0], kind="stable")[:3]
         together = shared_matrix(scatter, count[:, 0])[:1]
         return list(np.linalg.eigh(np.concatenate([scatter.sum(0, keepdims=True), together, scatter[largest]]))[1])

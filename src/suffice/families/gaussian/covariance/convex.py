@@ -1,4 +1,4 @@
-"""Newton's method for the smooth convex functions of a few variables that structures come down to."""
+"""Newton's method for the smooth convex functions of a few variables to which some structures reduce."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from suffice._arrays import FloatArray
 Expansion = tuple[float, FloatArray, FloatArray]
 
 _MOST_ROUNDS = 100
-#: no variable, the logarithm of a volume, moves further in one step
+#: limit on the change of a variable, the logarithm of a volume, in one step
 _LONGEST_STEP = 4.0
-#: what a step may still promise, as a share of `weight`, when it is the last
+#: the iteration ends if a step promises a decrease of less than this share of `weight`
 _PROMISE = 1e-17
-#: how many steps may promise less than the value can show, in search of a flatter place
+#: limit on steps whose promised decrease is below the rounding error of the value, in search of a smaller gradient
 _MOST_BLIND = 3
 _EPSILON = float(np.finfo(np.float64).eps)
 
 
 def minimise(expand: Callable[[FloatArray], Expansion], x: FloatArray, weight: float) -> FloatArray:
-    """Return where a convex function is least; adding one number to all variables must not change its value.
+    """Return the minimum of a convex function whose value does not change if one number is added to all variables.
 
     Parameters
     ----------
     expand : callable
         Returns the value (which may be ∞), gradient and Hessian at a point.
     x : array of shape (k,)
-        Where to begin.
+        The starting point.
     weight : float
         The size of the function's curvature: the weight of the rows.
     """
     value, gradient, hessian = expand(x)
     blind = 0
     for _ in range(_MOST_ROUNDS):
-        if not (np.isfinite(gradient).all() and np.isfinite(hessian).all()):  # volumes that vanish
+        if not (np.isfinite(gradient).all() and np.isfinite(hessian).all()):  # a volume vanishes
             break
         step = _newton_step(gradient, hessian)
         promised = -float(gradient @ step)
@@ -46,7 +46,7 @@ def minimise(expand: Callable[[FloatArray], Expansion], x: FloatArray, weight: f
         while True:
             tried = x + share * step
             result = expand(tried)
-            # the value has an error that is a share of its terms, and these cancel
+            # the value has a rounding error relative to its terms, and these cancel
             if result[0] <= value - 1e-4 * share * promised + 1e-14 * (abs(value) + weight):
                 break
             share *= 0.5
@@ -60,7 +60,7 @@ def minimise(expand: Callable[[FloatArray], Expansion], x: FloatArray, weight: f
 
 
 def _newton_step(gradient: FloatArray, hessian: FloatArray) -> FloatArray:
-    """Return −H⁻¹g, with the direction in which nothing changes made regular."""
+    """Return −H⁻¹g, regularised along the direction in which the value does not change."""
     k = len(gradient)
     size = max(float(np.trace(hessian)) / k, np.finfo(float).tiny)
     regular = hessian + size / k + 1e-13 * size * np.eye(k)

@@ -1,4 +1,4 @@
-"""The pieces of the data-scaled prior, for columns that vary."""
+"""The parts of the data-scaled prior, for columns that are not constant."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from suffice._arrays import FloatArray
 from suffice.priors import NormalInverseWishart
 from suffice.statistics.moments import Moments
 
-#: the least share of its own variance by which a column is told from a combination of others
+#: relative ridge that keeps the covariance of collinear columns nonsingular
 _LEAST_RIDGE = 1e-10
-#: share of its own variance that is added to each column of `overall_covariance`
+#: relative ridge that is added to each column of `overall_covariance`
 _OVERALL_RIDGE = 1e-6
 
 
 def freedom(count: FloatArray, prior: NormalInverseWishart) -> FloatArray:
-    """Return n − 1, or what else estimating the mean costs; never less than 0."""
+    """Return n minus the rows that estimating the mean costs (`prior.freedom`), at least 0."""
     return np.maximum(count - prior.freedom, 0.0)
 
 
 def prior_variance(moments: Moments, prior: NormalInverseWishart) -> FloatArray:
-    """Return the prior variance of each column: given, or the one within the classes kept off zero, (d,)."""
+    """Return the prior variance of each column, (d,): given, or the one within the classes, kept away from zero."""
     given = given_scatter(prior, moments.n_columns)
     if given is not None:
         return np.diagonal(given)
@@ -31,9 +31,9 @@ def prior_variance(moments: Moments, prior: NormalInverseWishart) -> FloatArray:
 
 
 def overall_covariance(moments: Moments) -> FloatArray:
-    """Return the covariance of all rows of one class, (d, d), or the variances where only these are kept, (d,).
+    """Return the covariance of all rows of one class, (d, d), or the variances if only these are kept, (d,).
 
-    Each column gets a millionth of its variance more, so that collinear columns have a density.
+    A millionth of its variance is added to each column, so that collinear columns have a density.
     """
     scatter = moments.pooled()
     covariance = ratio(scatter, moments.count[0])
@@ -45,7 +45,7 @@ def overall_covariance(moments: Moments) -> FloatArray:
 
 
 def shrunk_tied(moments: Moments, pooled: FloatArray, prior: NormalInverseWishart, a: float) -> FloatArray:
-    """Return the covariance that the classes share, drawn towards its own diagonal, (d, d)."""
+    """Return the covariance that the classes share, shrunk towards its own diagonal, (d, d)."""
     rows = np.asarray(freedom(moments.count, prior).sum())[None, None]
     if a == 0.0:
         return ratio(pooled, rows)
@@ -56,7 +56,7 @@ def shrunk_tied(moments: Moments, pooled: FloatArray, prior: NormalInverseWishar
 
 
 def given_scatter(prior: NormalInverseWishart, n_columns: int) -> FloatArray | None:
-    """Return the prior covariance if the prior has one, (d, d)."""
+    """Return the covariance of the prior, (d, d); None if the prior gives none."""
     if prior.scatter is None:
         return None
     scatter = np.asarray(prior.scatter, dtype=np.float64)
@@ -70,7 +70,7 @@ def given_scatter(prior: NormalInverseWishart, n_columns: int) -> FloatArray | N
 
 
 def pull_to_prior_mean(moments: Moments, prior: NormalInverseWishart) -> FloatArray:
-    """Return κn/(κ + n) (x̄ − m)(x̄ − m)ᵀ in the layout of the scatter: what a mean off the prior's costs."""
+    """Return κn/(κ + n) (x̄ − m)(x̄ − m)ᵀ in the layout of the scatter: the cost of a mean away from the prior's."""
     kappa = prior.mean_count
     if kappa == 0.0:
         return np.zeros(())
@@ -86,7 +86,7 @@ def prior_mean(moments: Moments, prior: NormalInverseWishart) -> FloatArray:
 
 
 def with_ridge(covariance: FloatArray) -> FloatArray:
-    """Keep correlations a little below 1, however many rows outweigh the prior."""
+    """Return the covariance with a ridge that keeps correlations a little below 1, however weak the prior."""
     ridged = covariance.copy()
     diagonal = np.arange(covariance.shape[-1])
     ridged[..., diagonal, diagonal] *= 1.0 + _LEAST_RIDGE
@@ -94,11 +94,11 @@ def with_ridge(covariance: FloatArray) -> FloatArray:
 
 
 def over_columns(variance: FloatArray, moments: Moments) -> FloatArray:
-    """Return one variance for each column, all the same."""
+    """Return the same variance for every column."""
     return np.repeat(variance, moments.n_columns, axis=1)
 
 
 def ratio(scatter: FloatArray, count: FloatArray) -> FloatArray:
-    """Return scatter / count, with 0 where there is nothing to divide by (found out when it is factorised)."""
+    """Return scatter / count, with 0 where the count is 0 (factorising it then raises the error)."""
     count = np.broadcast_to(count, np.shape(scatter))
     return np.divide(scatter, count, out=np.zeros(np.shape(scatter)), where=count > 0)

@@ -1,4 +1,4 @@
-"""A covariance that is given and not learned: spheres of one size, for soft k-means."""
+"""A covariance that is given and not estimated: spheres of one size, for soft k-means."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from suffice.statistics.moments import Moments
 
 
 class GivenSphere(TiedSpherical):
-    """All classes and columns share one variance, which is given; its name says which, so that it can be saved."""
+    """One given variance for all classes and columns; its name contains the number, so that it can be saved."""
 
     PREFIX: ClassVar[str] = "given-sphere:"
 
@@ -22,7 +22,7 @@ class GivenSphere(TiedSpherical):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """What makes this structure again."""
+        """The name from which `as_structure` makes this structure again."""
         return f"{self.PREFIX}{self.variance!r}"
 
     def estimate(
@@ -32,13 +32,13 @@ class GivenSphere(TiedSpherical):
         return np.full((1, moments.n_columns), self.variance)
 
     def prior_rows(self, prior: NormalInverseWishart, n_columns: int) -> float:
-        """Return 0: there is nothing to believe."""
+        """Return 0: a given variance has no prior."""
         return 0.0
 
     def n_parameters(self, k: int, d: int) -> int:
-        """Return 0: nothing is free."""
+        """Return 0: no parameter is free."""
         return 0
 
     def log_prior(self, compact: FloatArray, prior: NormalInverseWishart | None, *_: Any) -> float:
-        """Return 0: there is nothing to believe."""
+        """Return 0: a given variance has no prior."""
         return 0.0

@@ -1,10 +1,10 @@
-"""The axes that all classes share: orthogonal D for which the matrices Dᵀ W_c D are as diagonal as can be.
+"""The axes that all classes share: orthogonal D for which the matrices Dᵀ W_c D are as diagonal as possible.
 
-Written in the logarithms of q_cj = (Dᵀ W_c D)_jj, the criterion has derivatives v_c that do not depend on j: the rows
-of the class where volumes are free. A rotation D exp(A), with A skew, changes it by Σ_{i<j} G_ij A_ij,
+As a function of the logarithms of q_cj = (Dᵀ W_c D)_jj, the criterion has derivatives v_c that do not depend on j: the
+rows of the class if volumes are free. A rotation D exp(A), with A skew, changes it by Σ_{i<j} G_ij A_ij,
 G_ij = 2 Σ_c v_c (Dᵀ W_c D)_ij (1/q_cj − 1/q_ci). Where the matrices are diagonal the second derivatives are
-H_ij = 2 Σ_c v_c (q_ci − q_cj)² / (q_ci q_cj), for each pair alone; they precondition a quasi-Newton method (L-BFGS) in
-the angles.
+H_ij = 2 Σ_c v_c (q_ci − q_cj)² / (q_ci q_cj), without terms between pairs; they precondition a quasi-Newton method
+(L-BFGS) in the angles.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ import numpy as np
 
 from suffice._arrays import FloatArray, IntArray
 
-#: log q, k×d → the criterion to be minimised, and its derivatives v, one a class
+#: log q, k×d → the criterion to be minimised, and its derivatives v, one per class
 Criterion = Callable[[FloatArray], tuple[float, FloatArray]]
 
 _MOST_ROUNDS = 200
-#: as many are enough from where the last estimate ended: what is left the next one does
+#: limit on the iterations from the axes of the last estimate: the next estimate continues from there
 MOST_ROUNDS_MORE = 50
-#: how many steps the quasi-Newton method remembers
+#: number of steps that the quasi-Newton method remembers
 _MEMORY = 12
-#: no angle is larger in one step
+#: limit on the angles of one step
 _LARGEST_ANGLE = 0.5
 #: the least second derivative of the preconditioner, as a share of the rows
 _LEAST_CURVATURE = 1e-3
-#: derivatives as small as this, as a share of the rows, are rounding
+#: derivatives smaller than this, as a share of the rows, are rounding error
 _SMALLEST_GRADIENT = 1e-11
-#: keeps reciprocals finite where a scatter is singular
+#: keeps reciprocals finite if a scatter is singular
 _LEAST_SHARE = 1e-30
 _EPSILON = 4.0 * float(np.finfo(np.float64).eps)
 
 
 def free_volumes(count: FloatArray) -> Criterion:
-    """Return Σ_cj n_c log q_cj: every class has its own volume and shape."""
+    """Return the criterion Σ_cj n_c log q_cj: every class has its own volume and shape."""
 
     def criterion(log_q: FloatArray) -> tuple[float, FloatArray]:
         return float(count @ log_q.sum(1)), count
@@ -47,7 +47,7 @@ def free_volumes(count: FloatArray) -> Criterion:
 
 
 def equal_volumes(count: FloatArray) -> Criterion:
-    """Return n d log Σ_c (Π_j q_cj)^(1/d): all classes have the same volume."""
+    """Return the criterion n d log Σ_c (Π_j q_cj)^(1/d): all classes have the same volume."""
 
     def criterion(log_q: FloatArray) -> tuple[float, FloatArray]:
         mean = log_q.mean(1)
@@ -61,7 +61,7 @@ def equal_volumes(count: FloatArray) -> Criterion:
 def common_axes(
     scatter: FloatArray, criterion: Criterion, candidates: list[FloatArray], rounds: int = _MOST_ROUNDS
 ) -> FloatArray:
-    """Return the axes that are a local minimum of the criterion, from the best of the candidates, (d, d)."""
+    """Return the axes at a local minimum of the criterion, from the best of the candidates, (d, d)."""
     at = min((_expand(scatter, criterion, axes) for axes in candidates), key=lambda point: point.value)
     steps: deque[tuple[FloatArray, FloatArray]] = deque(maxlen=_MEMORY)
     for _ in range(rounds):
@@ -85,8 +85,8 @@ def common_axes(
 def axes_of(covariance: FloatArray) -> FloatArray:
     """Return the axes that these covariances share, (d, d).
 
-    Where two eigenvalues are equal in one class others tell the axes apart, so the eigenvectors are those of a sum with
-    uneven weights, made exact on the covariances themselves.
+    Eigenvalues that are equal in one class may differ in others, so the axes are the eigenvectors of a sum with uneven
+    weights, refined on the covariances themselves.
     """
     k = len(covariance)
     size = np.trace(covariance, axis1=1, axis2=2)
@@ -105,7 +105,7 @@ class _Point:
     gradient: FloatArray
     curvature: FloatArray
     rows: float
-    #: how far rounding may have put value and gradient off
+    #: bound on the rounding error of value and gradient
     rounding: float
 
     @property
@@ -137,7 +137,7 @@ def _expand(scatter: FloatArray, criterion: Criterion, axes: FloatArray) -> _Poi
 
 
 def _direction(at: _Point, steps: deque[tuple[FloatArray, FloatArray]]) -> FloatArray:
-    """Return −H⁻¹g by the two loops of L-BFGS."""
+    """Return −H⁻¹g by the two-loop recursion of L-BFGS."""
     direction = -at.gradient
     shares = []
     for step, change in reversed(steps):
@@ -153,7 +153,7 @@ def _direction(at: _Point, steps: deque[tuple[FloatArray, FloatArray]]) -> Float
 def _line_search(
     scatter: FloatArray, criterion: Criterion, at: _Point, step: FloatArray
 ) -> tuple[_Point | None, float]:
-    """Return the next point and the share of the step that leads to it; None where rounding is all that is left."""
+    """Return the next point and the share of the step that leads to it; None if only rounding error is left."""
     slope = float(step @ at.gradient)
     rounding = at.rounding + _EPSILON * abs(at.value)
     share = 1.0
@@ -161,7 +161,7 @@ def _line_search(
         after = _expand(scatter, criterion, at.axes @ _rotation(share * step, len(at.axes)))
         if after.value <= at.value + 1e-4 * share * slope:
             return after, share
-        if -share * slope <= rounding:  # the value can tell no more, but the gradient can
+        if -share * slope <= rounding:  # below the rounding error of the value, so compare gradients
             flatter = np.abs(after.gradient).max() < 0.8 * np.abs(at.gradient).max()
             return (after, share) if after.value <= at.value + rounding and flatter else (None, 0.0)
         share *= 0.5
@@ -169,7 +169,7 @@ def _line_search(
 
 
 def _rotation(angles: FloatArray, d: int) -> FloatArray:
-    """Return Cayley's (I − A/2)⁻¹ (I + A/2), which is orthogonal and exp(A) but for the third order."""
+    """Return the Cayley transform (I − A/2)⁻¹ (I + A/2), which is orthogonal and exp(A) up to third order."""
     half = np.zeros((d, d))
     half[_pairs(d)] = 0.5 * angles
     half -= half.T

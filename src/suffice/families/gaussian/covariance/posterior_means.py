@@ -1,4 +1,4 @@
-"""The six structures whose estimate is a plain average: scatter over count, and posterior means under the prior."""
+"""The six structures whose estimate is a plain average: scatter / count, or posterior means under the prior."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class TiedDiagonal(Diagonal):
 
     @property
     def shared(self) -> Covariance:
-        """It is shared already."""
+        """This structure, which is shared already."""
         return self
 
     def _weighted_mean(self, moments: Moments, scatter: FloatArray, count: FloatArray) -> FloatArray:
@@ -124,7 +124,7 @@ class TiedSpherical(Spherical):
 
     @property
     def shared(self) -> Covariance:
-        """It is shared already."""
+        """This structure, which is shared already."""
         return self
 
     def _weighted_mean(self, moments: Moments, scatter: FloatArray, count: FloatArray) -> FloatArray:
@@ -181,7 +181,7 @@ class Full(PosteriorMean):
 
 
 def towards_tied(moments: Moments, prior: NormalInverseWishart, a: float) -> FloatArray:
-    """Return what is believed of one class: the scatter given, or else the covariance that the classes share."""
+    """Return the prior covariance of one class: the scatter given, or else the covariance that the classes share."""
     given = given_scatter(prior, moments.n_columns)
     if given is not None:
         return given

@@ -1,4 +1,4 @@
-"""What every covariance structure offers."""
+"""The interface of every covariance structure."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Covariance(ABC):
         return self.shared is self
 
     def n_parameters(self, k: int, d: int) -> int:
-        """Return how many covariance parameters are free, for k classes and d columns."""
+        """Return the number of free covariance parameters for k classes and d columns."""
         classes = {"I": 0, "E": 1, "V": k}
         volume, shape, orientation = (classes[letter] for letter in self.code)
         return volume + shape * (d - 1) + orientation * (d * (d - 1) // 2)
@@ -49,7 +49,7 @@ class Covariance(ABC):
     def estimate(
         self, moments: Moments, prior: NormalInverseWishart | None, start: FloatArray | None = None
     ) -> FloatArray:
-        """Return the covariances: maximum likelihood, or with the prior as so many rows more.
+        """Return the covariances: maximum likelihood, or with the prior as additional rows.
 
         Parameters
         ----------
@@ -57,12 +57,12 @@ class Covariance(ABC):
         prior : NormalInverseWishart or None
             None is maximum likelihood.
         start : array or None
-            The covariances of the round before, of this structure, for those that are found by iteration: what is
-            returned has an expected log-likelihood that is no lower, however soon the iteration stops.
+            The covariances of the previous iteration, of this structure, for structures that are found by iteration:
+            the result has an expected log-likelihood that is no lower, however early the iteration stops.
         """
 
     def resolve(self, moments: Moments, prior: NormalInverseWishart) -> NormalInverseWishart:
-        """Return the same prior with numbers for all that it takes from the data, so that it stays as it is."""
+        """Return the prior with its data-dependent parts as numbers, so that it no longer changes."""
         moments = moments.to_layout(self.layout)
         a = self.prior_rows(prior, moments.n_columns)
         believed = self._believed(moments, prior) if a > 0 else np.zeros(moments.n_columns)
@@ -78,9 +78,9 @@ class Covariance(ABC):
     ) -> float:
         """Return the penalty that `estimate` maximises together with the expected log-likelihood.
 
-        It is Σ −½(a − f) log|Σ_c| − ½ tr(Σ_c⁻¹ aV) over the covariances, with f the rows that the means of
-        the classes cost which share it; constants are left out. With the means it has −½κ (μ_c − m)ᵀ Σ_c⁻¹
-        (μ_c − m) too. It holds as long as every class has `prior.freedom` rows or more.
+        It is Σ −½(a − f) log|Σ_c| − ½ tr(Σ_c⁻¹ aV) over the covariances, up to constants, with f the rows that
+        estimating the means of the classes that share a covariance costs. With `means`, −½κ (μ_c − m)ᵀ Σ_c⁻¹ (μ_c − m)
+        is added. It holds if every class has at least `prior.freedom` rows.
 
         Parameters
         ----------
@@ -89,9 +89,9 @@ class Covariance(ABC):
         prior : NormalInverseWishart or None
             As `resolve` returns it; None is no penalty.
         k, d : int
-            How many classes and columns there are.
+            The number of classes and of columns.
         means : array of shape (k, d) or None
-            The means as estimated under the prior; only needed where `prior.mean_count` is not 0.
+            The means as estimated under the prior; only needed if `prior.mean_count` is not 0.
         """
         if prior is None:
             return 0.0
@@ -121,19 +121,20 @@ class Covariance(ABC):
         return pull if len(pull) == n_covariances else pull.sum(0, keepdims=True)
 
     def prior_rows(self, prior: NormalInverseWishart, n_columns: int) -> float:
-        """Return how many rows the prior covariance is worth for so many columns."""
+        """Return the number of rows that the prior covariance is worth for `n_columns` columns."""
         automatic = 1.0 if self.diagonal else float(n_columns)
         return automatic if isinstance(prior.scatter_count, str) else float(prior.scatter_count)
 
 
 def expected_log_likelihood(compact: FloatArray, scatter: FloatArray | None, count: FloatArray) -> float:
-    """Return Σ_c −½ n_c log|Σ_c| − ½ tr(Σ_c⁻¹ S_c), and −∞ where a covariance is not positive definite.
+    """Return Σ_c −½ n_c log|Σ_c| − ½ tr(Σ_c⁻¹ S_c), and −∞ if a covariance is not positive definite.
 
     Parameters
     ----------
     compact, scatter : arrays of shape (k, d) or (k, d, d)
-        Covariances, with 1 for k where the classes share it, and the scatter of each class. None is for covariances of
-        largest likelihood, one per class: the traces sum to n d, which rounding spoils where one is almost singular.
+        Covariances, with 1 for k if the classes share them, and the scatter of each class. A scatter of None stands for
+        maximum-likelihood covariances, one per class: the traces then sum to n d, which rounding error would spoil if
+        one is almost singular.
     count : array of shape (k, 1) or, for variances, (k, d)
     """
     d = compact.shape[1]

@@ -1,8 +1,8 @@
-"""How large each class is: the volumes of structures whose classes share a shape, or share the volume itself.
+"""The volumes of classes, for structures whose classes share a shape, or share the volume itself.
 
-Classes that share a shape have σ²_cj = λ_c b_j or Σ_c = λ_c C. With b or C at its best for given volumes, what is
+Classes that share a shape have σ²_cj = λ_c b_j or Σ_c = λ_c C. With the best b or C for given volumes, the function
 left to minimise is convex in x_c = −log λ_c: a sum of log Σ_c exp(x_c) s_cj, or log |Σ_c exp(x_c) W_c|. So Newton's
-method finds the one optimum from anywhere.
+method finds the only optimum from any start.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from suffice.families.gaussian.covariance.data_scaled_prior import ratio
 
 
 def shared_shape(scatter: FloatArray, count: FloatArray, log_volume: FloatArray | None = None) -> FloatArray:
-    """Return the variances λ_c b_j of largest likelihood, (k, d).
+    """Return the maximum-likelihood variances λ_c b_j, (k, d).
 
     Parameters
     ----------
     scatter, count : arrays of shape (k, d)
     log_volume : array of shape (k,) or None
-        Where to begin.
+        The starting point.
     """
     classes, columns = scatter.sum(1) > 0, scatter.sum(0) > 0
     variance = np.zeros(scatter.shape)
@@ -48,14 +48,14 @@ def shared_shape(scatter: FloatArray, count: FloatArray, log_volume: FloatArray 
 
 
 def shared_matrix(scatter: FloatArray, count: FloatArray, log_volume: FloatArray | None = None) -> FloatArray:
-    """Return the covariances λ_c C of largest likelihood, (k, d, d).
+    """Return the maximum-likelihood covariances λ_c C, (k, d, d).
 
     Parameters
     ----------
     scatter : array of shape (k, d, d)
     count : array of shape (k,)
     log_volume : array of shape (k,) or None
-        Where to begin.
+        The starting point.
     """
     d = scatter.shape[1]
     classes = np.trace(scatter, axis1=1, axis2=2) > 0
@@ -63,7 +63,7 @@ def shared_matrix(scatter: FloatArray, count: FloatArray, log_volume: FloatArray
     pooled = scatter.sum(0)
     try:
         factor = np.linalg.cholesky(pooled)
-    except np.linalg.LinAlgError:  # singular, which is found out when it is factorised
+    except np.linalg.LinAlgError:  # singular: factorising it raises the error
         covariance[:] = ratio(pooled, count.sum())
         return covariance
     white = np.linalg.solve(factor, np.linalg.solve(factor, scatter[classes]).transpose(0, 2, 1))
@@ -75,7 +75,7 @@ def shared_matrix(scatter: FloatArray, count: FloatArray, log_volume: FloatArray
         scaled = white * np.exp(x - top)[:, None, None]
         total = scaled.sum(0)
         sign, log_determinant = np.linalg.slogdet(total)
-        with np.errstate(over="ignore", invalid="ignore"):  # where it is singular but for rounding
+        with np.errstate(over="ignore", invalid="ignore"):  # singular up to rounding error
             share = np.linalg.inv(total) @ scaled if sign > 0 else np.full_like(scaled, np.inf)
         if not np.isfinite(share).all():
             return np.inf, np.zeros(len(x)), np.eye(len(x))
@@ -94,10 +94,10 @@ def shared_matrix(scatter: FloatArray, count: FloatArray, log_volume: FloatArray
 
 
 def equal_volume(scatter: FloatArray, count: FloatArray) -> FloatArray:
-    """Return the variances of largest likelihood whose product over the columns is the same for all classes, (k, d).
+    """Return the maximum-likelihood variances whose product over the columns is the same for all classes, (k, d).
 
-    With as many rows in every column of a class they are λ s_cj / (Π_j s_cj)^(1/d), where λ is the average of the
-    geometric means. Holes in the data make that the beginning of an iteration.
+    If every column of a class has the same number of rows they are λ s_cj / (Π_j s_cj)^(1/d), where λ is the average of
+    the geometric means. With missing values they are found by iteration.
     """
     if not (scatter > 0).all():
         return ratio(scatter, count)
@@ -109,15 +109,15 @@ def equal_volume(scatter: FloatArray, count: FloatArray) -> FloatArray:
 
 
 def equal_scale(log_volume: FloatArray, count: FloatArray) -> float:
-    """Return the average over all rows of the volume of a scatter, given by its logarithm."""
+    """Return the average over all rows of the volumes of the scatters, given by their logarithms."""
     top = log_volume.max()
     return float(np.exp(top) * np.exp(log_volume - top).sum() / count.sum())
 
 
 def _equal_volume_with_holes(scatter: FloatArray, count: FloatArray) -> FloatArray:
-    """Return s_cj / (n_cj − ν_c), with Σ ν_c = 0 such that all classes have the same volume.
+    """Return s_cj / (n_cj − ν_c), with Σ ν_c = 0 and ν such that all classes have the same volume.
 
-    ν are the multipliers of that condition; the dual function is concave in them.
+    ν are the Lagrange multipliers of that condition; the dual function is concave in them.
     """
 
     def rows(multiplier: FloatArray) -> FloatArray:
