@@ -1,11 +1,11 @@
-"""The compiled kernels, where they were built; every one has a NumPy fallback, which its caller uses otherwise.
+"""The compiled kernels, if they were built; every one has a NumPy fallback, which its caller uses otherwise.
 
-Each function here returns None when it cannot do the job (not built, another array library, another type), and the
-caller goes on with NumPy. `signatures` declares what each kernel takes, and says how to add one; `boundary` checks
-every call.
+Each function here returns None if it cannot do the job (not built, another array library, another type), and the
+caller continues with NumPy. `signatures` declares the arguments of each kernel and explains how to add one; `boundary`
+checks every call.
 
-The environment variable ``SUFFICE_COMPILED`` chooses the instruction set: ``0`` none (the fallbacks do all), ``base``,
-``avx2``, ``avx512`` or ``neon`` that one, ``1`` the best that the processor has, as by default.
+The environment variable ``SUFFICE_COMPILED`` chooses the instruction set: ``0`` none (only the fallbacks are used),
+``base``, ``avx2``, ``avx512`` or ``neon`` that one, ``1`` (the default) the best that the processor has.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from suffice.compiled.boundary import KernelError, Library, OutOfRangeError
 from suffice.compiled.loading import load
 from suffice.compiled.signatures import CONSTANTS
 
-#: what `inspect` finds in the cells of a sparse chunk
+#: the flags that `inspect` returns for the cells of a sparse chunk
 NOT_FINITE, NEGATIVE, NOT_BINARY = (CONSTANTS[name] for name in ("NOT_FINITE", "NEGATIVE", "NOT_BINARY"))
-_NEAR = 256.0  # standard deviations (times √½) from which a mean costs digits when it is scaled before it is subtracted
+# distance of a mean, in standard deviations times √½, from which scaling it before the subtraction costs digits
+_NEAR = 256.0
 _LANES = CONSTANTS["MOST_LANES"]
 
 library: Library | None = load()
@@ -32,7 +33,7 @@ _CODES = {np.dtype(np.int64): "int64", np.dtype(np.int32): "int32"}
 
 
 def _rows(x: Array) -> tuple[NDArray[Any], str] | None:
-    """Return rows whose cells lie side by side, and the name of their type."""
+    """Return rows whose cells are contiguous, and the name of their type; None if the kernels cannot read them."""
     if library is None or not isinstance(x, np.ndarray) or x.dtype not in _REALS:
         return None
     if (x.strides[1] != x.itemsize and x.shape[1] > 1) or x.strides[0] % x.itemsize or not x.flags.aligned:
@@ -41,13 +42,13 @@ def _rows(x: Array) -> tuple[NDArray[Any], str] | None:
 
 
 def _contiguous(values: Any, dtype: Any = None) -> NDArray[Any]:
-    """Return values as a contiguous, aligned array of native byte order; the same one where it is that already."""
+    """Return values as a contiguous, aligned array of native byte order, without a copy if they are one already."""
     array = np.ascontiguousarray(values, dtype=dtype)
     return array if array.flags.aligned else array.copy()
 
 
 def _reals(values: Any) -> FloatArray:
-    """Return values as kernels read them: contiguous, aligned, float64."""
+    """Return values in the form that kernels read: contiguous, aligned, float64."""
     return _contiguous(values, np.float64)
 
 
@@ -56,16 +57,16 @@ def _reals_or_none(values: Any) -> FloatArray | None:
 
 
 def _integers(values: Any) -> IntArray:
-    """Return indices as kernels read them: contiguous, aligned, int64."""
+    """Return indices in the form that kernels read: contiguous, aligned, int64."""
     return _contiguous(values, np.int64)
 
 
 def _whole(size: int, step: int = _LANES) -> int:
-    """Return the size filled up to whole steps."""
+    """Return the size rounded up to a multiple of `step`."""
     return -(-size // step) * step
 
 
-# the kernels by subject; they ask this module for the library when they are called
+# the kernels by subject; they look up the library in this module when they are called
 from suffice.compiled.discrete import (  # noqa: E402
     count_codes,
     inspect,

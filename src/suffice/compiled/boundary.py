@@ -1,4 +1,4 @@
-"""The one way from Python into compiled code: every call is checked against the declarations in `signatures`.
+"""The only way from Python into compiled code: every call is checked against the declarations in `signatures`.
 
 A wrong type, shape, layout or a read-only array where the kernel writes raises a `KernelError` that names the kernel
 and the argument; nothing is read or written through an address that was not checked.
@@ -22,7 +22,7 @@ from suffice.compiled.signatures import CONSTANTS, FINGERPRINT, KERNELS, SIZES
 _TYPES = {name: np.dtype(kind) for name, kind in
           {"double": np.float64, "float": np.float32, "int64": np.int64, "int32": np.int32}.items()}  # fmt: skip
 _CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400  # bits of `flags.num`
-_NOTHING = ctypes.c_char * 0  # a view of any memory, of no bytes
+_NOTHING = ctypes.c_char * 0  # a view of zero bytes at any address
 _ARGUMENT = re.compile(r"(?P<name>\w+)(: *(?P<type>\w+)\[(?P<shape>.*)\](?P<words>( \w+)*?)( if (?P<condition>.+))?)?")
 _INTEGER, _ADDRESS = ctypes.c_int64, ctypes.c_void_p
 
@@ -37,7 +37,7 @@ class OutOfRangeError(KernelError):
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of a kernel as it is declared in `signatures`."""
+    """An argument of a kernel as declared in `signatures`."""
 
     kernel: str
     name: str
@@ -52,14 +52,14 @@ class Argument:
         return not self.type
 
     def c_names(self) -> list[str]:
-        """Return the names of the C arguments that it becomes."""
+        """Return the names of the C arguments that this argument expands to."""
         steps = {"rows": ["stride"], "strided": ["row_stride", "column_stride"]}
         found = [step for word in sorted(self.words) for step in steps.get(word, ())]
         return [self.name, *(["narrow"] if self.type == "real" else []), *found]
 
 
 def arguments(kernel: str) -> list[Argument]:
-    """Return the arguments of a kernel in the order in which C has them."""
+    """Return the arguments of a kernel in the order of the C function."""
     found = []
     for text in KERNELS[kernel][1].split(";"):
         parts = _ARGUMENT.fullmatch(" ".join(text.split()))
@@ -71,7 +71,7 @@ def arguments(kernel: str) -> list[Argument]:
 
 
 def _address(value: NDArray[Any]) -> Any:
-    """Return what ctypes passes as the address of an array's first cell; by a buffer, which is the quickest way."""
+    """Return the address of an array's first cell for ctypes; through a buffer, which is the fastest way."""
     try:
         return _NOTHING.from_buffer(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, BufferError):  # read-only, or not contiguous
@@ -79,7 +79,7 @@ def _address(value: NDArray[Any]) -> Any:
 
 
 class _Check:
-    """Checks the arrays that are passed for one argument, and returns their addresses, with steps where declared."""
+    """The check of the arrays passed for one argument, which returns their addresses, and strides if declared."""
 
     def __init__(self, argument: Argument, kind: str) -> None:
         self._argument = argument
@@ -109,7 +109,7 @@ class _Check:
             raise self._error(value, None)
 
     def rows(self, value: Any, shape: tuple[int, int]) -> tuple[Any, int]:
-        """Return the address, and the step from row to row, of an array whose cells lie side by side in each row."""
+        """Return the address and the row stride of an array whose cells are contiguous in each row."""
         address = self.array(value, shape)
         step, rest = divmod(value.strides[0], value.itemsize)
         if rest or (value.strides[1] != value.itemsize and shape[0] > 0 and shape[1] > 1):
@@ -117,12 +117,12 @@ class _Check:
         return address, step
 
     def real_rows(self, value: Any, shape: tuple[int, int]) -> tuple[Any, bool, int]:
-        """Return what `rows` does, and whether the cells are floats rather than doubles."""
+        """Return the result of `rows`, and whether the cells are floats rather than doubles."""
         address, step = self.rows(value, shape)
         return address, value.itemsize == 4, step
 
     def strided(self, value: Any, shape: tuple[int, int]) -> tuple[Any, int, int]:
-        """Return the address of an array, and the steps along its two dimensions."""
+        """Return the address of an array, and the strides along its two dimensions."""
         address = self.array(value, shape)
         (row, rest), (column, more) = (divmod(step, value.itemsize) for step in value.strides)
         if rest or more:
@@ -151,7 +151,7 @@ class _Check:
 
 
 def aligned(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
-    """Return an empty array that begins with a cache line."""
+    """Return an empty array that starts at a cache line."""
     line = CONSTANTS["LINE_BYTES"]
     size = math.prod(shape) * np.dtype(dtype).itemsize
     memory = np.empty(size + line, dtype=np.uint8)
@@ -207,7 +207,7 @@ class Library:
     ----------
     path : Path
     level : str, optional
-        The best that the library and the processor have, by default.
+        The instruction set; by default the best that the library and the processor have.
     """
 
     def __init__(self, path: Path, level: str | None = None) -> None:
@@ -219,7 +219,7 @@ class Library:
         differing |= {name for name in SIZES if not self._same_size(name)}
         if differing:
             raise KernelError(f"it does not agree with Python about {', '.join(sorted(differing))}; build it again")
-        #: the instruction sets it was built for, those of them that the processor has, slowest first, and by what
+        #: the instruction sets it was built for, those that the processor has, slowest first, and the compiler
         self.built = self._text("built_levels").split()
         self.levels = self._text("levels").split()
         self.compiler = self._text("compiler")
@@ -230,7 +230,7 @@ class Library:
         self._kernels: dict[tuple[str, str, str], Callable[..., int]] = {}
 
     def __call__(self, name: str, kind: str, *values: Any) -> int:
-        """Call the kernel of that name for that type of cell with the arguments that its declaration lists."""
+        """Call the kernel of this name for this type of cell, with the arguments that its declaration lists."""
         kernel = self._kernels.get((name, kind, self.level))
         if kernel is None:
             function = self._library[f"{name}_{kind}_{self.level}"]

@@ -8,7 +8,7 @@ from suffice import compiled
 from suffice._arrays import FloatArray, IntArray
 from suffice.compiled.signatures import CONSTANTS
 
-#: candidates for one seed, at most; rows of a block
+#: limit on the candidates for one seed; rows per block
 MOST_TRIALS, BLOCK_ROWS = CONSTANTS["MOST_TRIALS"], CONSTANTS["BLOCK_ROWS"]
 
 
@@ -27,10 +27,10 @@ def k_means(
     rounds: int,
     tol: float,
 ) -> IntArray:
-    """Return the clusters of all rows, (n,): k-means++ and up to `rounds` of Lloyd's algorithm in one call.
+    """Return the clusters of all rows, (n,): k-means++ and at most `rounds` Lloyd iterations in one call.
 
-    The first seed is the row `first`; each of the others is the best of the rows that a row of `uniforms`
-    ((k − 1)×trials) draws, in proportion to the squared distance from the seeds before.
+    The first seed is the row `first`; each further seed is the best of the candidates that a row of `uniforms`
+    ((k − 1)×trials) draws in proportion to the squared distance from the seeds so far.
     """
     rows = _rows(x)
     (n, d), trials = rows.shape, uniforms.shape[1]
@@ -45,12 +45,12 @@ def k_means(
 
 
 def empty_blocks(n: int, d: int) -> FloatArray:
-    """Return room for n rows that lie transposed, BLOCK_ROWS at a time."""
+    """Return memory for n rows stored transposed, BLOCK_ROWS at a time."""
     return np.empty((-(-n // BLOCK_ROWS), d, BLOCK_ROWS))
 
 
 def to_blocks(x: FloatArray, origin: FloatArray, blocks: FloatArray) -> None:
-    """Write the rows about an origin into blocks."""
+    """Write the rows relative to an origin into blocks."""
     rows = _rows(x)
     assert compiled.library is not None
     compiled.library("to_blocks", "double", rows, *rows.shape, compiled._reals(origin), blocks)
@@ -71,13 +71,13 @@ def seed_potentials(
 
 
 def seed_take(blocks: FloatArray, center: FloatArray, closest: FloatArray) -> None:
-    """Lower the squared distances to that from a further center."""
+    """Lower the squared distances in `closest` where a new center is closer."""
     assert compiled.library is not None
     compiled.library("seed_take", "double", blocks, len(closest), len(center), compiled._reals(center), closest)
 
 
 def seed_places(closest: FloatArray, weight: FloatArray | None, values: FloatArray) -> tuple[IntArray, float]:
-    """Return the rows at which the sum of weight · closest reaches each of some values, and the whole sum."""
+    """Return the rows at which the cumulative sum of weight · closest reaches each value, and the total sum."""
     places, total = np.empty(len(values), dtype=np.int64), np.empty(1)
     assert compiled.library is not None
     weight, values = compiled._reals_or_none(weight), compiled._reals(values)
@@ -96,7 +96,7 @@ def lloyd_pass(
     *,
     fresh: bool,
 ) -> int:
-    """Put each row to the nearest center, and return how many labels changed.
+    """Assign each row to the nearest center, and return the number of labels that changed.
 
     Parameters
     ----------
@@ -105,10 +105,10 @@ def lloyd_pass(
         The centers, and −½ of their squared lengths.
     weight : array of shape (n,) or None
     labels : array of shape (n,)
-        Written.
+        Overwritten.
     sums, count : arrays of shape (k, d) and (k,)
-        Those of the labels before become those of the labels now, by way of the rows that change; where `fresh`, all
-        rows are added to them.
+        Updated from the previous labels to the new ones by the rows that change; if `fresh`, all rows are added to
+        them.
     """
     changed = np.zeros(1, dtype=np.int64)
     assert compiled.library is not None
@@ -127,9 +127,9 @@ def lloyd_centers(
     count: FloatArray,
     centers: FloatArray,
 ) -> float:
-    """Write the next centers, with empty clusters filled, and return the squared way that they went.
+    """Write the next centers, with empty clusters filled, and return the squared distance that they moved.
 
-    Clusters that are filled change `sums` and `count` too.
+    Filling clusters changes `sums` and `count` too.
     """
     shift = np.empty(1)
     assert compiled.library is not None

@@ -1,4 +1,4 @@
-"""Counts and scores of categories, and of sparse rows."""
+"""Counts and scores of categories and of sparse rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from suffice.compiled.boundary import OutOfRangeError, aligned
 def count_codes(
     codes: Array, sizes: IntArray, labels: IntArray, weight: FloatArray | None, k: int
 ) -> FloatArray | None:
-    """Return how often each value of each column occurs in each class, k×p."""
+    """Return the weight of each value of each column in each class, k×p."""
     if compiled.library is None or not isinstance(codes, np.ndarray) or codes.dtype not in compiled._CODES:
         return None
     n, d = codes.shape
@@ -29,13 +29,13 @@ def count_codes(
 
 
 def _cells(codes: NDArray[Any]) -> NDArray[Any]:
-    """Return codes that can be read cell by cell, in any order of memory."""
+    """Return codes that can be read cell by cell, in any memory order."""
     whole = codes.flags.aligned and not any(step % codes.itemsize for step in codes.strides)
     return codes if whole else compiled._contiguous(codes)
 
 
 def whole_registers(table: FloatArray) -> FloatArray:
-    """Return a copy whose rows are filled up with zeros to whole registers, each row on cache lines of its own."""
+    """Return a copy whose rows are padded with zeros to whole registers, aligned to cache lines."""
     rows, k = table.shape
     filled = aligned((rows, compiled._whole(k)), np.float64)
     filled[:, :k] = table
@@ -46,8 +46,8 @@ def whole_registers(table: FloatArray) -> FloatArray:
 def score_codes(codes: Array, sizes: IntArray, tables: FloatArray, k: int) -> FloatArray | None:
     """Return Σ_j table_j[code], n×k.
 
-    Each column's table has a row a value, one for unseen and one for missing values; they lie one below the other, in
-    whole registers.
+    Each column's table has one row per value, one for unseen and one for missing values; the tables are concatenated,
+    with rows padded to whole registers.
     """
     if compiled.library is None or not isinstance(codes, np.ndarray) or codes.dtype not in compiled._CODES:
         return None
@@ -59,7 +59,7 @@ def score_codes(codes: Array, sizes: IntArray, tables: FloatArray, k: int) -> Fl
 
 
 def _sparse(name: str, x: Array, k: int, *values: Any) -> bool:
-    """Call a kernel over the rows of a CSR chunk; say whether there is one."""
+    """Call a kernel over the rows of a CSR chunk; return False if there is none for it."""
     if compiled.library is None or x.format != "csr" or x.dtype not in compiled._REALS or x.nnz >= 2**31:
         return False
     (n, d), size = x.shape, min(len(x.indices), len(x.data))
@@ -80,14 +80,14 @@ def _sparse(name: str, x: Array, k: int, *values: Any) -> bool:
 
 
 def _short(indices: IntArray) -> NDArray[np.int32]:
-    """Return indices in 32 bits, which SciPy uses too wherever they suffice."""
+    """Return indices in 32 bits, which SciPy also uses if they suffice."""
     if indices.dtype.itemsize > 4 and indices.size and not 0 <= indices.min() <= indices.max() < 2**31:
         raise OutOfRangeError("an index needs more than 31 bits")
     return compiled._contiguous(indices, np.int32)
 
 
 def inspect(data: NDArray[Any]) -> int | None:
-    """Return what is wrong with the cells of a sparse chunk: a sum of NOT_FINITE, NEGATIVE and NOT_BINARY."""
+    """Return the flags of the cells of a sparse chunk: a sum of NOT_FINITE, NEGATIVE and NOT_BINARY."""
     if compiled.library is None or data.dtype not in compiled._REALS:
         return None
     return compiled.library("inspect", compiled._REALS[data.dtype], compiled._contiguous(data), len(data))
@@ -101,7 +101,7 @@ def sparse_sums(x: Array, codes: IntArray, weight: FloatArray | None, k: int) ->
 
 
 def sparse_scores(x: Array, table: FloatArray, k: int, constant: FloatArray | None = None) -> FloatArray | None:
-    """Return x · table + constant of a CSR chunk, n×k; the table is d×k in whole registers."""
+    """Return x · table + constant of a CSR chunk, n×k; the table is d×k, padded to whole registers."""
     out = np.empty((x.shape[0], k))
     constant = np.zeros(k) if constant is None else compiled._reals(constant)
     return out if _sparse("sparse_scores", x, k, table.shape[1], table, constant, out) else None

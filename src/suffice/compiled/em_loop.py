@@ -1,4 +1,4 @@
-"""Whole runs of EM for mixtures of Gaussians: many iterations per call, where the interpreter would be slow."""
+"""Complete runs of EM for mixtures of Gaussians: many iterations per call, without the cost of the interpreter."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from suffice.compiled import signatures
 from suffice.compiled.boundary import aligned
 from suffice.compiled.signatures import CONSTANTS
 
-#: the covariance structures that the loop knows, and spheres of one given variance, as soft k-means has them
+#: the covariance structures that the loop supports, and spheres of one given variance, as in soft k-means
 STRUCTURES, GIVEN_SPHERE = signatures.STRUCTURES[:-1], signatures.STRUCTURES[-1]
 _SHARED = ("EII", "EEI", "EEE", GIVEN_SPHERE)
 _DIAGONAL = (*STRUCTURES[:6], GIVEN_SPHERE)
-#: how a call of the kernel ended
+#: the status at the end of a call of the kernel
 CONTINUES, CONVERGED, NO_ESTIMATE, NOT_FINITE, CONSTANT_COLUMN = (
     CONSTANTS[f"EM_{name}"] for name in ("CONTINUES", "CONVERGED", "NO_ESTIMATE", "NOT_FINITE", "CONSTANT")
 )
@@ -28,25 +28,25 @@ _AT_MODEL, _WITH_LABELS, _WITH_SHARES = (
     CONSTANTS[f"BEGIN_{name}"] for name in ("AT_MODEL", "WITH_LABELS", "WITH_SHARES")
 )
 _NO_LEAPS, _LEAPS_BEGIN, _LEAPS_CONTINUE = (CONSTANTS[name] for name in ("NO_LEAPS", "LEAPS_BEGIN", "LEAPS_CONTINUE"))
-#: with more columns than this LAPACK is faster; eigenvectors are so sooner
+#: with more columns than this LAPACK is faster; for structures with eigenvectors the limit is lower
 _MOST_COLUMNS, _MOST_ROTATED = 64, 32
 _ROTATED = ("EVE", "VVE", "EEV", "VEV")
 _ITERATED = (*_ROTATED, "VEI", "VEE")
 MOST_STARTS = CONSTANTS["MOST_STARTS"]
-#: seconds after which a call should come back, so that Ctrl-C and progress work
+#: seconds after which a call should return, so that Ctrl-C and progress reports work
 _SECONDS_PER_CALL = 0.03
-#: multiplications per second of a slow processor, by which the iterations of the first call are chosen
+#: multiplications per second of a slow processor, from which the iterations of the first call are chosen
 _SLOW = 3e8
 
 
 def knows(structure: str, n_columns: int) -> bool:
-    """Return whether the loop is written for the structure and that many columns."""
+    """Return whether the loop supports the structure and this number of columns."""
     most = _MOST_ROTATED if structure in _ROTATED else _MOST_COLUMNS
     return structure in signatures.STRUCTURES and 0 < n_columns <= most
 
 
 def available(structure: str, n_columns: int) -> bool:
-    """Return whether the loop is compiled, and knows the structure and that many columns."""
+    """Return whether the loop is compiled, and supports the structure and this number of columns."""
     return compiled.library is not None and knows(structure, n_columns)
 
 
@@ -62,33 +62,33 @@ class EMLoop:
     Parameters
     ----------
     x : array of shape (n, d)
-        Finite numbers; float32 is widened.
+        Finite numbers; float32 is converted to float64.
     structure : str
         A code such as "VVV", or GIVEN_SPHERE.
     k : int
         The number of components.
     weight : array of shape (n,) or None
     strength, believed : float, array of shape (d,) or (d, d)
-        The prior: so many rows of that covariance in each component; 0 and None are maximum likelihood.
+        The prior: `strength` rows of covariance `believed` in each component; 0 and None are maximum likelihood.
     variance : float
-        Of each column, where `structure` is GIVEN_SPHERE.
+        The variance of each column, if `structure` is GIVEN_SPHERE.
     equal_shares : bool
         Whether all components have the same share.
     ridge : float
-        What is added to every variance; only for "EEE", "VVV", "VVI" and "VII" without a prior.
+        A number that is added to every variance; only for "EEE", "VVV", "VVI" and "VII" without a prior.
     absolute : bool
-        Whether the loop ends when the bound changes by less than `tol`, and not by no more than `tol` of itself.
+        Whether `tol` is an absolute rather than a relative tolerance for the change of the bound.
     least : float
-        The rows that a component must have more of where there is no prior; with fewer there is no estimate.
+        Without a prior, a component must have more rows than this; with fewer there is no estimate.
     offset : float
-        What is added to every bound.
+        A number that is added to every bound.
 
     Attributes
     ----------
     log_shares, means, covariance : arrays of shape (k,), (k, d), …
-        The parameters; covariances as `suffice.families.gaussian.covariance` keeps them.
+        The parameters; covariances in the form of `suffice.families.gaussian.covariance`.
     count, center, first, second : arrays
-        The moments that they were estimated from, as in `suffice.statistics.moments`.
+        The moments from which they were estimated, as in `suffice.statistics.moments`.
     bounds : list of float
         The bound of each iteration.
     status : int
@@ -135,14 +135,14 @@ class EMLoop:
         self._per_call = max(1, int(_SLOW * _SECONDS_PER_CALL / (k * (n * (20 + d * d) + _sweeps(structure) * d**3))))
         self.bounds: list[float] = []
         self.status = CONTINUES
-        #: the log-likelihood of the parameters, where `advance` was asked for it
+        #: the log-likelihood of the parameters, if `advance` computed it
         self.log_likelihood = math.nan
 
     def another(self) -> Self:
-        """Return a loop over the same rows that has yet to begin.
+        """Return a loop over the same rows that has not started yet.
 
-        The two share their work space: iterations with leaps must come to an end before the other one goes on, and both
-        belong to one thread.
+        The two share their workspace: iterations with extrapolation steps must end before the other loop continues, and
+        both must run in the same thread.
         """
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
@@ -153,12 +153,12 @@ class EMLoop:
         return other
 
     def begin_at(self, log_shares: FloatArray, means: FloatArray, covariance: FloatArray) -> None:
-        """Begin with these parameters."""
+        """Start from these parameters."""
         self.log_shares[:], self.means[:], self.covariance[:] = log_shares, means, covariance
         self._begin(_AT_MODEL)
 
     def begin_with_labels(self, labels: IntArray) -> None:
-        """Begin with the estimates of rows whose component is given by its number, (n,)."""
+        """Start from the estimates of rows whose component is given by its number, (n,)."""
         labels = compiled._integers(labels)
         if labels.shape != (len(self._x),):
             raise ValueError(f"labels must be of shape ({len(self._x)},), not {labels.shape}")
@@ -167,14 +167,14 @@ class EMLoop:
         self._begin(_WITH_LABELS, labels)
 
     def begin_with_shares(self, shares: FloatArray) -> None:
-        """Begin with the estimates of rows whose parts belong to components, n×k; the weights are in them."""
+        """Start from the estimates under responsibilities n×k, which include the weights."""
         shares = compiled._reals(shares)
         if shares.shape != (len(self._x), self._k):
             raise ValueError(f"shares must be of shape {(len(self._x), self._k)}, not {shares.shape}")
         self._begin(_WITH_SHARES, None, shares)
 
     def race(self, labels: IntArray, tol: float, rounds: int, more: int, kept: int) -> bool:
-        """Begin with the best of several starts, after its first iterations; return whether one has an estimate.
+        """Start from the best of several starts, after its first iterations; return whether one has an estimate.
 
         Parameters
         ----------
@@ -182,8 +182,8 @@ class EMLoop:
             The component of each row, for up to MOST_STARTS starts.
         tol : float
         rounds, more, kept : int
-            All starts make `rounds` iterations, and the `kept` best `more`. A start that has almost stopped rising at
-            the bound of an earlier one is taken at once.
+            All starts run `rounds` iterations, and the `kept` best ones `more` further iterations. A start that has
+            almost stopped rising at the bound of an earlier one is chosen at once.
         """
         labels = np.ascontiguousarray(labels, dtype=np.int64)
         bounds, ended = np.empty(rounds + more), np.empty(1, dtype=np.int64)
@@ -208,19 +208,19 @@ class EMLoop:
         self.bounds, self.status, self.log_likelihood = [], CONTINUES, math.nan
 
     def accelerate(self) -> None:
-        """Extrapolate from now on, as `suffice.optimize.extrapolation.Squarem` does."""
+        """Use extrapolation steps from now on, as `suffice.optimize.extrapolation.Squarem` does."""
         if self._settings[9] == _NO_LEAPS:
             self._settings[9] = _LEAPS_BEGIN
 
     def release(self) -> None:
-        """Give back the work space, which grows with the rows; there are no more iterations."""
+        """Free the workspace, which grows with the number of rows; no more iterations are possible."""
         self._workspace = aligned((0,), np.float64)
         self._start = (_AT_MODEL, None, None)
 
     def advance(self, max_iter: int, tol: float, *, rate: bool = False) -> None:
-        """Make some of the next `max_iter` iterations, for a few hundredths of a second; an interrupt keeps them.
+        """Run some of the next `max_iter` iterations, for a few hundredths of a second; an interrupt keeps them.
 
-        Where `rate` is true, the log-likelihood of the parameters at the end is taken too.
+        If `rate` is true, the log-likelihood of the parameters at the end is computed too.
         """
         assert compiled.library is not None
         rounds = min(max_iter, self._per_call)
@@ -234,7 +234,7 @@ class EMLoop:
                 self.covariance, self.count, self.center, self.first, self.second, bounds, self._done,
                 len(self._workspace), self._workspace,
             )  # fmt: skip
-        finally:  # Ctrl-C is raised when the call has come back
+        finally:  # Ctrl-C is raised after the call has returned
             done = int(self._done[0])
             self.bounds += bounds[:done].tolist()
             if done:
@@ -248,19 +248,19 @@ class EMLoop:
 
 
 def _sweeps(structure: str) -> int:
-    """Return how many products of matrices a covariance takes, roughly; some are found by iterations of their own."""
+    """Return roughly how many matrix products a covariance needs; some structures iterate inside."""
     return 200 if structure in _ITERATED else 2
 
 
 def products(structure: str, n_columns: int) -> int:
-    """Return how many products are summed per row and component, by which the cost of an iteration goes."""
+    """Return the number of products summed per row and component, to which the cost of an iteration is proportional."""
     if structure in _DIAGONAL:
         return 2 * n_columns + 1
     return n_columns + 1 if structure == "EEE" else (n_columns + 1) * (n_columns + 2) // 2
 
 
 def _as_kept(believed: FloatArray | None, d: int, diagonal: bool) -> FloatArray:
-    """Return the prior covariance as the structure keeps covariances, (d,) or (d, d)."""
+    """Return the prior covariance in the layout of the structure, (d,) or (d, d)."""
     given = np.asarray(believed, dtype=np.float64)
     if given.shape not in ((d,), (d, d)):
         raise ValueError(f"believed must be of shape ({d},) or ({d}, {d}), not {given.shape}")
@@ -271,7 +271,7 @@ def _as_kept(believed: FloatArray | None, d: int, diagonal: bool) -> FloatArray:
 
 @dataclass(slots=True)
 class GaussianMixtureFit:
-    """What `fit_gaussians` found.
+    """The result of `fit_gaussians`.
 
     Attributes
     ----------
@@ -279,13 +279,13 @@ class GaussianMixtureFit:
         CONVERGED, CONTINUES (the iterations were used up), NO_ESTIMATE (a covariance is singular), NOT_FINITE or
         CONSTANT_COLUMN; only the first two are a fit.
     log_shares, means, covariance : arrays
-        The parameters: covariances as `suffice.families.gaussian.covariance` keeps them.
+        The parameters; covariances in the form of `suffice.families.gaussian.covariance`.
     count : array of shape (k,)
-        The weight of each component at the last expectation step.
+        The weight of each component in the last E-step.
     bounds : list of float
         The bound of each iteration.
     log_likelihood : float
-        Of the parameters.
+        The log-likelihood of the parameters.
     """
 
     status: int
@@ -298,7 +298,7 @@ class GaussianMixtureFit:
 
     @property
     def found(self) -> bool:
-        """Whether there are parameters."""
+        """Whether parameters were found."""
         return self.status in (CONTINUES, CONVERGED)
 
     @property
@@ -319,7 +319,7 @@ def fit_gaussians(
     max_iter: int = 500,
     tol: float = 1e-6,
 ) -> GaussianMixtureFit | None:
-    """Fit a mixture of Gaussians to plain arrays; None where the loop is not compiled, or does not know the structure.
+    """Fit a mixture of Gaussians to plain arrays; None if the loop is not compiled or does not support the structure.
 
     Parameters
     ----------
@@ -329,7 +329,7 @@ def fit_gaussians(
         One of `STRUCTURES`.
     k : int
     start : array of shape (n,), array of shape (n, k), or a tuple of log-shares, means and covariances
-        Numbers of components, responsibilities (without the weights), or parameters.
+        Component numbers, responsibilities (without the weights), or parameters.
     weight : array of shape (n,) or None
     strength, believed : float, array of shape (d,) or (d, d)
         The prior; see `EMLoop`.

@@ -10,8 +10,8 @@ from suffice import compiled
 from suffice._arrays import Array, FloatArray, IntArray
 from suffice.compiled.signatures import CONSTANTS
 
-_BLOCK_BYTES = 150_000  # rows that are centred and multiplied while they are in a core's own cache
-_FEW = CONSTANTS["FEW"]  # columns whose products with all others `quadratic_scores` sums at once
+_BLOCK_BYTES = 150_000  # a block of rows is centred and multiplied while it is in a core's own cache
+_FEW = CONSTANTS["FEW"]  # number of columns whose products with all others `quadratic_scores` sums at once
 
 
 def diagonal_moments(
@@ -30,7 +30,7 @@ def diagonal_moments(
 
 
 def complete_rows(x: Array) -> IntArray | None:
-    """Return the places of the rows without holes (NaN); None too where a cell is infinite."""
+    """Return the positions of the rows without missing cells (NaN); None also if a cell is infinite."""
     found = compiled._rows(x)
     if found is None or compiled.library is None:
         return None
@@ -44,7 +44,7 @@ def complete_rows(x: Array) -> IntArray | None:
 def observed_moments(
     x: Array, codes: IntArray, weight: FloatArray | None, k: int
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray] | None:
-    """Return count, centre, first and second moments of the cells that are there (not NaN), each k×d."""
+    """Return count, centre, first and second moments of the observed cells (not NaN), each k×d."""
     found = compiled._rows(x)
     if found is None or compiled.library is None:
         return None
@@ -73,7 +73,7 @@ def full_moments(
 def _dense_moments(
     x: Array, codes: IntArray, weight: FloatArray | None, k: int, *, grouped: bool
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray] | None:
-    """Centre the rows, a block that fits the cache at a time, and multiply each block, or class in it, by itself."""
+    """Return the moments: rows are centred in blocks that fit the cache, and each block, or class in it, is squared."""
     found = compiled._rows(x)
     if found is None or compiled.library is None:
         return None
@@ -92,7 +92,7 @@ def _dense_moments(
 
 
 def diagonal_scores(x: Array, means: FloatArray, variance: FloatArray, constant: FloatArray) -> FloatArray | None:
-    """Return constant_c − ½ Σ_j (x_j − μ_cj)² / σ²_cj, n×k; nothing cancels, wherever the classes are."""
+    """Return constant_c − ½ Σ_j (x_j − μ_cj)² / σ²_cj, n×k; it does not cancel, wherever the classes are."""
     found = compiled._rows(x)
     if found is None or compiled.library is None:
         return None
@@ -142,8 +142,8 @@ def quadratic_scores(
 
 @lru_cache(maxsize=32)
 def _packing(d: int) -> IntArray:
-    """Return which of d linear coefficients, the pairs i ≤ j and a 0 the kernel reads one after the other."""
-    place = np.full((d + _FEW, d), d + d * (d + 1) // 2)  # that of the 0
+    """Return the order in which the kernel reads the d linear coefficients, the pairs i ≤ j and a 0."""
+    place = np.full((d + _FEW, d), d + d * (d + 1) // 2)  # the position of the 0
     i, j = np.triu_indices(d)
     place[i, j] = d + np.arange(len(i))
     order: list[IntArray] = []

@@ -1,4 +1,4 @@
-"""Rows with missing cells: one by one, and in runs with the same holes."""
+"""Rows with missing cells: one by one, and in runs with the same missing cells."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from suffice.compiled.discrete import whole_registers
 
 
 def _padded_precision(precision: FloatArray) -> FloatArray:
-    """Return k×d×d matrices with rows filled up to whole registers, k×d×D."""
+    """Return k×d×d matrices with rows padded to whole registers, k×d×D."""
     k, d, _ = precision.shape
     return whole_registers(precision.reshape(k * d, d)).reshape(k, d, -1)
 
@@ -20,7 +20,7 @@ def _padded_precision(precision: FloatArray) -> FloatArray:
 def holes_scores(
     x: FloatArray, means: FloatArray, precision: FloatArray, log_determinant: FloatArray
 ) -> FloatArray | None:
-    """Return −½ (log |Σ_oo| + z_oᵀ Σ_oo⁻¹ z_o) of rows with holes (NaN), over the cells that are there, n×k."""
+    """Return −½ (log |Σ_oo| + z_oᵀ Σ_oo⁻¹ z_o) over the observed cells of rows with missing ones (NaN), n×k."""
     if compiled.library is None:
         return None
     rows, padded = compiled._reals(x), _padded_precision(precision)
@@ -34,7 +34,7 @@ def holes_scores(
 def holes_moments(
     x: FloatArray, means: FloatArray, precision: FloatArray, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Return the expected first and second moments about the means of rows with holes (NaN), k×d and k×d×d."""
+    """Return the expected first and second moments about the means of rows with missing cells (NaN), k×d and k×d×d."""
     if compiled.library is None:
         return None
     rows, padded = compiled._reals(x), _padded_precision(precision)
@@ -47,10 +47,10 @@ def holes_moments(
 
 @dataclass(frozen=True)
 class PatternSums:
-    """What a pass over runs of rows with the same holes gives.
+    """The result of a pass over runs of rows with the same missing cells.
 
-    The log-likelihood; count (k,), first (k, d) and second moments ((k, d, d), or (d, d) of all classes together where
-    they share a precision) about the origin; or else the scores, k×n. `rest` are the rows in no run.
+    The log-likelihood; count (k,), first (k, d) and second moments ((k, d, d), or (d, d) of all classes together if
+    they share a precision) about the origin; or else the scores, k×n. `rest` are the rows outside runs.
     """
 
     log_likelihood: float
@@ -73,11 +73,11 @@ def patterns_pass(
     given: FloatArray | None = None,
     scores: bool = False,
 ) -> PatternSums | None:
-    """Return what one round of EM takes from rows with holes (NaN), for those in runs of at least `least` alike.
+    """Return the sums of one EM iteration over rows with missing cells (NaN), for runs of at least `least` rows.
 
-    The means, k×d, are about the origin; the precisions are k×d×d, or 1×d×d where they are shared; the constant is
-    −½ log |Σ| and what else adds to a score. Rows are shared by softmax, or as `given`, n×k. With `scores` only these
-    are taken, and those of other rows are left as they are. None where anything is not finite.
+    The means, k×d, are relative to the origin; the precisions are k×d×d, or 1×d×d if they are shared; the constant is
+    −½ log |Σ| plus any other term of a score. Responsibilities are the softmax of the scores, or `given`, n×k. With
+    `scores` only scores are computed, and those of rows outside runs are left unset. None if anything is not finite.
     """
     found = compiled._rows(x)
     if found is None or compiled.library is None:

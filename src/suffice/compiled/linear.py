@@ -1,4 +1,4 @@
-"""The compiled passes of generalised linear models over dense rows; None where they cannot do the job."""
+"""The compiled passes of generalised linear models over dense rows; None if they cannot do the job."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from suffice import compiled
 from suffice._arrays import Array, FloatArray
 from suffice.compiled.signatures import CONSTANTS
 
-#: what a row adds is that of a logistic or a log-linear model; or only η is wanted; or score and curvature are given
+#: mode of a pass: a logistic or a log-linear model, only η, or given score and curvature
 LOGISTIC, LOG_LINEAR, _PREDICTOR, _GIVEN = (
     CONSTANTS[name] for name in ("LOGISTIC", "LOG_LINEAR", "PREDICTOR", "GIVEN")
 )
-_BLOCK_BYTES = 150_000  # rows that are centred, weighted and multiplied while they are in a core's own cache
+_BLOCK_BYTES = 150_000  # a block of rows is centred, weighted and multiplied while it is in a core's own cache
 
 
 def newton_pass(
@@ -30,7 +30,7 @@ def newton_pass(
 ) -> tuple[float, FloatArray, FloatArray] | None:
     """Return the loss of all rows, its gradient and Hessian in θ, for η = (1, x − c)·θ + offset.
 
-    The loss is infinite where a mean is too large for it. The Hessian is 0×0 where it is not wanted.
+    The loss is infinite if a mean overflows. The Hessian is 0×0 if it is not requested.
     """
     return _run(x, center, theta, (y, weight, offset), mode, hessian=hessian)
 

@@ -1,4 +1,4 @@
-"""Finds and loads the library of compiled kernels, as the environment asks for."""
+"""Locating and loading the library of compiled kernels, as the environment variables request."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LEVELS = ("base", "avx2", "avx512", "neon")
 
 
 def find(folder: Path | None = None) -> tuple[Library | None, str]:
-    """Return the library as the environment asks for, or None, and why there is none."""
+    """Return the library that the environment requests, or None, and the reason if there is none."""
     wanted = compiled_wanted()
     if wanted not in ("0", "1", *LEVELS):
         raise ImportError(f"SUFFICE_COMPILED must be 0, 1 or one of {', '.join(LEVELS)}, but it is {wanted!r}")
@@ -30,7 +30,7 @@ def find(folder: Path | None = None) -> tuple[Library | None, str]:
 
 
 def load(folder: Path | None = None) -> Library | None:
-    """Return the library that `setup.py` built beside this module, or None where there is none or none is wanted.
+    """Return the library that `setup.py` built beside this module; None if there is none or none is wanted.
 
     Raises
     ------

@@ -9,7 +9,7 @@ from suffice._arrays import FloatArray, IntArray
 
 
 def merge_clusters(count: FloatArray, means: FloatArray, criterion: int, alpha: float) -> IntArray | None:
-    """Return which two clusters become one, merger by merger, (n − 1)×2; see `suffice.mixtures.agglomeration`."""
+    """Return the two clusters of each merge, in order, (n − 1)×2; see `suffice.mixtures.agglomeration`."""
     if compiled.library is None:
         return None
     n, d = means.shape

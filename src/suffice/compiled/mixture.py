@@ -1,4 +1,4 @@
-"""Whole rounds of EM over a mixture of Gaussians."""
+"""Complete EM iterations over a mixture of Gaussians."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FULL, _TIED, _SCALED, _DIAGONAL, _SPHERE = (
 
 @lru_cache(maxsize=32)
 def _products(form: int, d: int) -> tuple[int, IntArray, IntArray]:
-    """Return how many products of two columns are summed for each component, and of which; column 0 is all ones.
+    """Return the number of products of two columns to sum per component, and the columns; column 0 is all ones.
 
     The lists have a few more entries, as the kernel takes several products at once.
     """
@@ -42,7 +42,7 @@ def _pass(
     constant: FloatArray,
     single: bool,
 ) -> tuple[float, FloatArray, FloatArray] | None:
-    """Return the log-likelihood, the sums of `_products`, k×products, and, where TIED, the scatter matrix's half."""
+    """Return the log-likelihood, the sums of `_products`, k×products, and, for TIED, the scatter's upper half."""
     found = compiled._rows(x)
     if found is None or compiled.library is None:
         return None
@@ -65,7 +65,7 @@ def _pass(
 
 
 def _symmetric(above: FloatArray, d: int) -> FloatArray:
-    """Return d×d matrices from what is on and above their diagonals, row by row."""
+    """Return symmetric d×d matrices from their upper triangles, row by row."""
     matrix = np.empty((*above.shape[:-1], d, d))
     i, j = np.triu_indices(d)
     matrix[..., i, j] = above
@@ -83,11 +83,11 @@ def full_pass(
     *,
     single: bool = False,
 ) -> _Moments | None:
-    """Return Σ weight · log Σ_c exp(score_c) over the rows, and the moments about `origin` of rows shared by softmax.
+    """Return Σ weight · log Σ_c exp(score_c) over the rows, and the moments about `origin` under the softmax.
 
     The scores are those of `quadratic_scores`; the moments are the count (k,), first (k, d) and second (k, d, d) of
-    weight · softmax(scores). Rows of float32 are reckoned with in float32 where `single`, which is faster and keeps
-    seven digits of the scores' largest terms. None where anything is not finite.
+    weight · softmax(scores). If `single`, rows of float32 are processed in float32, which is faster and keeps seven
+    digits of the scores' largest terms. None if anything is not finite.
     """
     found = _pass(x, weight, origin, _FULL, (linear, pairs), constant, single)
     if found is None:
@@ -107,7 +107,7 @@ def diagonal_pass(
     *,
     single: bool = False,
 ) -> _Moments | None:
-    """Return what `full_pass` does for the scores of `diagonal_scores`; the second moments are those of each column.
+    """Return the result of `full_pass` for the scores of `diagonal_scores`, with second moments per column.
 
     The moments are the count (k,), first (k, d) and second (k, d), about `origin`.
     """
@@ -129,7 +129,7 @@ def spherical_pass(
     *,
     single: bool = False,
 ) -> _Moments | None:
-    """Return what `diagonal_pass` does for the scores constant + z·linear + factor·|z|², z = x − origin.
+    """Return the result of `diagonal_pass` for the scores constant + z·linear + factor·|z|², z = x − origin.
 
     `linear` is k×d, `factor` (k,).
     """
@@ -154,10 +154,10 @@ def tied_pass(
     *,
     single: bool = False,
 ) -> _Moments | None:
-    """Return what `full_pass` does where the pairs (d(d+1)/2,) are those of every component.
+    """Return the result of `full_pass` if all components share the pairs (d(d+1)/2,).
 
     The moments are the count (k,), first (k, d), and second (d, d) of all components together. The quadratic term is
-    the same for all, so that only the log-likelihood has it: its sum is that of the pairs times the second moments.
+    the same for all, so it enters the log-likelihood only: its sum is that of the pairs times the second moments.
     """
     found = _pass(x, weight, origin, _TIED, (linear, None), constant, single)
     if found is None:

@@ -12,9 +12,9 @@ from suffice._arrays import Array, FloatArray, IntArray
 
 
 def posterior(scores: Array, log_prior: FloatArray, out: NDArray[Any] | None = None) -> FloatArray | None:
-    """Return softmax(scores + log_prior) over the classes, n×k; None where some row has no finite maximum.
+    """Return softmax(scores + log_prior) over the classes, n×k; None if some row has no finite maximum.
 
-    The answer is written to `out` where that is an array of its shape and type.
+    The result is written to `out` if that is an array of its shape and type.
     """
     return _of_scores("posterior", scores, log_prior, scores.shape, np.float64, out)
 

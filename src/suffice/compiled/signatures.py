@@ -1,9 +1,9 @@
-"""Declares every compiled kernel, once: the type, dimensions, layout and length of each of its arguments.
+"""Declarations of every compiled kernel: the type, dimensions, layout and length of each of its arguments.
 
 `compiled.boundary` checks each call against these declarations before any address leaves Python. To add a kernel:
 
 1. Write it in a ``kernels_*.h`` that ``kernels_level.c`` includes, as ``EXPORT int64_t NAME(kernel)(…)``. It returns
-   0, flags or a number of rows, and `OUT_OF_RANGE` where an index read from one array would lead outside of another.
+   0, flags or a number of rows, and `OUT_OF_RANGE` if an index read from one array would lead outside of another.
 2. Declare it in `KERNELS`: the types of cell that it is compiled for, and its arguments in their order in C, each as in
    ``name: type[shape] words``; names alone are integers (int64).
 
@@ -11,30 +11,30 @@
      double or float (C gets a flag, ``narrow``, after the address).
    - The shape is written in the kernel's integers and in the names of `CONSTANTS` and `SIZES`; ``CELL`` is the size of
      a cell in bytes. An array must have exactly this shape.
-   - Arrays are C-contiguous, aligned and in native byte order. ``rows``: cells lie side by side in each row, and C gets
-     the step from row to row, in cells, after the address; ``strided``: C gets the steps along both dimensions.
+   - Arrays are C-contiguous, aligned and in native byte order. ``rows``: cells are contiguous in each row, and C gets
+     the row stride, in cells, after the address; ``strided``: C gets the strides along both dimensions.
    - ``out``: the kernel writes to it. ``scratch``: the boundary allocates it, so the caller does not pass it;
-     ``lines``: it begins with a cache line. ``optional``: it may be None. ``if …`` comes last: it must be None where
-     the condition does not hold.
+     ``lines``: it starts at a cache line. ``optional``: it may be None. ``if …`` comes last: the argument must be
+     None if the condition does not hold.
 3. Call it: ``compiled.library("kernel", "double", …)`` with the arguments that are not scratch, in the same order.
 
-A number that C uses as well goes to `CONSTANTS` and to the list in ``kernels.c``; a size of scratch memory that is more
-than a product to `SIZES` and ``kernels.c``. The library is refused if they differ, or if it was built with other
-declarations. `tests/test_compiled_boundary.py` compares the declarations with the C prototypes.
+A number that C also uses goes to `CONSTANTS` and to the list in ``kernels.c``; a size of scratch memory that is more
+than a product goes to `SIZES` and ``kernels.c``. A library that differs in these, or that was built with other
+declarations, is rejected. `tests/test_compiled_boundary.py` compares the declarations with the C prototypes.
 
-This module is read by ``setup.py`` too, and so imports nothing but the standard library.
+``setup.py`` also reads this module, so it imports only the standard library.
 """
 
 from __future__ import annotations
 
 from zlib import crc32
 
-#: the covariance structures that the iterations of EM know, in the order of their numbers
+#: the covariance structures that the EM loop supports, in the order of their numbers
 STRUCTURES = (
     *("EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV"), "GIVEN_SPHERE"
 )  # fmt: skip
 
-#: numbers that C knows too
+#: numbers that C also uses
 CONSTANTS = {
     # what a kernel returns: flags of `inspect` and others, and failures
     "NOT_FINITE": 1,
@@ -42,7 +42,7 @@ CONSTANTS = {
     "NOT_BINARY": 4,
     "INFINITE": -1,
     "OUT_OF_RANGE": -2,
-    # what a pass of a generalised linear model is for
+    # the mode of a pass of a generalised linear model
     "LOGISTIC": 0,
     "LOG_LINEAR": 1,
     "PREDICTOR": 2,
@@ -55,7 +55,7 @@ CONSTANTS = {
     "SPHERE": 4,
     # covariance structures of a mixture
     **{code: place for place, code in enumerate(STRUCTURES)},
-    # the iterations of EM: where they begin, how many settings they have, and how they ended
+    # the EM loop: how it starts, how many settings it has, and how it ended
     "BEGIN_AT_MODEL": 0,
     "BEGIN_WITH_LABELS": 1,
     "BEGIN_WITH_SHARES": 2,
@@ -69,26 +69,26 @@ CONSTANTS = {
     "EM_NO_ESTIMATE": 2,
     "EM_NOT_FINITE": 3,
     "EM_CONSTANT": 4,
-    # what a cluster costs that two are merged to; clusters whose mergers are computed side by side
+    # the cost of a merged cluster; number of clusters whose merges are computed together
     "SAME_SPHERES": 0,
     "OWN_SPHERES": 1,
     "OWN_ELLIPSOIDS": 2,
     "GROUP": 8,
-    # candidates for one seed of k-means, at most
+    # limit on the candidates for one seed of k-means
     "MOST_TRIALS": 16,
     # bytes of a cache line, doubles in the widest register of any level
     "LINE_BYTES": 64,
     "MOST_LANES": 8,
-    # rows that lie transposed side by side for k-means
+    # number of rows stored transposed, side by side, for k-means
     "BLOCK_ROWS": 16,
-    # columns whose products `quadratic_scores` sums together; entries that fill up the last tile of a list of products
+    # columns whose products `quadratic_scores` sums together; entries that pad the last tile of a list of products
     "FEW": 5,
     "SPARE": 8,
-    # bytes from column to column of a block of rows in a pass of EM
+    # bytes between two columns of a block of rows in an EM pass
     "STEP_BYTES": 2176,
 }
 
-#: sizes of scratch memory that C knows too: their arguments, and their formulas
+#: sizes of scratch memory that C also computes: their arguments, and their formulas
 SIZES = {
     "room": ("k, products", "2 * k * (products + 8) + 64"),
     "patterns_work": ("d, k, forms", "3 * (forms + 1) * d * d + (k + 2) * d + forms + k + k * (d * (d + 1) // 2)"),
@@ -109,7 +109,7 @@ _SPARSE = "indptr: int32[n + 1]; wide; indices: int32[size * (1 + wide)]; data: 
 _BLOCKS = "blocks: double[(n + BLOCK_ROWS - 1) // BLOCK_ROWS, d, BLOCK_ROWS]"
 _MATRICES = "EEE <= structure < GIVEN_SPHERE"
 
-#: for each kernel the types of cell that it is compiled for, and its arguments
+#: for each kernel, the types of cell that it is compiled for, and its arguments
 KERNELS: dict[str, tuple[tuple[str, ...], str]] = {
     "posterior": (
         ("double",),
@@ -276,5 +276,5 @@ KERNELS: dict[str, tuple[tuple[str, ...], str]] = {
     ),
 }
 
-#: which declarations a library was built with
+#: identifies the declarations that a library was built with
 FINGERPRINT = crc32(repr((CONSTANTS, SIZES, KERNELS)).encode())

@@ -89,7 +89,7 @@ class Family(ABC):
 
     @abstractmethod
     def empty(self, n_classes: int, n_columns: int) -> Statistics:
-        """Return the statistics of no rows."""
+        """Return the statistics of zero rows."""
 
     @abstractmethod
     def estimate(self, statistics: Any, prior: PriorSpec = "auto") -> Distributions:
@@ -97,7 +97,7 @@ class Family(ABC):
 
     @abstractmethod
     def with_parameters(self, arrays: Mapping[str, Any]) -> Distributions:
-        """Return the distributions that are made of these arrays."""
+        """Return the distributions with these parameter arrays."""
 
     # -- what else EM needs ------------------------------------------------------------------------------------
 
@@ -126,7 +126,7 @@ class Family(ABC):
 
     @abstractmethod
     def log_prior(self, distributions: Any, statistics: Any, prior: PriorSpec) -> float:
-        """Return the log-density, up to constants, of the prior whose mode `estimate` finds; 0 without a prior."""
+        """Return the log-density of the prior, up to constants, whose posterior mode `estimate` finds; 0 without one."""
 
     def posterior(
         self, statistics: Any, prior: PriorSpec = "auto", sample_weight: ArrayLike | None = None
@@ -193,7 +193,7 @@ class Distributions(ABC):
     @property
     @abstractmethod
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameter arrays of these distributions; see the family's `with_parameters`."""
@@ -291,7 +291,7 @@ class Distributions(ABC):
     def expected_statistics(self, x: Array, responsibilities: Responsibilities) -> Any:
         """Return the statistics of rows, with expectations under these distributions in place of missing values.
 
-        Where columns are independent given the class, a missing cell adds nothing.
+        If columns are independent given the class, a missing cell adds nothing.
         """
         return self.family.statistics(x, responsibilities)
 
@@ -337,7 +337,7 @@ class Distributions(ABC):
 
     @property
     def n_columns(self) -> int:
-        """How many columns there are."""
+        """The number of columns."""
         return self.mean().shape[1]
 
     # -- for initialisation and explanations --------------------------------------------------------------------

@@ -70,7 +70,7 @@ class Bernoulli(ColumnwiseFamily):
         return BernoulliDistributions(self, np.minimum(moments[0], 1.0))
 
     def with_parameters(self, arrays: Mapping[str, Any]) -> BernoulliDistributions:
-        """Return the distributions that are made of these arrays."""
+        """Return the distributions with these parameter arrays."""
         return BernoulliDistributions(self, **arrays)
 
     def pseudo_rows(self, statistics: Sums, amount: float) -> PseudoRows:

@@ -75,7 +75,7 @@ class Beta(ColumnwiseFamily):
         return self._solved(*moments, rows=np.zeros(moments[0].shape), spread=np.zeros(moments[0].shape))
 
     def with_parameters(self, arrays: Mapping[str, Any]) -> BetaDistributions:
-        """Return the distributions that are made of these arrays."""
+        """Return the distributions with these parameter arrays."""
         return BetaDistributions(self, **arrays)
 
     def _solved(self, *means: FloatArray, rows: FloatArray, spread: FloatArray) -> BetaDistributions:
@@ -186,6 +186,6 @@ class BetaDistributions(ColumnwiseDistributions):
         return np.asarray(level + peak(a) + peak(b) - peak(total) - np.log(x) - np.log1p(-x))
 
     def standardised(self, x: Array) -> Array:
-        """Return the log-odds of x less their mean, ψ(a) − ψ(b), over their deviation, √(ψ′(a) + ψ′(b))."""
+        """Return the log-odds of x minus their mean, ψ(a) − ψ(b), divided by their deviation, √(ψ′(a) + ψ′(b))."""
         a, b = self.a[:1], self.b[:1]
         return scaled_rows(logit(dense_rows(x)), digamma(a) - digamma(b), np.sqrt(trigamma(a) + trigamma(b)))

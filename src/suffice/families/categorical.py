@@ -54,7 +54,7 @@ class Categorical(Family):
         self._sizes: IntArray | None = None
 
     def config(self) -> dict[str, Any]:
-        """Return the arguments that make this family again."""
+        """Return the constructor arguments of this family."""
         return {"unseen": self.unseen}
 
     def encode(self, x: ArrayLike | Codes) -> Codes:
@@ -160,7 +160,7 @@ class Categorical(Family):
         return CategoricalDistributions(probability, sizes, unseen_mass, self.of_sizes(sizes))
 
     def with_parameters(self, arrays: Mapping[str, Any]) -> CategoricalDistributions:
-        """Return the distributions that are made of these arrays."""
+        """Return the distributions with these parameter arrays."""
         return CategoricalDistributions(**arrays, family=self.of_sizes(arrays["sizes"]))
 
     def log_prior(self, distributions: CategoricalDistributions, statistics: CategoryCounts, prior: PriorSpec) -> float:

@@ -32,7 +32,7 @@ class CategoricalDistributions(Distributions):
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return len(self.probability)
 
     def _columns(self) -> Iterator[slice]:

@@ -23,7 +23,7 @@ from suffice.priors import Prior, PriorSpec, PseudoCount, resolve_prior
 from suffice.statistics.responsibilities import Responsibilities
 from suffice.statistics.sums import SignedSums, Sums
 
-#: the share of a row with the spread of all rows that gives the prior its spread if no class has any
+#: if no class has any spread, the prior's is that of this fraction of a row with the spread of all rows
 SHARE_OF_A_ROW = 1e-3
 #: the spread (or the mean) of the prior of a mixture, as a share of that of all rows
 SHARE_OF_ALL = 0.01
@@ -135,7 +135,7 @@ class ColumnwiseFamily(Family):
         return SignedSums if self.signed else Sums
 
     def empty(self, n_classes: int, n_columns: int) -> Sums:
-        """Return the statistics of no rows."""
+        """Return the statistics of zero rows."""
         return self._kind.empty(n_classes, n_columns, n_columns * self.parts)
 
     def means(self, statistics: Sums) -> list[FloatArray]:

@@ -47,7 +47,7 @@ class ColumnwiseDistributions(Distributions):
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return len(next(iter(self._arrays.values())))
 
     @property

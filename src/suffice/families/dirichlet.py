@@ -74,7 +74,7 @@ class Dirichlet(Family):
         return DirichletDistributions(self, concentrations(np.asarray(moments)))
 
     def with_parameters(self, arrays: Mapping[str, Any]) -> DirichletDistributions:
-        """Return the distributions that are made of these arrays."""
+        """Return the distributions with these parameter arrays."""
         return DirichletDistributions(self, **arrays)
 
     # -- learning ----------------------------------------------------------------------------------------------------
@@ -113,7 +113,7 @@ class Dirichlet(Family):
         return SignedSums(responsibilities.totals()[:, None], responsibilities.sums(logs))
 
     def empty(self, n_classes: int, n_columns: int) -> SignedSums:
-        """Return the statistics of no rows."""
+        """Return the statistics of zero rows."""
         return SignedSums(np.zeros((n_classes, 1)), np.zeros((n_classes, n_columns)))
 
     def _means(self, statistics: SignedSums) -> FloatArray:
@@ -185,7 +185,7 @@ class DirichletDistributions(Distributions):
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return len(self.alpha)
 
     @property

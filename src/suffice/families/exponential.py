@@ -63,7 +63,7 @@ class Exponential(ColumnwiseFamily):
             return ExponentialDistributions(self, 1.0 / moments[0])
 
     def with_parameters(self, arrays: Mapping[str, Any]) -> ExponentialDistributions:
-        """Return the distributions that are made of these arrays."""
+        """Return the distributions with these parameter arrays."""
         return ExponentialDistributions(self, **arrays)
 
     def estimate(self, statistics: Sums, prior: Any = "auto") -> ExponentialDistributions:

@@ -55,7 +55,7 @@ class Gamma(SpreadFamily):
         return GammaDistributions(self, eta[0] + 1.0, -eta[1])
 
     def with_parameters(self, arrays: Mapping[str, Any]) -> GammaDistributions:
-        """Return the distributions that are made of these arrays."""
+        """Return the distributions with these parameter arrays."""
         return GammaDistributions(self, **arrays)
 
     def location(self, *means: FloatArray) -> FloatArray:

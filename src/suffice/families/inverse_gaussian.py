@@ -55,7 +55,7 @@ class InverseGaussian(SpreadFamily):
         return InverseGaussianDistributions(self, np.sqrt(eta[1] / eta[0]), -2.0 * eta[1])
 
     def with_parameters(self, arrays: Mapping[str, Any]) -> InverseGaussianDistributions:
-        """Return the distributions that are made of these arrays."""
+        """Return the distributions with these parameter arrays."""
         return InverseGaussianDistributions(self, **arrays)
 
     def location(self, *means: FloatArray) -> FloatArray:

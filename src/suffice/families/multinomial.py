@@ -88,7 +88,7 @@ class Multinomial(Family):
         require_not_negative(x, "the counts of a Multinomial must not be negative")
 
     def empty(self, n_classes: int, n_columns: int) -> Sums:
-        """Return the statistics of no rows."""
+        """Return the statistics of zero rows."""
         return Sums.empty(n_classes, 1, n_columns)
 
     def estimate(self, statistics: Sums, prior: PriorSpec = "auto") -> MultinomialDistributions:
@@ -102,7 +102,7 @@ class Multinomial(Family):
         return MultinomialDistributions(smoothed / smoothed.sum(1, keepdims=True), total.sum(1) / rows)
 
     def with_parameters(self, arrays: Mapping[str, Any]) -> MultinomialDistributions:
-        """Return the distributions that are made of these arrays."""
+        """Return the distributions with these parameter arrays."""
         return MultinomialDistributions(**arrays)
 
     def log_prior(self, distributions: MultinomialDistributions, statistics: Sums, prior: PriorSpec) -> float:
@@ -121,7 +121,7 @@ class MultinomialDistributions(Distributions):
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return len(self.probability)
 
     @property

@@ -47,7 +47,7 @@ class NegativeBinomial(ColumnwiseFamily):
         self.shape = float(shape)
 
     def config(self) -> dict[str, Any]:
-        """Return the arguments that make this family again."""
+        """Return the constructor arguments of this family."""
         return {"shape": self.shape}
 
     def require_support(self, x: Array) -> None:
@@ -83,7 +83,7 @@ class NegativeBinomial(ColumnwiseFamily):
         return NegativeBinomialDistributions(self, np.asarray(moments[0]) / self.shape)
 
     def with_parameters(self, arrays: Mapping[str, Any]) -> NegativeBinomialDistributions:
-        """Return the distributions that are made of these arrays."""
+        """Return the distributions with these parameter arrays."""
         return NegativeBinomialDistributions(self, **arrays)
 
 

@@ -65,7 +65,7 @@ class Poisson(ColumnwiseFamily):
         return PoissonDistributions(self, np.asarray(moments[0]))
 
     def with_parameters(self, arrays: Mapping[str, Any]) -> PoissonDistributions:
-        """Return the distributions that are made of these arrays."""
+        """Return the distributions with these parameter arrays."""
         return PoissonDistributions(self, **arrays)
 
 

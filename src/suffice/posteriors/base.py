@@ -57,7 +57,7 @@ class Posterior(ABC):
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return int(self.statistics.n_classes)
 
     @abstractmethod

@@ -107,7 +107,7 @@ class BetaBinomialDistributions(Predictive):
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return len(self.a)
 
     @property

@@ -33,7 +33,7 @@ class DirichletMultinomialDistributions(Predictive):
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return len(self.alpha)
 
     @property

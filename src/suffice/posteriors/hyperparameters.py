@@ -38,8 +38,8 @@ class Hyperparameters:
         m_n.
     count : array of shape (k, 1) or (k, d)
         κ_n.
-    scatter : array of shape (k, d, d), or (k, d) for variances, (k, 1) where columns share one
-        Λ, with 1 for k where the classes share it.
+    scatter : array of shape (k, d, d), or (k, d) for variances, (k, 1) if columns share one
+        Λ, with 1 for k if the classes share it.
     dof : array of shape (k,), or (k, d), (k, 1) for variances
         ν, likewise.
     varies : array of shape (d,)
@@ -90,7 +90,7 @@ def _with_constants(
 ) -> Hyperparameters:
     """Return the hyperparameters of the columns that vary, with the constant ones added: one value, one variance.
 
-    If m of d columns are constant, an inverse Wishart with ν + m degrees of freedom has one with ν for the others.
+    If m of d columns are constant, an inverse Wishart with ν + m degrees of freedom is one with ν for the others.
     """
     (k, d), columns, n = moments.center.shape, np.flatnonzero(varies), moments.count
     location = np.tile(moments.total_mean(), (k, 1))

@@ -30,7 +30,7 @@ class LomaxDistributions(Predictive):
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return len(self.shape)
 
     @property

@@ -31,7 +31,7 @@ class NegativeBinomialDistributions(Predictive):
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return len(self.shape)
 
     @property

@@ -41,7 +41,7 @@ class SideBySide(Predictive):
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return self.parts[0][1].n_classes
 
     @property
@@ -51,7 +51,7 @@ class SideBySide(Predictive):
 
     @property
     def n_columns(self) -> int:
-        """How many columns there are."""
+        """The number of columns."""
         return sum(len(columns) for columns, _ in self.parts)
 
     def _together(self, n: int, values: Callable[[IntArray, Any], FloatArray]) -> FloatArray:

@@ -50,7 +50,7 @@ class StudentDistributions(Predictive):
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return self.gaussian.n_classes
 
     @property
@@ -112,7 +112,7 @@ class StudentDistributions(Predictive):
         there = np.asarray(np.isfinite(rows).sum(1, keepdims=True), dtype=np.float64)
         densities, squared = to_float64(self.gaussian.score(rows)), self.gaussian.mahalanobis(rows)
         with np.errstate(invalid="ignore", over="ignore"):
-            # the log-density without its quadratic form is −½ log|Σ| of the observed columns
+            # the log-density without the quadratic form and 2π terms is −½ log|Σ| of the observed columns
             halves = densities + 0.5 * (squared + there * LOG_2PI)
             bent = np.log1p(squared / (self.dof * self.spread))
             far = np.flatnonzero(~(squared < _LARGE_SQUARES).all(axis=1))

@@ -1,8 +1,8 @@
 """Sufficient statistics: weighted sums that add, subtract and save.
 
-Every statistic has one row per class. An empty one is the identity of ``+``; statistics over fewer classes (or
-categories) than the other side are read as zero for the rest, so that sums taken before a class was first
-seen still add. All are immutable NumPy float64, whatever library the rows were in.
+Every statistic has one row per class. An empty one is the identity of ``+``. Statistics over fewer classes (or
+categories) than the other operand count as zero for the rest, so that sums taken before a class was first seen still
+add. All are immutable NumPy float64, whatever library the rows were in.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _REGISTRY: dict[str, type[Statistics]] = {}
 
 @dataclass(frozen=True, eq=False)
 class Statistics(ABC):
-    """Weighted sums over the rows of one block of columns, one row a class.
+    """Weighted sums over the rows of one block of columns, one row per class.
 
-    ``a + b`` are the sums over the rows of both, ``a - b`` takes the rows of `b` out again.
+    ``a + b`` are the sums over the rows of both, ``a - b`` removes the rows of `b` again.
     """
 
     kind: ClassVar[str]
     #: the fields whose first axis is the class
     class_fields: ClassVar[tuple[str, ...]]
-    #: the fields that are no sums, but say what the others are sums of
+    #: the fields that are not sums but describe what the others are sums of
     fixed_fields: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -49,16 +49,16 @@ class Statistics(ABC):
 
     @property
     def n_classes(self) -> int:
-        """How many classes the sums are kept for."""
+        """The number of classes in the sums."""
         return len(getattr(self, self.class_fields[0]))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the plain arrays that make up the statistic; `from_arrays` is the way back."""
+        """Return the arrays of the statistic, from which `from_arrays` rebuilds it."""
         return {name: getattr(self, name) for name in _names(type(self))}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Rebuild a statistic from what `arrays` gave."""
+        """Rebuild a statistic from the arrays that `arrays` returned."""
         return cls(**{field.name: np.array(arrays[field.name]) for field in fields(cls)})
 
     def with_classes(self, positions: IntArray, n_classes: int) -> Self:
@@ -81,7 +81,7 @@ class Statistics(ABC):
 
     @abstractmethod
     def with_columns(self, places: IntArray, n_columns: int) -> Self:
-        """Return the sums of some of the `n_columns` columns of the block, in the order of their places."""
+        """Return the sums of some of the `n_columns` columns of the block, in the order of `places`."""
 
     def times(self, factor: float) -> Self:
         """Return the sums of the same rows with `factor` times their weight."""
@@ -93,7 +93,7 @@ class Statistics(ABC):
     def combined(cls, parts: Sequence[Self], weights: Sequence[float]) -> Self:
         """Return Σ_i weights[i] · parts[i], over the same classes.
 
-        A weight may be negative, and so may be what comes out: it need not be the sums of any rows.
+        A weight may be negative, and so may be the result: it need not be the sums of any rows.
         """
         arrays = parts[-1].arrays()
         for name in arrays.keys() - set(cls.fixed_fields):
@@ -123,11 +123,11 @@ class Statistics(ABC):
 
     @abstractmethod
     def _plus(self, other: Self, sign: float) -> Self:
-        """Return the sums of both, those of `other` times `sign`; both have the same classes."""
+        """Return the sums of both, with those of `other` times `sign`; both have the same classes."""
 
 
 def statistics_from_arrays(kind: str, arrays: Mapping[str, NDArray[Any]]) -> Statistics:
-    """Rebuild the statistic of that kind from its plain arrays."""
+    """Rebuild the statistic of this kind from its arrays."""
     return _REGISTRY[kind].from_arrays(arrays)
 
 
@@ -138,12 +138,12 @@ def _names(kind: type[Statistics]) -> tuple[str, ...]:
 
 
 def is_in_place(positions: IntArray, n_before: int, n_after: int) -> bool:
-    """Whether every class stays where it is."""
+    """Return whether every class keeps its position."""
     return n_before == n_after == len(positions) and bool((positions == np.arange(n_after)).all())
 
 
 def added(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Return a + b; counts that are one number for all columns stay one."""
+    """Return a + b; counts that are broadcast from one number per class stay so."""
     if a.shape[1:] and a.strides[1] == b.strides[1] == 0:
         return np.broadcast_to(a[:, :1] + b[:, :1], a.shape)
     return a + b
@@ -155,7 +155,7 @@ def weighted_sum(arrays: Sequence[FloatArray], weights: Sequence[float]) -> Floa
 
 
 def taken_out(before: FloatArray, part: FloatArray) -> FloatArray:
-    """Return before − part for sums that only grow, with what rounding left set to 0; refuse to go below it."""
+    """Return before − part for sums that only grow, 0 for rounding error; raise ValueError if it is negative."""
     left = before - part
     rounding = 1e-9 * np.abs(before)
     if (left < -rounding - 1e-9 * np.abs(part)).any():

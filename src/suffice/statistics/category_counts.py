@@ -14,13 +14,13 @@ from suffice.statistics.base import Statistics, taken_out
 
 @dataclass(frozen=True, eq=False)
 class CategoryCounts(Statistics):
-    """How often each value of each column was seen: the columns side by side, each as wide as it has values.
+    """The weight of each value of each column, with the columns side by side, one entry per value.
 
     Parameters
     ----------
     total : array of shape (k, sum of sizes)
     sizes : array of shape (d,)
-        How many values each column has. Values are only ever appended, so counts over fewer values still add.
+        The number of values of each column. Values are only ever appended, so counts over fewer values still add.
     """
 
     total: FloatArray
@@ -31,11 +31,11 @@ class CategoryCounts(Statistics):
 
     @classmethod
     def empty(cls, n_classes: int, sizes: IntArray) -> CategoryCounts:
-        """Return the identity of ``+``: no rows at all."""
+        """Return the identity of ``+``, the counts of no rows."""
         return cls(np.zeros((n_classes, int(np.sum(sizes)))), np.asarray(sizes))
 
     def columns(self) -> Iterator[slice]:
-        """Yield where each column's values lie in `total`."""
+        """Yield the slice of each column's values in `total`."""
         stops = np.cumsum(self.sizes)
         return (slice(int(stop - size), int(stop)) for stop, size in zip(stops, self.sizes, strict=True))
 

@@ -1,4 +1,4 @@
-"""The statistics of a joint model: how much weight each class has, and the sums of each block."""
+"""The statistics of a joint model: the weight of each class, and the sums of each block."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from suffice.statistics.base import Statistics, is_in_place, taken_out, weighted
 class JointStatistics:
     """The sums of a whole model of p(x, y): the weight of each class, and each block's statistics.
 
-    It is what a learning kernel returns for its chunk and what an engine adds up.
+    A learning kernel returns it for its chunk, and an engine adds up those of all chunks.
     """
 
     class_count: FloatArray

@@ -19,15 +19,15 @@ from suffice.statistics.base import Statistics, taken_out
 class Moments(Statistics):
     """First and second moments of each class about a centre near its mean.
 
-    With z = x − centre of the row's class: ``first = Σ r z`` and ``second = Σ r z zᵀ`` (or what the layout keeps
-    of it). Two moments about different centres merge exactly, by moving the lighter one:
-    Σ (z + δ)(z + δ)ᵀ = second + first δᵀ + δ firstᵀ + count δ δᵀ. No sum of raw squares is ever taken, so an
-    offset of the data costs no digits.
+    With z = x − centre of the row's class: ``first = Σ r z`` and ``second = Σ r z zᵀ`` (or the part that the layout
+    keeps). Two moments about different centres merge exactly, by moving the lighter one:
+    Σ (z + δ)(z + δ)ᵀ = second + first δᵀ + δ firstᵀ + count δ δᵀ. No raw squares are ever summed, so an offset of the
+    data costs no precision.
 
     Parameters
     ----------
     count : array of shape (k, d) or (k, 1)
-        The weight of the rows, for each column where cells may be missing.
+        The weight of the rows, per column if cells may be missing.
     center, first : arrays of shape (k, d)
     second : array
         (k, d), (k, d, d) or (d, d), as the layout keeps it.
@@ -44,7 +44,7 @@ class Moments(Statistics):
     @classmethod
     @abstractmethod
     def empty(cls, n_classes: int, n_columns: int) -> Moments:
-        """Return the identity of ``+``: no rows at all."""
+        """Return the identity of ``+``, the moments of no rows."""
 
     def with_columns(self, places: IntArray, n_columns: int) -> Self:
         """Return the moments of some of the columns."""
@@ -52,12 +52,12 @@ class Moments(Statistics):
 
     @property
     def n_columns(self) -> int:
-        """How many columns the block has."""
+        """The number of columns of the block."""
         return self.center.shape[1]
 
     @property
     def mean(self) -> FloatArray:
-        """The mean of each class, k×d; the centre where a class has no rows."""
+        """The mean of each class, k×d; the centre if a class has no rows."""
         return self.center + _over(self.first, self.count)
 
     @property
@@ -71,7 +71,7 @@ class Moments(Statistics):
 
     @abstractmethod
     def _moved(self, delta: FloatArray) -> FloatArray:
-        """Return what `second` gains when every centre moves by −delta."""
+        """Return the change of `second` if every centre moves by −delta."""
 
     def total_mean(self) -> FloatArray:
         """Return the mean over all classes, (d,)."""
@@ -83,7 +83,7 @@ class Moments(Statistics):
 
     @cached_property
     def _total(self) -> tuple[FloatArray, FloatArray]:
-        """The mean and the variance over all classes, which priors, limits and checks ask for again and again."""
+        """The mean and the variance over all classes, cached because priors, limits and checks use them repeatedly."""
         heaviest, weight, means = self.center[np.argmax(self.count[:, 0])], self.count.sum(0), self.mean
         mean = np.asarray(heaviest + _over(((means - heaviest) * self.count).sum(0), weight))
         between = (self.count * (means - mean) ** 2).sum(0)
@@ -109,7 +109,7 @@ class Moments(Statistics):
         return self.second[..., columns[:, None], columns]
 
     def cancels(self) -> bool:
-        """Whether the centre is so far from some class that its variance has lost half its digits."""
+        """Return whether the centre is so far from some class that its variance has lost half its digits."""
         return bool((self._squares(self.scatter) < 1e-7 * self._squares(self.second)).any())
 
     def _squares(self, second: FloatArray) -> FloatArray:
@@ -117,7 +117,7 @@ class Moments(Statistics):
         return np.diagonal(second, axis1=-2, axis2=-1)
 
     def to_layout(self, layout: type[Moments]) -> Moments:
-        """Return what `layout` keeps of these moments, or say that it was never kept."""
+        """Return the part of these moments that `layout` keeps; raise NotKeptError if it was never kept."""
         if isinstance(self, layout):
             return self
         raise NotKeptError(
@@ -148,7 +148,7 @@ class Moments(Statistics):
 
 
 def _over(numerator: FloatArray, count: FloatArray) -> FloatArray:
-    """Return numerator / count, and 0 where nothing was counted."""
+    """Return numerator / count, with 0 where the count is 0."""
     return np.divide(numerator, count, out=np.zeros(np.shape(numerator)), where=count > 0)
 
 
@@ -158,14 +158,14 @@ def _outer(a: FloatArray, b: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class DiagonalMoments(Moments):
-    """Moments of each column alone; cells may be missing, each column with its own count."""
+    """Moments of each column alone; cells may be missing, so each column has its own count."""
 
     kind: ClassVar[str] = "diagonal moments"
     description: ClassVar[str] = "the variances of each column"
 
     @classmethod
     def empty(cls, n_classes: int, n_columns: int) -> DiagonalMoments:
-        """Return the identity of ``+``: no rows at all."""
+        """Return the identity of ``+``, the moments of no rows."""
         nothing = np.zeros((n_classes, n_columns))
         return cls(nothing, nothing, nothing, nothing)
 
@@ -178,7 +178,7 @@ class DiagonalMoments(Moments):
     def lifted(self, count: FloatArray, layout: type[Moments]) -> Moments:
         """Return moments in a layout of pairs of columns, as if all were uncorrelated and `count` rows complete.
 
-        It is where to begin when rows have holes.
+        It is the starting point if rows have missing cells.
         """
         variance = _over(self.scatter, self.count)
         second = np.eye(self.n_columns) * (variance * count[:, None])[:, None, :]
@@ -200,14 +200,14 @@ class DiagonalMoments(Moments):
 
 @dataclass(frozen=True, eq=False)
 class FullMoments(Moments):
-    """Moments of all pairs of columns, for each class; they hold what every other layout needs."""
+    """Moments of all pairs of columns, per class; they contain what every other layout needs."""
 
     kind: ClassVar[str] = "full moments"
     description: ClassVar[str] = "the covariances of each class"
 
     @classmethod
     def empty(cls, n_classes: int, n_columns: int) -> FullMoments:
-        """Return the identity of ``+``: no rows at all."""
+        """Return the identity of ``+``, the moments of no rows."""
         nothing = np.zeros((n_classes, n_columns))
         return cls(np.zeros((n_classes, 1)), nothing, nothing, np.zeros((n_classes, n_columns, n_columns)))
 
@@ -221,7 +221,7 @@ class FullMoments(Moments):
         return np.asarray(self.scatter.sum(0))
 
     def to_layout(self, layout: type[Moments]) -> Moments:
-        """Return what `layout` keeps of these moments."""
+        """Return the part of these moments that `layout` keeps."""
         if layout is TiedMoments:
             return TiedMoments(self.count, self.center, self.first, self.second.sum(0))
         if layout is DiagonalMoments:
@@ -244,7 +244,7 @@ class TiedMoments(Moments):
 
     @classmethod
     def empty(cls, n_classes: int, n_columns: int) -> TiedMoments:
-        """Return the identity of ``+``: no rows at all."""
+        """Return the identity of ``+``, the moments of no rows."""
         nothing = np.zeros((n_classes, n_columns))
         return cls(np.zeros((n_classes, 1)), nothing, nothing, np.zeros((n_columns, n_columns)))
 

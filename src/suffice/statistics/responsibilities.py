@@ -1,7 +1,7 @@
-"""R: which row belongs to which class, and with what weight.
+"""Responsibilities R: which row belongs to which class, and with what weight.
 
-A statistic only ever asks R for a few products, so hard labels never become an n×k matrix that outlives a
-chunk, and grouping rows by class is done where it is faster than multiplying by zeros.
+A statistic only needs a few products with R, so hard labels never become an n×k matrix that outlives a chunk, and
+rows are grouped by class where that is faster than multiplying by zeros.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from suffice._arrays import (
 
 
 class Responsibilities(ABC):
-    """An n×k matrix of weights, by what it can do."""
+    """An n×k matrix of weights, defined by its operations."""
 
     n_classes: int
 
@@ -44,7 +44,7 @@ class Responsibilities(ABC):
 
     @abstractmethod
     def row_weight(self, like: Array) -> Array | None:
-        """Return Σ_c r_ic for each row; None where all are 1."""
+        """Return Σ_c r_ic for each row; None if all are 1."""
 
     @abstractmethod
     def totals(self) -> FloatArray:
@@ -52,11 +52,11 @@ class Responsibilities(ABC):
 
     @abstractmethod
     def rows_of(self, centers: FloatArray, x: Array) -> Array | None:
-        """Return, for each row of `x`, the centre of its class; None where a row has several classes."""
+        """Return the centre of the class of each row of `x`; None if a row may have several classes."""
 
     @abstractmethod
     def groups(self, x: Array) -> Iterator[tuple[int, Array, Array | None]]:
-        """Yield for each class that has any weight its number, its rows of `x` and their weights."""
+        """Yield the number of each class with any weight, its rows of `x` and their weights."""
 
     def sums(self, x: Array) -> FloatArray:
         """Return Rᵀ x, k×p, in float64."""
@@ -67,7 +67,7 @@ class Responsibilities(ABC):
 
 @dataclass
 class Labels(Responsibilities):
-    """One class a row: ``codes[i]`` is its number, ``weight[i]`` what the row counts for."""
+    """One class per row: ``codes[i]`` is its number, ``weight[i]`` the weight of the row."""
 
     codes: IntArray
     weight: FloatArray | None
@@ -81,7 +81,7 @@ class Labels(Responsibilities):
         return Labels(self.codes[rows], None if self.weight is None else self.weight[rows], self.n_classes)
 
     def matrix(self, like: Array) -> Array:
-        """Return R itself, n×k; kept, for all blocks of a chunk ask for it."""
+        """Return R itself, n×k, which is cached because all blocks of a chunk use it."""
         if self._matrix is None or self._matrix.dtype != like.dtype:
             dtype = np.float32 if is_float(like, "float32") else np.float64
             one_hot = np.zeros((len(self), self.n_classes), dtype=dtype)
@@ -122,7 +122,7 @@ class Labels(Responsibilities):
 
 @dataclass
 class SoftLabels(Responsibilities):
-    """A weight for every row and class: given probabilities, or the posterior of the last round of EM."""
+    """A weight per row and class: given probabilities, or the posterior of the last EM iteration."""
 
     weights: FloatArray
 
@@ -160,15 +160,14 @@ class SoftLabels(Responsibilities):
 
 @dataclass
 class PartialLabels:
-    """What is known of the classes of some rows: ``codes[i]`` is the class of row i, −1 where it is missing.
+    """The known classes of some rows: ``codes[i]`` is the class of row i, −1 if it is missing.
 
-    Given the scores of a model it becomes R: the posterior where the class is missing, the class itself where it is
-    known.
+    Given the scores of a model it becomes R: the posterior if the class is missing, else the class itself.
 
     Parameters
     ----------
-    codes : array of shape (n,), or None where no class is known
-    weight : array of shape (n,), or None where every row counts once
+    codes : array of shape (n,), or None if no class is known
+    weight : array of shape (n,), or None if every row counts once
     n_classes, n_rows : int
     given : array of shape (n, k), optional
         Class probabilities in place of `codes`; a row of NaN is missing.
@@ -191,17 +190,17 @@ class PartialLabels:
 
     @property
     def unknown(self) -> bool:
-        """Whether nothing is known of any class."""
+        """Whether no class is known."""
         return self.codes is None and self.given is None
 
     def most_probable(self) -> IntArray:
-        """Return the most probable class of each row by what is known, (n,), −1 where nothing is."""
+        """Return the most probable known class of each row, (n,), −1 if nothing is known."""
         if self.given is not None:
             return np.where(np.isnan(self.given[:, 0]), -1, np.argmax(self.given, axis=1))
         return np.full(self.n_rows, -1) if self.codes is None else self.codes
 
     def shares(self) -> FloatArray:
-        """Return the weight of each row in each class by what is known, n×k; 0 in all where nothing is."""
+        """Return the known weight of each row in each class, n×k; 0 in all if nothing is known."""
         if self.given is not None:
             shares = np.nan_to_num(self.given)
         else:
@@ -211,7 +210,7 @@ class PartialLabels:
         return shares if self.weight is None else shares * self.weight[:, None]
 
     def expect(self, log_joint: FloatArray) -> tuple[SoftLabels, float]:
-        """Return R given log p(x, c), n×k, and the log-likelihood: Σ log p(x), or log p(x, y) where y is known."""
+        """Return R given log p(x, c), n×k, and the log-likelihood: Σ log p(x), or log p(x, y) if y is known."""
         joint = np.array(log_joint.T, order="C")
         known = np.flatnonzero(self.codes >= 0) if self.codes is not None else np.zeros(0, dtype=np.intp)
         classes = known if self.codes is None else self.codes[known]
@@ -222,7 +221,7 @@ class PartialLabels:
         lost = np.isneginf(largest)
         joint -= np.where(lost, 0.0, largest)
         np.exp(joint, out=joint)
-        if lost.any():  # impossible under every class: it says nothing about them
+        if lost.any():  # impossible under every class: the row says nothing about them
             joint[:, lost] = 1.0
             joint[:, known[lost[known]]] = 0.0
             joint[classes, known] = 1.0

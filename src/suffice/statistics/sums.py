@@ -13,7 +13,7 @@ from suffice.statistics.base import Statistics, added, taken_out
 
 @dataclass(frozen=True, eq=False)
 class Sums(Statistics):
-    """Plain sums of φ(x): ``total[c] = Σ r_ic φ(x_i)``, with the weight of the cells that were there.
+    """Plain sums of φ(x): ``total[c] = Σ r_ic φ(x_i)``, with the weight of the observed cells.
 
     Parameters
     ----------
@@ -30,11 +30,11 @@ class Sums(Statistics):
 
     @classmethod
     def empty(cls, n_classes: int, n_columns: int, n_statistics: int | None = None) -> Sums:
-        """Return the identity of ``+``: no rows at all."""
+        """Return the identity of ``+``, the sums of no rows."""
         return cls(np.zeros((n_classes, n_columns)), np.zeros((n_classes, n_statistics or n_columns)))
 
     def with_columns(self, places: IntArray, n_columns: int) -> Self:
-        """Return the sums of some of the columns; a count that is one for all of them stays."""
+        """Return the sums of some of the columns; a count that all columns share stays as it is."""
         k = len(self.total)
         count = self.count[:, places] if self.count.shape[1] == n_columns else self.count
         return type(self)(count, self.total.reshape(k, -1, n_columns)[:, :, places].reshape(k, -1))
@@ -47,9 +47,9 @@ class Sums(Statistics):
 
 @dataclass(frozen=True, eq=False)
 class SignedSums(Sums):
-    """Sums of a φ(x) that may be negative, like log x, so that only the weights tell whether rows can be taken out.
+    """Sums of a φ(x) that may be negative, like log x, so that only the weights show whether rows can be removed.
 
-    Where φ of a cell has several parts, `total` has the columns of the first part, then those of the second, and so on.
+    If φ of a cell has several parts, `total` has the columns of the first part, then those of the second, and so on.
     """
 
     kind: ClassVar[str] = "signed sums"

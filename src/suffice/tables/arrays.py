@@ -1,6 +1,6 @@
-"""Tables of numbers: NumPy, SciPy sparse and array-API arrays, which stay what they are.
+"""Tables of numbers: NumPy, SciPy sparse and array-API arrays, which are not converted to another library.
 
-Nothing is copied but the rows that are asked for.
+Only the requested rows are copied.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from suffice.tables.factorize import (
 )
 from suffice.tables.table import Kind, Table
 
-#: whole numbers below this are used as numbers of values as they are
+#: integers below this are used unchanged as codes of values
 _MOST_RAW_VALUES = 4096
 
 
@@ -34,7 +34,7 @@ class ArrayTable(Table):
 
     @property
     def n_columns(self) -> int:
-        """How many columns there are."""
+        """The number of columns."""
         return int(self.array.shape[1])
 
     def rows(self, start: int, stop: int) -> ArrayTable:
@@ -48,7 +48,7 @@ class ArrayTable(Table):
         return Kind.BOOLEAN if boolean else Kind.NUMBER
 
     def numbers(self, columns: Sequence[int]) -> Array:
-        """Return the columns, cut and converted a chunk at a time."""
+        """Return the columns, which are selected and converted chunk by chunk."""
         whole = len(columns) == self.n_columns and list(columns) == list(range(self.n_columns))
         if whole and is_float(self.array, "float64") and not issparse(self.array):
             return self.array
@@ -58,12 +58,12 @@ class ArrayTable(Table):
         return LazyColumns(self.array, None if whole else list(columns))
 
     def raw_codes(self, columns: Sequence[int]) -> NDArray[Any] | None:
-        """Return whole numbers from 0 that can be read as numbers of values, as they are; None if they are not that."""
+        """Return nonnegative integers unchanged if they can serve as codes of values; else None."""
         array = self.array
         if not isinstance(array, np.ndarray) or array.dtype not in (np.int64, np.int32) or not len(array):
             return None
         codes = array if list(columns) == list(range(self.n_columns)) else array[:, list(columns)]
-        # read as unsigned, a negative number is a very large one
+        # viewed as unsigned, a negative number is a very large one
         return codes if codes.view(codes.dtype.str.replace("i", "u")).max() < _MOST_RAW_VALUES else None
 
     def values(self, column: int) -> Factorized:
@@ -74,7 +74,7 @@ class ArrayTable(Table):
 
 
 class SparseRows:
-    """The rows of a CSR array; a slice of them shares its memory, where SciPy's own would copy."""
+    """The rows of a CSR array; a slice of them shares its memory, where a slice by SciPy is a copy."""
 
     def __init__(self, array: Array) -> None:
         self._array = array
@@ -90,14 +90,14 @@ class SparseRows:
         indptr = self._array.indptr[start : stop + 1]
         cells = slice(indptr[0], indptr[-1])
         part = type(self._array)((stop - start, self.shape[1]), dtype=self._array.dtype)
-        # set and not given: SciPy copies what it is given where that is less than half of an array
+        # assigned after construction: SciPy's constructor copies arrays that are less than half of their base
         part.data, part.indices = self._array.data[cells], self._array.indices[cells]
         part.indptr = indptr - indptr[0]
         return part
 
 
 class LazyColumns:
-    """Columns of an array, as floats, made only for the rows that are asked for."""
+    """Columns of an array as floats, converted only for the requested rows."""
 
     def __init__(self, array: Array, columns: list[int] | None) -> None:
         self._array = array
@@ -105,7 +105,7 @@ class LazyColumns:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """The number of rows and the number of columns."""
         width = self._array.shape[1] if self._columns is None else len(self._columns)
         return (int(self._array.shape[0]), int(width))
 

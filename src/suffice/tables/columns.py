@@ -26,7 +26,7 @@ class ColumnTable(Table):
     """A table that is read column by column."""
 
     def numbers(self, columns: Sequence[int]) -> FloatArray:
-        """Return these columns as floats, or say which cell is not a number."""
+        """Return these columns as floats; raise ValueError for the first cell that is not a number."""
         block = np.empty((len(self), len(columns)))
         for j, column in enumerate(columns):
             block[:, j] = self._as_numbers(column)
@@ -36,7 +36,7 @@ class ColumnTable(Table):
     def _as_numbers(self, column: int) -> NDArray[Any]: ...
 
     def _parse(self, column: int, cells: Iterable[Any]) -> FloatArray:
-        """Read numbers out of cells of mixed types, and say which ones are none."""
+        """Return numbers from cells of mixed types; raise ValueError if some are not numbers."""
         numbers, text = [], []
         for row, cell in enumerate(cells):
             try:
@@ -55,7 +55,7 @@ class ColumnTable(Table):
         return np.array(numbers, dtype=np.float64)
 
     def _advice(self, label: Any) -> str:
-        """Return how a column comes to be read as categories."""
+        """Return the advice on how to read a column as categories."""
         if self.advice is not None:
             return self.advice
         return (
@@ -70,14 +70,14 @@ class ColumnTable(Table):
         )
 
     def _factorized(self, column: int, read: Callable[[Any], Factorized], cells: Any) -> Factorized:
-        """Return the distinct values of a column, or say that some are none."""
+        """Return the distinct values of a column; raise ValueError if a cell is a container."""
         try:
             return read(cells)
         except NestedCellError as error:
             raise self._nested(column, error.row, error.cell) from None
 
     def _kind_of_objects(self, column: int, cells: Iterable[Any]) -> Kind:
-        """Look at the cells themselves where the type of the column says nothing."""
+        """Return the kind of a column from its cells, for columns whose type does not tell."""
         numbers = booleans = 0
         text: tuple[int, Any] | None = None
         for row, cell in enumerate(cells):
@@ -114,7 +114,7 @@ class ObjectTable(ColumnTable):
 
     @property
     def n_columns(self) -> int:
-        """How many columns there are."""
+        """The number of columns."""
         return int(self.array.shape[1])
 
     def rows(self, start: int, stop: int) -> ObjectTable:
@@ -124,7 +124,7 @@ class ObjectTable(ColumnTable):
         return part
 
     def kind(self, column: int) -> Kind:
-        """Return what the objects of a column are."""
+        """Return the kind of the objects in a column."""
         if self.array.dtype.kind in "UST":
             return Kind.CATEGORY
         return self._kind_of_objects(column, self.array[:, column].tolist())

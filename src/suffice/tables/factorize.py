@@ -1,4 +1,4 @@
-"""Columns as numbers of their distinct values, by the hashing of whatever library they come from."""
+"""Columns as integer codes of their distinct values, by the hashing of the library that they come from."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from suffice._arrays import IntArray
 
-#: the number of a missing cell
+#: the code of a missing cell
 MISSING = -1
 
 
 class NestedCellError(ValueError):
-    """A cell is a list or another container, which is no value of a column."""
+    """A cell is a list or another container, which cannot be a value of a column."""
 
     def __init__(self, row: int, cell: Any) -> None:
         super().__init__(f"a cell must be a number, a word or a boolean, but row {row} holds {shown(cell)}")
@@ -27,13 +27,13 @@ def is_nested(cell: Any) -> bool:
 
 
 def shown(cell: Any) -> str:
-    """Return what a cell is, and how it begins."""
+    """Return the type of a cell, and the beginning of its text."""
     text = repr(cell)
     return f"a {type(cell).__name__}, {text if len(text) <= 60 else text[:60] + '…'}"
 
 
 class Factorized:
-    """A column as numbers of its distinct values; `declared` values belong to its type, seen or not."""
+    """A column as integer codes of its distinct values; `declared` values belong to its type, seen or not."""
 
     def __init__(self, codes: IntArray, values: list[Any], declared: bool = False) -> None:
         self.codes = codes
@@ -42,7 +42,7 @@ class Factorized:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a cell is None, NaN, NaT or another library's null."""
+    """Return whether a cell is None, NaN, NaT or another library's null."""
     if value is None:
         return True
     if isinstance(value, (float, np.floating)):
@@ -51,7 +51,7 @@ def is_missing(value: Any) -> bool:
 
 
 def factorize(values: NDArray[Any]) -> Factorized:
-    """Return the distinct values of a NumPy column, in the order of their numbers.
+    """Return the codes and distinct values of a NumPy column, the values in the order of their codes.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def factorize_series(series: Any) -> Factorized:
     """Return the distinct values of a narwhals series, by its library's own hashing.
 
     The categories of pandas and the enums of polars are declared. Arrow's dictionaries and polars' categoricals are
-    not: they are a way of storing words, and hold what a batch happened to hold.
+    not: they are a storage format for text, and contain only what occurs in a batch.
     """
     import narwhals.stable.v2 as nw
 

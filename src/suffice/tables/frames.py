@@ -19,7 +19,7 @@ from suffice.tables.table import Kind
 
 
 def as_frame_table(X: Any) -> FrameTable | None:
-    """Return a data frame as a table, None if `X` is no data frame."""
+    """Return a data frame as a table; None if `X` is not a data frame."""
     import narwhals.stable.v2 as nw
 
     _require_unique_names(X)
@@ -38,7 +38,10 @@ def as_frame_table(X: Any) -> FrameTable | None:
 
 
 def _require_unique_names(X: Any) -> None:
-    """Refuse what pandas and Arrow allow; polars does not, and asking a lazy frame for its names is work."""
+    """Raise ValueError if column names repeat, which pandas and Arrow allow.
+
+    Other frames are not asked: polars forbids it, and a lazy frame has to do work to know its names.
+    """
     pandas = hasattr(X, "iloc") and hasattr(X, "columns")  # a series has no columns
     labels = X.columns.tolist() if pandas else list(getattr(X, "column_names", ()))
     if len(set(labels)) < len(labels):
@@ -54,7 +57,7 @@ class FrameTable(ColumnTable):
         labels = frame.to_native().columns.tolist() if pandas else list(frame.columns)
         strings = sum(isinstance(label, str) for label in labels)
         if 0 < strings < len(labels):
-            # scikit-learn's rule, in its words
+            # scikit-learn's rule, in its own wording
             raise TypeError(
                 "Feature names are only supported if all input features have string names, but your input has "
                 f"{sorted({type(label).__name__ for label in labels})} as feature name / column name types; "
@@ -70,12 +73,12 @@ class FrameTable(ColumnTable):
 
     @property
     def n_columns(self) -> int:
-        """How many columns there are."""
+        """The number of columns."""
         return int(self.frame.shape[1])
 
     @property
     def column_labels(self) -> Sequence[Any]:
-        """The names of the columns, which in pandas may be anything."""
+        """The names of the columns, which may be any objects in pandas."""
         return self._labels
 
     def rows(self, start: int, stop: int) -> FrameTable:
@@ -90,11 +93,11 @@ class FrameTable(ColumnTable):
         names = None if self.names is None else tuple(labels)
         part = object.__new__(FrameTable)
         part.__dict__.update(self.__dict__, frame=self.frame[:, list(columns)], _labels=labels, names=names)
-        part.__dict__.pop("_dtypes", None)  # which is of all columns
+        part.__dict__.pop("_dtypes", None)  # it belongs to all columns
         return part
 
     def numbers(self, columns: Sequence[int]) -> FloatArray:
-        """Return these columns as floats: all at once where the library has them side by side."""
+        """Return these columns as floats: all at once if the library stores them side by side."""
         native, implementation = self.frame.to_native(), self.frame.implementation
         whole = list(columns) == list(range(self.n_columns))
         if implementation.is_pandas():
@@ -112,14 +115,14 @@ class FrameTable(ColumnTable):
 
     @cached_property
     def _dtypes(self) -> list[Any]:
-        """The type of each column, translated by narwhals once per type and not once per column."""
+        """The type of each column, translated by narwhals once per type instead of once per column."""
         native, implementation = self.frame.to_native(), self.frame.implementation
         if not (implementation.is_pandas() or implementation.is_polars()):
             return list(self.frame.schema.values())
         known: dict[Any, Any] = {}
         found = []
         for column, dtype in enumerate(list(native.dtypes)):
-            # what NumPy calls an object can be a word in one column and anything in the next
+            # NumPy's type object may mean text in one column and anything in the next
             key = column if getattr(dtype, "kind", "") == "O" else dtype
             if key not in known:
                 known[key] = self.series(column).dtype
@@ -127,11 +130,11 @@ class FrameTable(ColumnTable):
         return found
 
     def series(self, column: int) -> Any:
-        """Return a column; by its label, since by its place narwhals lists the names of all columns first."""
+        """Return a column by its label, since access by position makes narwhals list the names of all columns first."""
         return self.frame.get_column(self._labels[column])
 
     def kind(self, column: int) -> Kind:
-        """Return what the type of the column says, and look at the cells where it is 'object'."""
+        """Return the kind given by the type of the column, or by its cells if the type is 'object'."""
         import narwhals.stable.v2 as nw
 
         dtype = self._dtypes[column]
@@ -165,7 +168,7 @@ class FrameTable(ColumnTable):
         return self._parse(column, series.to_list())
 
     def values(self, column: int) -> Factorized:
-        """Return a column's distinct values, by the library's own hashing where it has it."""
+        """Return a column's distinct values, by the library's own hashing if it has one."""
         series = self.series(column)
         if series.dtype.is_nested():
             raise ValueError(

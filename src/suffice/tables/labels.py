@@ -1,4 +1,4 @@
-"""Labels and weights: from what the user gives as y and sample_weight to responsibilities."""
+"""Labels and weights: from the user's y and sample_weight to responsibilities."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from suffice.tables.frames import FrameTable
 from suffice.tables.reading import as_table
 from suffice.tables.table import Kind
 
-#: missing labels are an error
+#: default of `missing_label`: missing labels are an error
 REFUSED = object()
 
 
 class LabelCoder:
-    """Numbers the classes as they come, and turns labels into responsibilities.
+    """A coder that numbers the classes in the order in which they occur, and turns labels into responsibilities.
 
     Parameters
     ----------
     classes : sequence or None
         The classes known so far, in the order of their numbers.
     declared : bool
-        Whether they are all there may be, as when the user listed them.
+        Whether no other classes may occur, as when the user listed them.
     missing_label : label, None or "auto"
-        What marks a row without a label, beside None and NaN: a label, nothing else, or −1 among whole numbers of which
-        there are two others at least. By default missing labels are an error.
+        What marks a row without a label, besides None and NaN: a label; nothing else (None); or −1 among integers with
+        at least two other values ("auto"). By default missing labels are an error.
     again : bool
         Whether these rows were read before, and found to have these classes: a row with another label then has no
-        weight, and it does not matter which class it is put in.
+        weight, and its class does not matter.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class LabelCoder:
         self._declared = declared
         self._missing_label = missing_label
         self._again = again
-        #: rows seen so far, how many of them had no label, and how many of these a label that marks it
+        #: rows seen so far, how many of them had no label, and how many of these had a label that marks it as missing
         self.n_rows = 0
         self.n_missing = 0
         self.n_marked = 0
@@ -59,11 +59,11 @@ class LabelCoder:
 
     @property
     def needs_labels(self) -> bool:
-        """Whether a table without any labels is an error: it is not where the user has said which classes there are."""
+        """Whether a table without any labels is an error: it is not if the user has listed the classes."""
         return self._missing_label is REFUSED or not self._declared
 
     def encode(self, y: Any, sample_weight: Any, n_rows: int, start: int = 0) -> Responsibilities:
-        """Return who belongs to which class; every complaint names the row. Rows without a label weigh nothing."""
+        """Return the responsibilities; errors name the row. Rows without a label get weight 0."""
         weight = check_weight(sample_weight, n_rows, start)
         self.n_rows += n_rows
         soft = _soft_labels(y)
@@ -81,7 +81,7 @@ class LabelCoder:
     def partial(
         self, y: Any, sample_weight: Any, n_rows: int, start: int = 0, *, unlabeled_weight: float = 1.0
     ) -> PartialLabels:
-        """Return what is known of the class of each row; rows without a label count `unlabeled_weight` times."""
+        """Return the known classes of the rows; rows without a label count `unlabeled_weight` times."""
         weight = check_weight(sample_weight, n_rows, start)
         soft = _soft_labels(y)
         given = None if soft is None else self._soft(*soft, n_rows, start)
@@ -92,7 +92,7 @@ class LabelCoder:
         return PartialLabels(codes, weight, len(self._numbers), n_rows, given)
 
     def _codes(self, y: Any, n_rows: int, start: int) -> NDArray[np.intp]:
-        """Return the number of each row's class, −1 where it is missing."""
+        """Return the number of each row's class, −1 if it is missing."""
         if y is None and not self.needs_labels:
             return np.full(n_rows, -1, dtype=np.intp)
         series = _as_series(y)
@@ -126,10 +126,10 @@ class LabelCoder:
         ]
         if numbers == list(range(len(numbers))):
             return found.codes
-        return np.array([*numbers, -1], dtype=np.intp)[found.codes]  # the last is what −1 picks
+        return np.array([*numbers, -1], dtype=np.intp)[found.codes]  # the code −1 selects the last entry
 
     def _missing_value(self, found: Factorized) -> int | None:
-        """Return the place of the value that marks a missing label, if there is one."""
+        """Return the position of the value that marks a missing label; None if there is none."""
         label = self._missing_label
         if label is REFUSED or label is None:
             return None
@@ -150,7 +150,7 @@ class LabelCoder:
 
     @property
     def marked_late(self) -> bool:
-        """Whether −1 was read as a class before batches with other labels told that it marks missing ones."""
+        """Whether −1 was read as a class before batches with other labels showed that it marks missing labels."""
         late = self._automatic and not self._declared and -1 in self._numbers and len(self._numbers) > 2
         return late and _all_numbers(self._numbers)
 
@@ -204,7 +204,7 @@ class LabelCoder:
 
     @property
     def declared(self) -> bool:
-        """Whether the classes were listed rather than met."""
+        """Whether the classes were listed rather than found in the labels."""
         return self._declared
 
     def classes(self) -> NDArray[Any]:
@@ -217,7 +217,7 @@ def _all_numbers(values: Iterable[Any]) -> bool:
 
 
 class NoLabels(LabelCoder):
-    """For models that are told nothing about classes: all rows are of one."""
+    """The coder of models without classes: all rows belong to one class."""
 
     def __init__(self) -> None:
         super().__init__(np.zeros(1, dtype=np.intp), declared=True, missing_label=None)
@@ -244,7 +244,7 @@ def as_class_array(values: Sequence[Any], dtype: np.dtype[Any] | None = None) ->
 
 
 def sorted_order(values: Sequence[Any]) -> list[int]:
-    """Return the order of class labels: sorted, and by type and text where they do not compare."""
+    """Return the order of class labels: sorted, or by type and text if they cannot be compared."""
     try:
         return sorted(range(len(values)), key=lambda i: values[i])
     except TypeError:
@@ -261,7 +261,7 @@ def as_column(values: Any) -> NDArray[Any]:
 
 
 def check_weight(sample_weight: Any, n_rows: int, start: int = 0) -> FloatArray | None:
-    """Return the weights as contiguous floats, or raise ValueError naming the first that cannot be one."""
+    """Return the weights as contiguous floats; raise ValueError naming the first invalid one."""
     if sample_weight is None:
         return None
     try:
@@ -286,13 +286,13 @@ def check_weight(sample_weight: Any, n_rows: int, start: int = 0) -> FloatArray 
 
 
 def row_weights(sample_weight: Any, n_rows: int) -> FloatArray:
-    """Return the weight of each row, 1 where none are given."""
+    """Return the weight of each row, 1 if none are given."""
     weight = check_weight(sample_weight, n_rows)
     return np.ones(n_rows) if weight is None else weight
 
 
 def _soft_labels(y: Any) -> tuple[FloatArray, Sequence[Any] | None] | None:
-    """Return the matrix of probabilities and its class names, if y is one."""
+    """Return the matrix of probabilities and its class names; None if y is not such a matrix."""
     if issparse(y):
         raise ValueError("labels must be dense, but y is a sparse array; pass y.toarray().ravel()")
     if y is None or (isinstance(y, (list, tuple)) and (not y or not isinstance(y[0], (list, tuple, np.ndarray)))):
@@ -317,7 +317,7 @@ def _soft_labels(y: Any) -> tuple[FloatArray, Sequence[Any] | None] | None:
 
 
 def _as_series(values: Any) -> Any:
-    """Return a narwhals series if that is what it is (or a data frame of one column)."""
+    """Return a narwhals series if `values` is a series or a data frame of one column; else None."""
     if isinstance(values, (np.ndarray, list, tuple)):
         return None
     import narwhals.stable.v2 as nw
@@ -352,7 +352,7 @@ def _one_dimensional(y: Any) -> NDArray[Any]:
 
 
 def _require_classes(values: Sequence[Any]) -> None:
-    """Refuse a target that is plainly a measured number."""
+    """Raise ValueError if the target is clearly continuous."""
     for value in values:
         if isinstance(value, complex):
             raise ValueError("Complex data not supported: labels must be words, booleans or whole numbers")
@@ -367,7 +367,7 @@ def _require_classes(values: Sequence[Any]) -> None:
 
 
 def as_objects_if_mixed(values: Any) -> NDArray[Any]:
-    """Return values as an array that changes none of them: numbers beside words stay numbers."""
+    """Return values as an array that changes none of them: numbers among words stay numbers."""
     array = to_numpy(values)
     if array.dtype.kind in "US" and not isinstance(values, np.ndarray) and not all(isinstance(v, str) for v in values):
         array = np.asarray(values, dtype=object)
@@ -375,7 +375,7 @@ def as_objects_if_mixed(values: Any) -> NDArray[Any]:
 
 
 def class_list(values: NDArray[Any]) -> list[Any]:
-    """Return class labels as a list of values that hash and compare; times stay times."""
+    """Return class labels as a list of values that hash and compare; datetimes stay datetimes."""
     return list(values) if values.dtype.kind in "mM" else list(values.tolist())
 
 

@@ -1,4 +1,4 @@
-"""Any table that a user gives, as a `Table`."""
+"""Conversion of any table that a user passes to a `Table`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from suffice.tables.table import Table
 
 
 def as_table(X: Any) -> Table:
-    """Return any table as a `Table`, or say what a table is.
+    """Return any table as a `Table`; raise an error that says what a table is if `X` is not one.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def _from_array_like(X: Any) -> Table:
             f"{lengths[odd]}; complete the row, with NaN or None for missing cells"
         ) from error
     if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
-        array = np.asarray(X, dtype=object)  # a list of numbers and words is not a list of words
+        array = np.asarray(X, dtype=object)  # a list of numbers and words must not become a list of words
     array = _two_dimensional(array)
     if array.dtype.kind in "OUST":
         return ObjectTable(array)

@@ -1,4 +1,4 @@
-"""Where tables come from: memory, a stream of chunks, Parquet files."""
+"""Sources of tables: memory, a stream of chunks, Parquet files."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from suffice.tables.labels import as_objects_if_mixed
 from suffice.tables.reading import as_table
 from suffice.tables.table import Table
 
-#: rows that are encoded at a time, where encoding is needed
+#: limit on the rows that are encoded at a time, if encoding is needed
 BATCH_ROWS = 65_536
-#: cells that are encoded at a time, where rows are wide
+#: limit on the cells that are encoded at a time, for wide rows
 BATCH_CELLS = 1_000_000
 
 
 class Batch(NamedTuple):
-    """Some rows of a source, with their labels, their weights, and how many rows came before."""
+    """Some rows of a source, with their labels, their weights, and the number of rows before them."""
 
     table: Table
     labels: Any = None
@@ -39,7 +39,7 @@ class Source(ABC):
     """Rows, labels and weights that come batch by batch."""
 
     def batches(self) -> Iterator[Batch]:
-        """Yield the batches that have rows, each with its place among all rows; a fresh iterator at each call."""
+        """Yield the nonempty batches, each with the number of rows before it; a fresh iterator at each call."""
         start = 0
         for table, labels, weight in self.read():
             if len(table):
@@ -53,7 +53,7 @@ class Source(ABC):
 
     @property
     def n_rows(self) -> int | None:
-        """How many rows there are; None where only reading them will tell."""
+        """The number of rows; None if only reading them can tell."""
         return None
 
 
@@ -67,12 +67,12 @@ class MemorySource(Source):
 
     @property
     def is_array(self) -> bool:
-        """Whether the rows are an array, which needs no encoding but for categories."""
+        """Whether the rows are an array, which needs no encoding except for categories."""
         return isinstance(self.table, ArrayTable)
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self.table)
 
     def whole(self) -> Batch:
@@ -80,7 +80,7 @@ class MemorySource(Source):
         return Batch(self.table, self.y, self.sample_weight)
 
     def read(self) -> Iterator[Read]:
-        """Yield the rows in batches, so that only a few are ever encoded at a time."""
+        """Yield the rows in batches, so that only a few are encoded at a time."""
         n = len(self.table)
         y, weight = _sliceable(self.y, n, "y"), _sliceable(self.sample_weight, n, "sample_weight")
         size = min(BATCH_ROWS, max(BATCH_CELLS // self.table.n_columns, 1024))
@@ -90,7 +90,7 @@ class MemorySource(Source):
 
 
 def _sliceable(values: Any, n_rows: int, name: str) -> Callable[[slice], Any] | None:
-    """Return a function that cuts labels or weights into batches; None where there are none."""
+    """Return a function that slices labels or weights into batches; None if there are none."""
     if values is None:
         return None
     if isinstance(values, (list, tuple)):
@@ -106,7 +106,7 @@ def _sliceable(values: Any, n_rows: int, name: str) -> Callable[[slice], Any] | 
 
 
 class Stream(Source):
-    """Chunks of rows from anywhere: see `suffice.stream`."""
+    """Chunks of rows from any iterable: see `suffice.stream`."""
 
     def __init__(self, chunks: Iterable[Any] | Callable[[], Iterable[Any]]) -> None:
         self._chunks = chunks
@@ -135,13 +135,13 @@ class Stream(Source):
 
 
 def stream(chunks: Iterable[Any] | Callable[[], Iterable[Any]]) -> Stream:
-    """Return chunks of rows as something to fit or predict on.
+    """Return chunks of rows as a source to fit or predict on.
 
     Parameters
     ----------
     chunks : iterable, or a function that returns one
-        Each chunk is a table, ``(X, y)`` or ``(X, y, sample_weight)``. What needs several passes needs the function
-        (or a list), for a generator can be read only once.
+        Each chunk is a table, ``(X, y)`` or ``(X, y, sample_weight)``. Models that need several passes need the
+        function (or a list), because a generator can be read only once.
 
     Examples
     --------
@@ -184,7 +184,7 @@ class ParquetScan(Source):
         return [name for name in (names if columns is None else columns) if name not in special]
 
     def _types_of_empty_columns(self) -> dict[str, Any]:
-        """Return the types that columns have in other files, where the first file has nothing but nulls in them."""
+        """Return the types that columns have in other files, if the first file has only nulls in them."""
         import pyarrow as pa
 
         empty = {field.name for field in _parquet(self.files[0]).schema_arrow if pa.types.is_null(field.type)}
@@ -196,7 +196,7 @@ class ParquetScan(Source):
         return types
 
     def without_target(self) -> ParquetScan:
-        """Return the same rows for prediction, where the files need not have the target or the weight."""
+        """Return the same rows for prediction, for which the files need not have the target or the weight."""
         same = object.__new__(ParquetScan)
         same.__dict__.update(self.__dict__, target=None, weight=None)
         return same
@@ -229,7 +229,7 @@ def scan(
     columns: Sequence[str] | None = None,
     batch_rows: int = BATCH_ROWS,
 ) -> ParquetScan:
-    """Return Parquet files as something to fit or predict on, without reading them into memory.
+    """Return Parquet files as a source to fit or predict on, without reading them into memory.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ def scan(
     columns : list of str, optional
         The columns to learn from; all others by default.
     batch_rows : int
-        Rows that are read at a time.
+        Number of rows to read at a time.
 
     Examples
     --------
@@ -282,7 +282,7 @@ def _parquet(file: Path) -> Any:
 
 
 def _as_arrow_table(batch: Any, types: dict[str, Any]) -> Any:
-    """Return a batch as a table, its empty columns with the types that they have elsewhere."""
+    """Return a batch as a table, with the types of other files for its empty columns."""
     import pyarrow as pa
 
     table = pa.Table.from_batches([batch])

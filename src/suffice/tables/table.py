@@ -1,4 +1,4 @@
-"""What a table is: rows and columns of any library, with names and kinds, numbers and values."""
+"""The interface of a table: rows and columns of any library, with names and kinds, numbers and values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from suffice.tables.factorize import (
 
 
 class Kind(Enum):
-    """What the cells of a column are."""
+    """The kind of the cells of a column."""
 
     NUMBER = "numbers"
     BOOLEAN = "booleans"
@@ -26,11 +26,11 @@ class Table(ABC):
 
     names: tuple[str, ...] | None
     library: str | None = None
-    #: how many rows came before the first of these, for error messages
+    #: number of rows before the first of these, for error messages
     offset: int = 0
-    #: whether who reads it can be told of families, for error messages
+    #: whether the reader of the table takes `families`, for error messages
     has_families: bool = True
-    #: what to do about a column of words instead, for error messages
+    #: other advice for a column of words, for error messages
     advice: str | None = None
 
     @abstractmethod
@@ -39,7 +39,7 @@ class Table(ABC):
     @property
     @abstractmethod
     def n_columns(self) -> int:
-        """How many columns there are."""
+        """The number of columns."""
 
     @abstractmethod
     def rows(self, start: int, stop: int) -> Table:
@@ -51,21 +51,21 @@ class Table(ABC):
 
     @abstractmethod
     def kind(self, column: int) -> Kind:
-        """Return what the cells of a column are."""
+        """Return the kind of the cells of a column."""
 
     @abstractmethod
     def numbers(self, columns: Sequence[int]) -> Array:
-        """Return these columns as numbers, NaN where a cell is missing."""
+        """Return these columns as numbers, NaN for missing cells."""
 
     @abstractmethod
     def values(self, column: int) -> Factorized:
-        """Return a column as numbers of its distinct values."""
+        """Return a column as integer codes of its distinct values."""
 
     @property
     def column_labels(self) -> Sequence[Any]:
-        """What the user calls the columns: their names, or else their places."""
+        """The user's labels of the columns: their names, or else their positions."""
         return range(self.n_columns) if self.names is None else self.names
 
     def label(self, column: int) -> Any:
-        """Return what the user calls a column."""
+        """Return the user's label of a column."""
         return self.column_labels[column]

@@ -125,7 +125,7 @@ class _ProductForm:
 
     @classmethod
     def of(cls, form: DenseForm, origin: FloatArray) -> Self:
-        """Multiply the quadratic forms out about `origin`."""
+        """Return the quadratic forms multiplied out about `origin`."""
         with np.errstate(over="ignore"):  # an infinite `largest` then rules this form out
             m, precision = form.means - origin, form.precision()
             squared = (np.einsum("kij,kj->ki", form.whiteners, m) ** 2).sum(1)

@@ -58,7 +58,7 @@ class GaussianDistributions(Distributions):
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return len(self.means)
 
     @property

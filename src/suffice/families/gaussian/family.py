@@ -149,7 +149,7 @@ class Gaussian(Family):
         return None if self.columnwise else order_by_pattern(x)
 
     def empty(self, n_classes: int, n_columns: int) -> Moments:
-        """Return the statistics of no rows."""
+        """Return the statistics of zero rows."""
         return self.structure.layout.empty(n_classes, n_columns)
 
     def estimate(self, statistics: Moments, prior: PriorSpec = "auto") -> GaussianDistributions:
@@ -248,7 +248,7 @@ class Gaussian(Family):
         return replace(fixed, scatter=np.asarray(fixed.scatter) / k ** (2.0 / max(varying, 1)), freedom=0.0)
 
     def with_parameters(self, arrays: Mapping[str, Any]) -> GaussianDistributions:
-        """Return the distributions that are made of these arrays."""
+        """Return the distributions with these parameter arrays."""
         return GaussianDistributions(self, **arrays)
 
     def log_prior(self, distributions: GaussianDistributions, statistics: Moments, prior: PriorSpec) -> float:
@@ -263,7 +263,7 @@ def _require_squares(statistics: Moments) -> None:
 
 
 def _overall_covariance(overall: Moments, still: NDArray[np.bool_] | None) -> FloatArray:
-    """Return the covariance (or variances) of all rows as one class, with constant columns set beside the others."""
+    """Return the covariance (or variances) of all rows as one class, with `NEUTRAL_VARIANCE` for constant columns."""
     if still is None:
         return overall_covariance(overall)
     columns = np.flatnonzero(~still)

@@ -29,7 +29,7 @@ class IncompleteRows:
     Parameters
     ----------
     means : array of shape (k, d)
-    compact : array of shape (k, d, d), or (1, d, d) where the classes share it
+    compact : array of shape (k, d, d), or (1, d, d) if the classes share it
     form : QuadraticForm
     layout : type of Moments
         The moments to return.

@@ -80,7 +80,7 @@ class Marginals:
     origin : array of shape (d,)
     means : array of shape (k, d)
         Relative to the origin.
-    precision : array of shape (k, d, d), or (1, d, d) where the classes share it
+    precision : array of shape (k, d, d), or (1, d, d) if the classes share it
     log_determinants : array of shape (k,)
         log |Σ_c|.
     """

@@ -32,7 +32,7 @@ def _complete_rows(x: Array, responsibilities: Responsibilities) -> tuple[Array,
     """Return the complete rows, with their responsibilities and class means.
 
     Covariances need both cells of a pair, so a row with a missing cell adds nothing here; its class count falls short
-    by that row, from which the estimator knows to report it.
+    by that row, which tells the estimator to report it.
     """
     means = _means(x, responsibilities)
     if means is not None:

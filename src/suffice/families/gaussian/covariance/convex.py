@@ -22,7 +22,7 @@ _EPSILON = float(np.finfo(np.float64).eps)
 
 
 def minimise(expand: Callable[[FloatArray], Expansion], x: FloatArray, weight: float) -> FloatArray:
-    """Return the minimum of a convex function whose value does not change if one number is added to all variables.
+    """Return the minimiser of a convex function whose value does not change if one number is added to all variables.
 
     Parameters
     ----------

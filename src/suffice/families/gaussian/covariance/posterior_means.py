@@ -75,7 +75,7 @@ class TiedDiagonal(Diagonal):
 
     @property
     def shared(self) -> Covariance:
-        """This structure, which is shared already."""
+        """The structure itself, which is shared already."""
         return self
 
     def _weighted_mean(self, moments: Moments, scatter: FloatArray, count: FloatArray) -> FloatArray:
@@ -124,7 +124,7 @@ class TiedSpherical(Spherical):
 
     @property
     def shared(self) -> Covariance:
-        """This structure, which is shared already."""
+        """The structure itself, which is shared already."""
         return self
 
     def _weighted_mean(self, moments: Moments, scatter: FloatArray, count: FloatArray) -> FloatArray:
