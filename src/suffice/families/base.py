@@ -126,7 +126,7 @@ class Family(ABC):
 
     @abstractmethod
     def log_prior(self, distributions: Any, statistics: Any, prior: PriorSpec) -> float:
-        """Return the log-density of the prior, up to constants, whose posterior mode `estimate` finds; 0 without one."""
+        """Return the log-density of the prior, up to constants, as `estimate` maximises it; 0 without a prior."""
 
     def posterior(
         self, statistics: Any, prior: PriorSpec = "auto", sample_weight: ArrayLike | None = None
@@ -306,7 +306,7 @@ class Distributions(ABC):
 
     @abstractmethod
     def sample(self, classes: IntArray, rng: np.random.Generator) -> FloatArray:
-        """Return one row drawn from each of the given classes."""
+        """Return one row per entry of `classes`, drawn from that class."""
 
     # -- missing cells given the observed ones ----------------------------------------------------------------
 

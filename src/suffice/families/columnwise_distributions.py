@@ -39,7 +39,7 @@ class ColumnwiseDistributions(Distributions):
 
     @abstractmethod
     def draw(self, classes: IntArray, rng: np.random.Generator) -> FloatArray:
-        """Return one row drawn from each of the given classes."""
+        """Return one row per entry of `classes`, drawn from that class."""
 
     @property
     def _arrays(self) -> dict[str, FloatArray]:
@@ -137,7 +137,7 @@ class ColumnwiseDistributions(Distributions):
         return np.where(there, terms, 0.0), np.zeros(len(rows))
 
     def sample(self, classes: IntArray, rng: np.random.Generator) -> FloatArray:
-        """Return one row drawn from each of the given classes."""
+        """Return one row per entry of `classes`, drawn from that class."""
         return self.draw(classes, rng)
 
     def marginal(self, columns: IntArray) -> Self:

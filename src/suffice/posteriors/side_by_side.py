@@ -92,7 +92,7 @@ class SideBySide(Predictive):
         return np.sum([part.mahalanobis(x[:, columns]) for columns, part in self.parts], axis=0)
 
     def sample(self, classes: IntArray, rng: np.random.Generator) -> FloatArray:
-        """Return one row drawn from each of the given classes."""
+        """Return one row per entry of `classes`, drawn from that class."""
         return self._together(len(classes), lambda columns, part: part.sample(classes, rng))
 
     def expected_rows(self, x: Array, shares: FloatArray) -> FloatArray:

@@ -19,7 +19,7 @@ _DENSE_CELLS = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class DiagonalForm(QuadraticForm):
-    """Independent columns: variances (k, d), or (1, d) where all classes share them."""
+    """Independent columns: variances (k, d), or (1, d) if all classes share them."""
 
     means: FloatArray
     variance: FloatArray

@@ -175,7 +175,7 @@ class Rotated(ConstrainedMatrices):
 
 
 class OwnAxes(Rotated):
-    """Each class has its own axes: those of its scatter, from the longest to the shortest."""
+    """Each class has its own axes: those of its scatter, ordered by length."""
 
     def _fit(self, scatter: FloatArray, count: FloatArray, start: FloatArray | None) -> FloatArray:
         variance, axes = np.linalg.eigh(scatter)
