@@ -105,7 +105,7 @@ class QuadraticForm(ABC):
         raise TypeError("only columns that are independent given the class can be left out one by one")
 
     def precision(self) -> FloatArray:
-        """Return Σ⁻¹, (k or 1)×d×d, for display and tests rather than for computation."""
+        """Return Σ⁻¹, (k or 1)×d×d."""
         raise TypeError("a diagonal form has no precision matrix to show")
 
 
