@@ -1,6 +1,6 @@
 """Suffice: generative learning from sufficient statistics.
 
-Model p(x, y) = p(y) p(x | y), and one model classifies, finds outliers, samples and explains.
+A model of p(x, y) = p(y) p(x | y) classifies, finds outliers, draws samples and explains its predictions.
 """
 
 from importlib import import_module
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from suffice._version import __version__
 
-if TYPE_CHECKING:  # what is read here is loaded by `__getattr__` when it is first asked for
+if TYPE_CHECKING:  # at run time `__getattr__` imports these names when they are first used
     from suffice import plot
     from suffice.errors import (
         IdentifierWarning,
@@ -60,8 +60,8 @@ if TYPE_CHECKING:  # what is read here is loaded by `__getattr__` when it is fir
     from suffice.tables import scan, stream
     from suffice.versions import show_versions
 
-#: which module has which public names; modules load when a name of theirs is first used, so that a part that needs
-#: neither scikit-learn nor SciPy, such as `suffice.spam`, does not wait for them
+#: the public names of each module; a module is imported when one of its names is first used, so that a part that needs
+#: neither scikit-learn nor SciPy, such as `suffice.spam`, does not import them
 _NAMES = {
     "errors": ("IdentifierWarning", "InvalidCellError", "MissingLabelsWarning", "ModelFileError", "NotKeptError"),
     "estimators": (
@@ -107,7 +107,7 @@ _NAMES = {
     "statistics": ("Statistics",),
     "versions": ("show_versions",),
 }
-#: modules that are read as attributes
+#: public modules, available as attributes of the package
 _MODULES = ("dropin", "families", "plot", "posteriors", "priors", "spam")
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}
 
@@ -166,7 +166,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load the module that has a public name, or a public module, when it is first asked for (PEP 562)."""
+    """Return a public name or module, and import its module when it is first used (PEP 562)."""
     if name in _HOMES:
         value = getattr(import_module(f"suffice.{_HOMES[name]}"), name)
         globals()[name] = value

@@ -1,4 +1,4 @@
-"""The few array helpers that every kernel uses, whatever library its chunk comes from."""
+"""Array helpers used by all kernels, for chunks of any array library."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ _FLOATS = {"float32": np.dtype(np.float32), "float64": np.dtype(np.float64)}
 
 
 def is_float(x: Array, name: str) -> bool:
-    """Whether an array of any library holds "float32" or "float64" in native byte order."""
+    """Return whether an array of any library has the type `name`, "float32" or "float64", in native byte order."""
     dtype = x.dtype
-    if isinstance(dtype, np.dtype):  # the name of a NumPy type takes longer to make than to compare the type
+    if isinstance(dtype, np.dtype):  # comparing NumPy types is faster than making their names
         return bool(dtype == _FLOATS[name])
     return str(dtype).endswith(name)
 
 
 def as_like(values: NDArray[Any], x: Array) -> Array:
-    """Return the NumPy array `values` with the library, the device and the float type of `x`."""
+    """Return the NumPy array `values` converted to the library, the device and the float type of `x`."""
     if isinstance(x, np.ndarray) or issparse(x):
         return values.astype(x.dtype, copy=False) if x.dtype == np.float32 else values
     from array_api_compat import array_namespace, device
@@ -59,7 +59,7 @@ def as_like(values: NDArray[Any], x: Array) -> Array:
 
 
 def on_device_of(values: NDArray[Any], x: Array) -> Array:
-    """Return the NumPy array `values` with the library and the device of `x`, in its own type."""
+    """Return the NumPy array `values` converted to the library and the device of `x`, with its own type."""
     if isinstance(x, np.ndarray) or issparse(x):
         return values
     from array_api_compat import array_namespace, device
@@ -69,7 +69,7 @@ def on_device_of(values: NDArray[Any], x: Array) -> Array:
 
 def to_numpy(x: Array) -> NDArray[Any]:
     """Return `x` as a NumPy array, from any library and device."""
-    if hasattr(x, "detach"):  # PyTorch keeps gradients and devices that NumPy cannot look into
+    if hasattr(x, "detach"):  # PyTorch tensors may have gradients or be on a device NumPy cannot read
         x = x.detach().cpu()
     return np.asarray(x)
 
@@ -80,9 +80,9 @@ def to_float64(x: Array) -> FloatArray:
 
 
 def as_doubles(values: Any) -> FloatArray:
-    """Return numbers as compiled code reads them: float64 in native byte order, aligned, C-contiguous.
+    """Return numbers in the format of compiled code: float64 in native byte order, aligned, C-contiguous.
 
-    Only what is not that already is copied.
+    They are copied only if they are not in this format already.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def as_doubles(values: Any) -> FloatArray:
 
 
 def row_slice(x: Array, start: int, stop: int) -> Array:
-    """Return rows `start` to `stop` without a copy, where SciPy makes one of sparse rows.
+    """Return rows `start` to `stop` without a copy, also of CSR arrays, which SciPy would copy.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def row_slice(x: Array, start: int, stop: int) -> Array:
     if not issparse(x) or x.format != "csr" or len(x.indptr) != x.shape[0] + 1:
         return x[start:stop]
     begin, end = int(x.indptr[start]), int(x.indptr[stop])
-    if not 0 <= begin <= end <= min(len(x.data), len(x.indices)):  # a damaged one: kernels say what is wrong
+    if not 0 <= begin <= end <= min(len(x.data), len(x.indices)):  # invalid: the kernels raise the error
         return x[start:stop]
     part = type(x)((stop - start, x.shape[1]), dtype=x.dtype)
     part.data, part.indices, part.indptr = x.data[begin:end], x.indices[begin:end], x.indptr[start : stop + 1] - begin
@@ -116,10 +116,10 @@ def row_slice(x: Array, start: int, stop: int) -> Array:
 
 
 def plain_csr(x: Array) -> Array:
-    """Return a sparse array of any format as CSR with one entry per cell, whose parts compiled code can read.
+    """Return a sparse array of any format as CSR with one entry per cell, in a layout that compiled code can read.
 
-    Entries of the same cell are added up, as SciPy means them. The array that is given stays as it is, and is returned
-    itself where it is like that already.
+    Duplicate entries of a cell are added up, as in SciPy. The given array is not changed, and is returned itself if it
+    has this format already.
 
     Examples
     --------
@@ -144,14 +144,14 @@ def plain_csr(x: Array) -> Array:
 
 
 def _require_within(x: Array) -> None:
-    """Raise where the parts of a compressed array point outside of it: SciPy's own loops would read and write there."""
+    """Raise ValueError if the indices of a compressed array are out of bounds: SciPy would read and write there."""
     indptr, indices = x.indptr, x.indices
     height, width = getattr(x, "blocksize", (1, 1))
     n, d = x.shape[0] // height, x.shape[1] // width
     n, d = (d, n) if x.format == "csc" else (n, d)
     size = min(len(indices), len(x.data))
     rises = len(indptr) == n + 1 and indptr[0] == 0 and indptr[-1] <= size and bool((np.diff(indptr) >= 0).all())
-    # read as unsigned, a negative number is a very large one
+    # a negative index read as unsigned is very large
     if not rises or (size and indices[: indptr[-1]].view(f"u{indices.itemsize}").max(initial=0) >= max(d, 1)):
         raise ValueError(
             f"a {x.format.upper()} matrix of shape {x.shape} must have indices from 0 to {d - 1}, and indptr must rise "
@@ -160,5 +160,5 @@ def _require_within(x: Array) -> None:
 
 
 def rows_to_columns(values: FloatArray) -> FloatArray:
-    """Return a 1-D array as one column, and leave a 2-D array as it is."""
+    """Return a 1-D array as a single column; a 2-D array is returned unchanged."""
     return values[:, None] if values.ndim == 1 else values

@@ -1,13 +1,13 @@
-"""What the environment says of compiled code: SUFFICE_COMPILED and SUFFICE_REQUIRE_COMPILED."""
+"""The environment variables for compiled code: SUFFICE_COMPILED and SUFFICE_REQUIRE_COMPILED."""
 
 import os
 
 
 def compiled_wanted() -> str:
-    """Return what SUFFICE_COMPILED asks for: "0" no compiled code, "1" the best, anything else an instruction set."""
+    """Return SUFFICE_COMPILED: "0" is no compiled code, "1" (the default) the best, others name an instruction set."""
     return os.environ.get("SUFFICE_COMPILED", "") or "1"
 
 
 def compiled_required() -> bool:
-    """Return whether compiled code that is missing is an error, by SUFFICE_REQUIRE_COMPILED=1."""
+    """Return whether missing compiled code is an error, as set by SUFFICE_REQUIRE_COMPILED=1."""
     return os.environ.get("SUFFICE_REQUIRE_COMPILED", "") not in ("", "0")

@@ -1,4 +1,4 @@
-"""Errors that say what was required, what was found and where, and what to do."""
+"""Errors and warnings that state the requirement, the value found, its place, and the remedy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn of something at the line of the user's own code that led to it, however deep in this package it is found."""
+    """Issue a warning that points to the line of the user's code, from any depth inside this package."""
     level, frame = 2, sys._getframe(1)
     while frame.f_code.co_filename.startswith(_PACKAGE) and frame.f_back is not None:
         level, frame = level + 1, frame.f_back
@@ -20,13 +20,13 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 class IdentifierWarning(UserWarning):
-    """A column looks like an identifier, such as a name or a row number, which tells nothing about other rows."""
+    """A warning that a column looks like an identifier, such as a name or a row number, and so does not generalise."""
 
 
 class MissingLabelsWarning(UserWarning):
-    """Some rows have no label, and are learned from by EM.
+    """A warning that some rows have no label, so that the model learns from them by EM.
 
-    Whoever sets `missing_label`, to None or to a label, means them to be missing, and is not told.
+    It is not issued if the user sets `missing_label`, to None or to a label: then missing labels are intended.
 
     Examples
     --------
@@ -37,21 +37,23 @@ class MissingLabelsWarning(UserWarning):
 
 
 class InvalidCellError(ValueError):
-    """A cell of the table is not what its family asks for.
+    """An error because a cell of the table does not meet the requirement of its family.
 
-    A kernel knows the column's place in its block and the row's place in its chunk; the engine adds where
-    the chunk began and the estimator what the column is called, so that the message names the cell.
+    A kernel knows the position of the column in its block and of the row in its chunk; the engine adds the start of the
+    chunk, and the estimator the name of the column, so that the message names the cell.
 
     Parameters
     ----------
     requirement : str
-        What must hold, for example ``"counts must not be negative"``.
+        The condition that must hold, for example ``"counts must not be negative"``.
     found : object
-        The value that does not hold it.
+        The value that violates it.
     row, column : int
-        Where it is, counted from the chunk's first row and the block's first column.
+        The position of the cell, counted from the first row of the chunk and the first column of the block.
     remedy : str
         What the user can do about it.
+    column_name : object, optional
+        The name of the column; None if it is not known yet.
     """
 
     def __init__(
@@ -83,11 +85,11 @@ class InvalidCellError(ValueError):
         )
 
     def below(self, start: int) -> InvalidCellError:
-        """Return the same error with its row counted from `start` rows further up."""
+        """Return the same error with `start` added to its row number."""
         return _rebuild(self.requirement, self.found, self.row + start, self.column, self.remedy, self.column_name)
 
     def named(self, columns: Sequence[int], names: Sequence[object]) -> InvalidCellError:
-        """Return the same error with the column of a block called by its name in the table."""
+        """Return the same error with the name that the column has in the table."""
         if self.column_name is not None:
             return self
         name = names[columns[self.column]]
@@ -101,17 +103,17 @@ def _rebuild(
 
 
 class NotKeptError(ValueError):
-    """The statistics do not hold what was asked of them."""
+    """An error because the statistics do not contain what was requested."""
 
 
 class ModelFileError(ValueError):
-    """A file is not a model that this version of Suffice can read."""
+    """An error because a file is not a model that this version of Suffice can read."""
 
 
 class EstimateError(ValueError):
-    """The sums do not determine a parameter; says for which class and column.
+    """An error because the statistics do not determine a parameter; the message names the class and the column.
 
-    `template` may hold ``{of_class}`` and ``{of_column}``, which become names where these are known.
+    `template` may contain ``{of_class}`` and ``{of_column}``, which are replaced by names when these are known.
     """
 
     def __init__(self, template: str, *, c: int, column: int | None = None) -> None:
@@ -126,7 +128,7 @@ class EstimateError(ValueError):
     def named(
         self, classes: Sequence[object], columns: Sequence[int], names: Sequence[object], noun: str = "class"
     ) -> EstimateError:
-        """Return the error with the names of the class and the column, and the class called what it is."""
+        """Return the error with the names of the class and the column, and `noun` in place of the word "class"."""
         of_column = "" if self.column is None else repr(names[columns[self.column]])
         template = re.sub(r"\bclass\b", noun, self.template)
         named = EstimateError(template, c=self.c, column=self.column)

@@ -1,4 +1,4 @@
-"""What is believed before the data. A prior enters `estimate` and nothing else."""
+"""Priors: what is assumed before the data. A prior enters `estimate` and nothing else."""
 
 from __future__ import annotations
 
@@ -13,17 +13,23 @@ from suffice._arrays import FloatArray
 
 
 class Prior:
-    """Base of all priors."""
+    """Base class of all priors."""
 
 
 @dataclass(frozen=True)
 class PseudoCount(Prior):
-    """So many extra observations of every value, before any was seen; 1 is Laplace's rule.
+    """A number of extra observations of every value, added before the data; 1 is Laplace's rule.
 
     For Bernoulli, Categorical and Multinomial columns each value gets `amount` observations in every class: a
     Dirichlet prior, estimated by its posterior mean. Poisson, NegativeBinomial, Geometric and Exponential columns get
-    `amount` rows that hold a mean of all classes; Gamma, InverseGaussian, Beta and Dirichlet ones get `amount` rows
-    that lie where their class lies and vary as classes do. Given as `class_prior`, each class gets `amount` rows.
+    `amount` rows with a mean taken over all classes; Gamma, InverseGaussian, Beta and Dirichlet columns get `amount`
+    rows with the location of the class and the average spread within the classes. Given as `class_prior`, each class
+    gets `amount` rows.
+
+    Parameters
+    ----------
+    amount : float, default 1.0
+        The number of extra observations, more than 0.
 
     Examples
     --------
@@ -46,31 +52,32 @@ class PseudoCount(Prior):
 
 @dataclass(frozen=True)
 class NormalInverseWishart(Prior):
-    """So many extra rows of a prior mean and a prior covariance, for a Gaussian.
+    """A prior mean and a prior covariance for Gaussian columns, each worth a number of extra rows.
 
     The covariance is estimated by its posterior mean with the class mean integrated out,
     Σ = (a·V + S) / (a + n − 1), with S the scatter about the class mean and a = `scatter_count`. So
     ``NormalInverseWishart(0)`` gives the unbiased covariances of textbooks and of R's `lda` and `qda`. Structures
-    without such a formula, like "VVE", have the largest likelihood with a·V and a rows added to every class.
+    without such a formula, like "VVE", are estimated by maximum likelihood with the scatter a·V of a rows added to
+    every class.
 
     Parameters
     ----------
-    scatter_count : float or "auto"
+    scatter_count : float or "auto", default "auto"
         How many rows the prior covariance V is worth. "auto" is 1 for diagonal and spherical structures and the
-        number of columns for full and tied ones, not counting those that are constant.
-    scatter : array of shape (d,) or (d, d), or None
-        The prior covariance V of a row. None scales it to the data: the variances within the classes with
-        a thousandth of a row of the overall variance; a tied covariance shrinks towards these variances, and
+        number of columns for full and tied ones, not counting constant columns.
+    scatter : array of shape (d,) or (d, d), or None, default None
+        The prior covariance V of a row. None scales it to the data: the variances within the classes, with
+        `overall_count` rows of the overall variance added; a tied covariance shrinks towards these variances, and
         the covariance of one class towards the tied one.
-    mean_count : float
+    mean_count : float, default 0.0
         How many rows the prior mean is worth.
-    mean : array of shape (d,) or None
+    mean : array of shape (d,) or None, default None
         The prior mean of a class; None is the mean of all rows.
-    freedom : float
-        The rows that estimating the mean costs: 1 gives the posterior mean with the class mean integrated out,
-        0 the posterior mode, Σ = (a·V + S) / (a + n).
-    overall_count : float
-        How many rows of the overall variance the data-scaled V begins with; without effect where `scatter` is given.
+    freedom : float, default 1.0
+        The degrees of freedom lost by estimating the mean: 1 gives the posterior mean with the class mean integrated
+        out, 0 the posterior mode, Σ = (a·V + S) / (a + n).
+    overall_count : float, default 1e-3
+        The weight in rows of the overall variance in the data-scaled V; ignored if `scatter` is given.
     """
 
     scatter_count: float | str = "auto"
@@ -96,20 +103,20 @@ class NormalInverseWishart(Prior):
 
     @classmethod
     def textbook(cls, mean: ArrayLike, mean_count: float, dof: float, scale: ArrayLike) -> NormalInverseWishart:
-        """Return the prior Σ ~ InverseWishart(ν, Ψ), μ | Σ ~ N(m, Σ/κ), in the parameters of textbooks.
+        """Return the prior Σ ~ InverseWishart(ν, Ψ), μ | Σ ~ N(m, Σ/κ), given by the parameters of textbooks.
 
         For the diagonal structures σ² ~ InverseGamma(ν/2, Ψ/2), column by column.
 
         Parameters
         ----------
         mean : array of shape (d,)
-            m.
+            The prior mean m.
         mean_count : float
-            κ, more than 0.
+            κ, the number of rows that the prior mean is worth; more than 0.
         dof : float
-            ν, more than d − 1 (0 for the diagonal structures).
+            The degrees of freedom ν, more than d − 1 (more than 0 for the diagonal structures).
         scale : array of shape (d,) or (d, d)
-            Ψ, positive, or symmetric and positive definite.
+            The scale Ψ: positive numbers, or a symmetric positive definite matrix.
         """
         psi = np.asarray(scale, dtype=np.float64)
         if psi.ndim not in (1, 2) or (psi.ndim == 2 and psi.shape[0] != psi.shape[1]):
@@ -130,7 +137,7 @@ class NormalInverseWishart(Prior):
 
 
 class Conjugate(Prior):
-    """A conjugate prior in the parameters of textbooks: for `Family.posterior` and ``estimate="predictive"``."""
+    """Base class of conjugate priors in textbook parameters, for `Family.posterior` and ``estimate="predictive"``."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +146,8 @@ class BetaPrior(Conjugate):
 
     Parameters
     ----------
-    a, b : positive numbers, or arrays that broadcast to (k, d)
+    a, b : positive numbers, or arrays that broadcast to (k, d), default 1.0
+        The parameters of the Beta distribution: pseudo-counts of the values 1 and 0.
 
     Examples
     --------
@@ -161,8 +169,8 @@ class DirichletPrior(Conjugate):
 
     Parameters
     ----------
-    alpha : positive number, or array that broadcasts to (k, p)
-        One for each value (of all columns, side by side), or the same for all.
+    alpha : positive number, or array that broadcasts to (k, p), default 1.0
+        One number per value (of all columns, side by side), or the same for all.
 
     Examples
     --------
@@ -179,12 +187,12 @@ class DirichletPrior(Conjugate):
 
 @dataclass(frozen=True)
 class GammaPrior(Conjugate):
-    """λ ~ Gamma(shape, rate), the density being in proportion to λ^(shape − 1) e^(−rate·λ), for rates.
+    """λ ~ Gamma(shape, rate), for rates; its density is proportional to λ^(shape − 1) e^(−rate·λ).
 
     Parameters
     ----------
-    shape, rate : positive numbers, or arrays that broadcast to (k, d)
-        E λ = shape / rate.
+    shape, rate : positive numbers, or arrays that broadcast to (k, d), default 1.0
+        The prior mean is E λ = shape / rate.
 
     Examples
     --------
@@ -207,10 +215,10 @@ class KnownVariance(Conjugate):
     Parameters
     ----------
     variance : number, array of shape (d,) or (d, d)
-        The variance of each column, or the covariance of all.
-    mean : array of shape (d,) or None
-        m; None is the mean of all rows.
-    count : float
+        The variance of each column, or the covariance matrix.
+    mean : array of shape (d,) or None, default None
+        The prior mean m; None is the mean of all rows.
+    count : float, default 0.0
         κ, how many rows the prior mean is worth; 0 is a flat prior.
 
     Examples
@@ -242,7 +250,7 @@ def _require_positive(prior: Prior, *names: str) -> None:
 
 
 def require_positive_definite(values: FloatArray, what: str) -> None:
-    """Raise unless the numbers are positive, (d,), or the matrix is symmetric and positive definite, (d, d)."""
+    """Raise ValueError unless `values` are positive, (d,), or a symmetric positive definite matrix, (d, d)."""
     if values.ndim == 1:
         if not (np.isfinite(values).all() and (values > 0).all()):
             raise ValueError(f"{what} must hold positive numbers, but is {values.tolist()}")
@@ -260,17 +268,17 @@ def require_positive_definite(values: FloatArray, what: str) -> None:
 
 P = TypeVar("P", bound=Prior)
 
-#: what users may pass as `prior`
+#: the values that users may pass as `prior`
 PriorSpec = Any
 
 
 def check_prior(spec: PriorSpec) -> None:
-    """Say what a prior may be if `spec` is none of it."""
+    """Raise ValueError if `spec` is not a valid prior."""
     _as_sequence(spec)
 
 
 def resolve_prior(spec: PriorSpec, kind: type[P], default: P) -> P | None:
-    """Return the prior that `spec` gives to a family whose priors are of that kind; None is maximum likelihood."""
+    """Return the prior of type `kind` in `spec`, or `default` if there is none; None is maximum likelihood."""
     if spec is None:
         return None
     given = _as_sequence(spec)
@@ -284,10 +292,10 @@ def resolve_prior(spec: PriorSpec, kind: type[P], default: P) -> P | None:
 
 
 def find_prior(spec: PriorSpec, kinds: tuple[type[Prior], ...], default: Prior) -> Prior:
-    """Return the prior of one of these kinds in `spec`, for a posterior, which cannot do without one.
+    """Return the prior of one of the types `kinds` in `spec`, for a posterior, which requires a prior.
 
-    A list may hold priors for other columns. A single prior must be of one of the kinds, or a PseudoCount, which stands
-    for the default where it has no meaning of its own.
+    A list may hold priors for other columns. A single prior must be of one of the types, or a PseudoCount, which means
+    `default` for families that do not use pseudo-counts.
     """
     if spec is None:
         raise ValueError(
@@ -301,7 +309,7 @@ def find_prior(spec: PriorSpec, kinds: tuple[type[Prior], ...], default: Prior) 
 
 
 def holds_prior(spec: PriorSpec, kinds: tuple[type[Prior], ...]) -> bool:
-    """Whether `spec` has a prior of one of these kinds."""
+    """Return whether `spec` contains a prior of one of the types `kinds`."""
     return any(isinstance(prior, kinds) for prior in _as_sequence(spec))
 
 

@@ -1,4 +1,4 @@
-"""What a report of a problem should say of the machine: versions, compiled kernels, BLAS and threads."""
+"""The information that a bug report should contain: versions, compiled kernels, BLAS and threads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from suffice._version import __version__
 
 
 def show_versions() -> None:
-    """Print the versions of Suffice and what it stands on, the compiled kernels in use, and BLAS with its threads.
+    """Print the versions of Suffice and its dependencies, the compiled kernels in use, and BLAS with its threads.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Engines: where the rows are and how their sums are taken."""
+"""Engines: where the rows are stored, and how sums over them are computed."""
 
 from suffice.engines.base import Chunk, Engine, Rows
 from suffice.engines.memory import MemoryEngine

@@ -1,4 +1,4 @@
-"""What an engine is: where the rows are, and how sums over them are taken. It holds no mathematics."""
+"""The base of all engines: where the rows are stored, and how sums over them are computed, without any mathematics."""
 
 from __future__ import annotations
 
@@ -20,24 +20,23 @@ from suffice._arrays import IntArray, row_slice
 from suffice.errors import InvalidCellError
 from suffice.statistics.responsibilities import PartialLabels, Responsibilities
 
-#: bytes of a chunk: compiled kernels stream through it, so it need only be large enough for what Python does around it
-#: not to count; NumPy's temporaries should stay in a core's cache
+#: bytes per chunk: compiled kernels stream through a chunk, so it only has to be large enough to make the overhead of
+#: Python negligible; with NumPy, temporary arrays should fit in the cache of a core
 CHUNK_BYTES = 2_000_000 if compiled.library is None else 8_000_000
-#: chunks that one task adds up in order; fixed, so that sums do not depend on the number of threads
+#: chunks that one task adds up in order; fixed, so that the sums do not depend on the number of threads
 CHUNKS_PER_TASK = 2
-#: rows of a chunk, however narrow they are; four times as many where few classes are learned
+#: the maximum number of rows per chunk; up to four times as many when few classes are learned
 MOST_ROWS = 32_768
-#: chunks that all threads should have to share, unless they would have fewer rows than are worth it
+#: the minimum number of chunks to distribute over the threads, unless chunks would have fewer than FEWEST_ROWS rows
 FEW_CHUNKS, FEWEST_ROWS = 8, 4096
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """A few rows as the kernels see them: one array per block, who belongs to which class, how many came before.
+    """The rows that a kernel processes at a time: one array per block, responsibilities, and the number of the first.
 
-    `target` is what a regression predicts, with weights and offsets; other models have none.
-    Where `out` is given, it is where the answer will be copied to; a kernel that can writes there at once and returns
-    `out` itself.
+    `target` holds the targets of a regression, with weights and offsets; it is None for other models.
+    If `out` is given, the result will be copied there; a kernel may write into it directly and return `out` itself.
     """
 
     blocks: tuple[Any, ...]
@@ -52,7 +51,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Rows:
-    """Many rows, to be cut into chunks. `start` counts the rows that came before, for error messages."""
+    """Many rows, to be split into chunks; `start` is the number of rows before them, for error messages."""
 
     blocks: tuple[Any, ...]
     responsibilities: Responsibilities | PartialLabels | None = None
@@ -79,17 +78,17 @@ class Rows:
         return Rows(tuple(_taken(block, order) for block in self.blocks), known, self.start, target)
 
     def chunk_rows(self) -> int:
-        """Return how many rows of these make a chunk that fits the cache; rather more chunks than threads.
+        """Return the number of rows per chunk, so that a chunk fits the cache and there are enough chunks for threads.
 
-        Few rows of many classes would cost more to merge than to sum, so a chunk of sparse rows is four times as heavy
-        as its sums.
+        Merging the sums of many classes would cost more than summing a few rows, so a chunk of sparse rows takes at
+        least four times the memory of its sums.
         """
         parts = self.blocks if self.target is None else (*self.blocks, self.target)
         width = sum(_bytes_a_row(part) for part in parts)
         share = max(len(self) // FEW_CHUNKS, FEWEST_ROWS)
         n_classes = 1 if self.responsibilities is None else self.responsibilities.n_classes
         most = MOST_ROWS
-        if self.responsibilities is not None and compiled.library is not None:  # scores of n×k do not come back
+        if self.responsibilities is not None and compiled.library is not None:  # no n×k scores are returned
             most = min(max(CHUNK_BYTES // (8 * n_classes), MOST_ROWS), 4 * MOST_ROWS)
         rows = min(max(int(min(CHUNK_BYTES // max(width, 1), share)), 256), most)
         heavy = [
@@ -113,7 +112,7 @@ def _bytes_a_row(block: Any) -> float:
 
 
 class Summable(Protocol):
-    """Sums that add."""
+    """Statistics that can be added."""
 
     def __add__(self, other: Self, /) -> Self: ...
 
@@ -125,10 +124,10 @@ Kernel = Callable[[Chunk, Any], S]
 
 
 class Engine(ABC):
-    """Runs a pure kernel over all rows, a chunk at a time, one thread a core, and adds up what it returns.
+    """The base class of engines, which run a pure kernel over all rows, chunk by chunk, with one thread per core.
 
-    The chunks, the order in which their sums are merged and so the result depend on the data alone, neither on
-    the number of threads nor on their timing.
+    The chunks, the order in which their sums are merged and hence the result depend only on the data, not on the number
+    of threads or their timing.
     """
 
     def __init__(self, n_jobs: int | None = None, progress: Callable[[int], None] | None = None) -> None:
@@ -155,7 +154,7 @@ class Engine(ABC):
         return total
 
     def map(self, kernel: Callable[[Chunk, Any], NDArray[Any]], params: Any) -> NDArray[Any]:
-        """Return ``kernel(chunk, params)`` of all chunks, one below the other."""
+        """Return the rows of ``kernel(chunk, params)`` for all chunks, stacked in one array."""
         if self.n_rows is None:
             return concatenate(self._run(_stack_chunks, kernel, params))
         out = _Output(self.n_rows)
@@ -165,17 +164,17 @@ class Engine(ABC):
 
     @property
     def n_rows(self) -> int | None:
-        """How many rows there are; None where only reading them will tell."""
+        """The number of rows; None if it is not known before they are read."""
         return None
 
     def _run(self, work: Callable[..., Any], kernel: Any, params: Any) -> Iterator[Any]:
-        """Yield the results of all tasks in order, with few of them waiting at any time."""
+        """Yield the results of all tasks in order, with only a few tasks queued at any time."""
         tasks = self._tasks()
         first = next(tasks, None)
         if first is None:
             return
         second = next(tasks, None)
-        if second is None:  # too little for a pool to be worth its start
+        if second is None:  # a single task does not need a pool
             yield self._done(first, work(first, kernel, params))
             return
         pool = _pool(self.n_threads)
@@ -190,7 +189,7 @@ class Engine(ABC):
                 while waiting:
                     task, future = waiting.popleft()
                     yield self._done(task, future.result())
-            finally:  # an error or an interrupt: what has not begun never will, what has is waited for
+            finally:  # after an error or an interrupt: cancel tasks that have not begun, and wait for the others
                 wait([future for _, future in waiting if not future.cancel()])
                 tasks.close()
 
@@ -200,7 +199,7 @@ class Engine(ABC):
         return result
 
     def _tasks(self) -> Generator[Task]:
-        with closing(self.batches()) as batches:  # a kept traceback would keep the reading thread
+        with closing(self.batches()) as batches:  # else a stored traceback keeps the reader alive
             for rows in batches:
                 size, n = rows.chunk_rows(), len(rows)
                 step = size * CHUNKS_PER_TASK if size <= 4 * MOST_ROWS else size
@@ -211,13 +210,13 @@ class Engine(ABC):
 
 @dataclass(frozen=True)
 class Task:
-    """Some chunks in a row."""
+    """A few consecutive chunks."""
 
     rows: Rows
     bounds: list[tuple[int, int]]
 
     def run(self, kernel: Any, params: Any, out: _Output | None = None) -> Iterator[Any]:
-        """Yield what the kernel returns for each chunk; errors say which row of the table."""
+        """Yield the result of the kernel for each chunk; errors name the row of the table."""
         for start, stop in self.bounds:
             place = None if out is None else out.place(self.rows.start + start, stop - start)
             chunk = self.rows.chunk(start, stop, place)
@@ -235,7 +234,7 @@ def _sum_chunks(task: Task, kernel: Any, params: Any) -> Any:
 
 
 class _Output:
-    """The rows of a result, allocated when the first of them are known and written in place by every thread."""
+    """The array of results, allocated when the first of them are known, and written in place by all threads."""
 
     def __init__(self, n_rows: int) -> None:
         self._n_rows = n_rows
@@ -243,11 +242,11 @@ class _Output:
         self.rows: NDArray[Any] = np.empty(0)
 
     def place(self, start: int, n_rows: int) -> NDArray[Any] | None:
-        """Return where some rows belong; None before the first are known."""
+        """Return the part of the array for some rows; None if it is not allocated yet."""
         return self.rows[start : start + n_rows] if len(self.rows) else None
 
     def write(self, start: int, part: NDArray[Any]) -> None:
-        """Put `part` where its rows belong, unless it is there."""
+        """Copy `part` to its place in the array, unless it is there already."""
         if part.base is self.rows:
             return
         if len(part) == self._n_rows:
@@ -271,7 +270,7 @@ def _stack_chunks(task: Task, kernel: Any, params: Any) -> NDArray[Any]:
 
 
 def concatenate(parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
-    """Return arrays one below the other, the only one as it is."""
+    """Return the arrays concatenated along the rows; a single array is returned itself."""
     listed = list(parts)
     if not listed:
         raise ValueError("there are no rows to predict for")
@@ -286,7 +285,7 @@ def _chain(first: T, second: T | None, rest: Iterator[T]) -> Iterator[T]:
 
 
 def threads(n_jobs: int | None) -> int:
-    """Return how many threads `n_jobs` means: all cores for None and -1, as in scikit-learn below zero."""
+    """Return the number of threads for `n_jobs`: all cores for None and -1; negative numbers are as in scikit-learn."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if n_jobs is None:
         return cores
@@ -301,7 +300,7 @@ if hasattr(os, "register_at_fork"):  # threads do not survive a fork
 
 
 def _pool(n_threads: int) -> ThreadPoolExecutor:
-    """Return that many threads, kept from one pass to the next: starting them can take longer than a small pass."""
+    """Return a pool of threads that is kept between passes: starting them can take longer than a small pass."""
     pool = _POOLS.get(n_threads)
     if pool is None:
         starter = _Starter(n_threads)
@@ -312,7 +311,7 @@ def _pool(n_threads: int) -> ThreadPoolExecutor:
 
 
 class _Starter(threading.Thread):
-    """Starts the threads of a pool: Ctrl-C is raised in the main thread alone, so it cannot leave one half begun."""
+    """A thread that starts the threads of a pool: Ctrl-C only reaches the main thread, so no pool is half started."""
 
     def __init__(self, n_threads: int) -> None:
         super().__init__()
@@ -320,7 +319,7 @@ class _Starter(threading.Thread):
         self._n_threads = n_threads
 
     def run(self) -> None:
-        """Give each thread something to do at the same time; those that the system refuses are left out."""
+        """Start all threads by giving each a task at the same time; threads that the system refuses are left out."""
         together = threading.Event()
         with suppress(RuntimeError):
             for _ in range(self._n_threads):
@@ -329,9 +328,9 @@ class _Starter(threading.Thread):
 
 
 def run_each(work: Callable[[Part], T], parts: Sequence[Part], n_threads: int) -> list[T]:
-    """Return what `work` returns for each part, with that many threads at work; the work must not wait for threads.
+    """Return the result of `work` for each part, using up to `n_threads` threads; `work` must not wait for threads.
 
-    This thread takes every part that no other has begun, so that nothing waits for a thread to wake up.
+    The calling thread takes every part that no other thread has begun, so nothing waits for a thread to wake up.
     """
     if len(parts) == 1 or n_threads == 1:
         return [work(part) for part in parts]
@@ -341,15 +340,15 @@ def run_each(work: Callable[[Part], T], parts: Sequence[Part], n_threads: int) -
         own = {0: work(parts[0])}
         own |= {i: work(parts[i]) for i, other in enumerate(others, 1) if other.cancel()}
         return [own[i] if i in own else others[i - 1].result() for i in range(len(parts))]
-    finally:  # an error or an interrupt: what has not begun never will, what has is waited for
+    finally:  # after an error or an interrupt: cancel parts that have not begun, and wait for the others
         wait([other for other in others if not other.cancel()])
 
 
 class _OneBlasThread(ContextDecorator):
-    """Keeps BLAS on one thread while any engine runs, in whatever thread of the process.
+    """A context that limits BLAS to one thread while any engine runs, in any thread of the process.
 
-    The first to enter sets the limit and the last to leave takes it back; engines that overlap share it, for a limit
-    that each set for itself would be restored in the wrong order.
+    The first engine to enter sets the limit and the last to leave restores it. Overlapping engines share one limit,
+    because separate limits would be restored in the wrong order.
     """
 
     def __init__(self) -> None:
@@ -361,7 +360,7 @@ class _OneBlasThread(ContextDecorator):
     def __enter__(self) -> None:
         with self._lock:
             if self._inside == 0:
-                if self._controller is None:  # looking for the libraries takes longer than a small fit
+                if self._controller is None:  # finding the BLAS libraries takes longer than a small fit
                     from threadpoolctl import ThreadpoolController
 
                     self._controller = ThreadpoolController()

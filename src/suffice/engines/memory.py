@@ -1,4 +1,4 @@
-"""Rows that are in memory."""
+"""The engine for rows in memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from suffice.engines.base import Engine, Rows
 
 
 class MemoryEngine(Engine):
-    """Takes sums over arrays in memory, in chunks that fit the cache."""
+    """An engine that computes sums over arrays in memory, in chunks that fit the cache."""
 
     def __init__(self, rows: Rows, n_jobs: int | None = None, progress: Callable[[int], None] | None = None) -> None:
         super().__init__(n_jobs, progress)
@@ -21,5 +21,5 @@ class MemoryEngine(Engine):
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self.rows)

@@ -1,4 +1,4 @@
-"""Rows that come batch by batch: from files, from a generator, from a table that is encoded as it goes."""
+"""The engine for rows that come batch by batch: from files, from a generator, or from a table encoded on the fly."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import Any, TypeVar
 from suffice.engines.base import Engine, Rows
 
 T = TypeVar("T")
-#: seconds that an error or Ctrl-C waits for a batch that is being read; the thread then ends when the batch is there
+#: seconds to wait, after an error or Ctrl-C, for the batch being read; later the thread ends when the batch is read
 _PATIENCE = 0.5
 
 
 class StreamEngine(Engine):
-    """Takes sums over batches of rows, with one thread reading ahead; memory is bounded by a few batches.
+    """An engine that computes sums over batches of rows, with one thread reading ahead; it holds only a few batches.
 
     Parameters
     ----------
     open_batches : callable
-        Returns a fresh iterator over the batches, for each pass.
+        Returns a new iterator over the batches for each pass.
     n_rows : int or None
-        How many rows there are in all, where that is known beforehand.
+        The total number of rows, if it is known beforehand.
     """
 
     def __init__(
@@ -39,11 +39,11 @@ class StreamEngine(Engine):
 
     @property
     def n_rows(self) -> int | None:
-        """How many rows there are, where that is known beforehand."""
+        """The total number of rows; None if it is not known beforehand."""
         return self._n_rows
 
     def batches(self) -> Generator[Rows]:
-        """Yield the batches in order, the next one being read meanwhile."""
+        """Yield the batches in order, while the next one is being read."""
         with closing(read_ahead(self._open())) as read:
             yield from (rows for rows in read if len(rows))
 
@@ -68,12 +68,12 @@ def read_ahead(items: Iterable[T], depth: int = 1) -> Generator[T]:
                 if not put(("item", item)):
                     return
             put(("end", None))
-        except BaseException as error:  # whatever it is, it belongs to the thread that asked
+        except BaseException as error:  # any error is raised in the consuming thread
             put(("error", error))
 
     reader = threading.Thread(target=read, name="suffice-reader", daemon=True)
     try:
-        reader.start()  # Ctrl-C may come while it waits for the thread
+        reader.start()  # inside the try: Ctrl-C may come while start waits
         while True:
             try:
                 kind, value = queue.get(timeout=0.1)

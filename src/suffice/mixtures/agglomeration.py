@@ -1,14 +1,14 @@
-"""Clusters by merging: model-based agglomeration, which gives EM of a mixture a place to begin for every size at once.
+"""Model-based agglomerative clustering, which gives starting points of EM for every number of components at once.
 
-Every row is a cluster at first. The two clusters whose union costs least in the classification likelihood of Gaussian
-clusters become one, until one is left (Banfield and Raftery 1993; Fraley 1998). With n rows and the scatter matrix W a
-cluster costs
+At first every row is a cluster. The two clusters whose union costs least in the classification likelihood of Gaussian
+clusters are merged, until one is left (Banfield and Raftery 1993; Fraley 1998). The cost of a cluster with n rows and
+scatter matrix W is
 
     EII   tr W                           spheres of one size: Ward's method
     VII   n log((tr W + α) / n)          spheres of any size
     VVV   n log(|W / n| + (tr W + α) / n)   ellipsoids; the determinant enters where n > d
 
-where α, the variance of all rows averaged over the columns, keeps the cost of few rows finite.
+where α, the variance of all rows averaged over the columns, keeps the cost of small clusters finite.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ import numpy as np
 from suffice import compiled
 from suffice._arrays import FloatArray, IntArray
 
-#: the structures of clusters that can be merged, by their numbers in kernels_merge.h
+#: the covariance structures of clusters that can be merged, with their numbers in kernels_merge.h
 _CRITERIA = {"EII": 0, "VII": 1, "VVV": 2}
-#: singular values below this share of the largest are rounding
+#: singular values below this fraction of the largest are rounding error
 _RANK = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class MergeTree:
-    """Clusters of every number: the mergers that lead from n rows to one cluster.
+    """The sequence of mergers from n rows to one cluster, which gives clusterings of every size.
 
     Attributes
     ----------
     merged : array of shape (n − 1, 2)
-        The clusters of each merger, named by a row of theirs; the union has the name of the first.
+        The two clusters of each merger, each identified by one of its rows; the union keeps the row of the first.
     """
 
     merged: IntArray
@@ -47,27 +47,27 @@ class MergeTree:
         into = np.arange(n)
         for first, second in self.merged[: n - k].tolist():
             into[second] = first
-        while not np.array_equal(into, into[into]):  # mergers of mergers
+        while not np.array_equal(into, into[into]):  # follow chains of mergers
             into = into[into]
         _, first, codes = np.unique(into, return_index=True, return_inverse=True)
         return np.argsort(np.argsort(first))[codes]
 
 
 def merge_tree(X: Any, structure: str = "VVV", *, weight: FloatArray | None = None) -> MergeTree:
-    """Merge rows into clusters of Gaussian shape, until one cluster is left.
+    """Merge rows into Gaussian clusters, until one cluster is left.
 
     Columns are standardised and rotated to their principal axes, each divided by the square root of its singular value,
-    so that neither units nor correlations of all rows decide; constant columns say nothing. The cost is
-    quadratic in the rows, in time and memory: take a sample of more than a few thousand.
+    so that the result depends neither on units nor on the overall correlations; constant columns have no influence.
+    Time and memory are quadratic in the number of rows: pass a sample if there are more than a few thousand.
 
     Parameters
     ----------
     X : array of shape (n, d)
         Finite numbers.
     structure : "VVV", "VII" or "EII"
-        What clusters look like: ellipsoids, spheres, or spheres of one size, which is Ward's method.
+        The shape of the clusters: ellipsoids, spheres, or spheres of equal size (Ward's method).
     weight : array of shape (n,), optional
-        Positive weights: how many rows a row stands for.
+        Positive weights: how many observations each row represents.
 
     Returns
     -------
@@ -98,10 +98,10 @@ def merge_tree(X: Any, structure: str = "VVV", *, weight: FloatArray | None = No
 
 
 def _principal(rows: FloatArray, weight: FloatArray) -> FloatArray:
-    """Return the rows about their mean, standardised, and along their principal axes over √(singular value)."""
+    """Return the centred and standardised rows along their principal axes, each divided by √(singular value)."""
     total = weight.sum()
     centred = rows - weight @ rows / total
-    centred -= weight @ centred / total  # what rounding left of an offset
+    centred -= weight @ centred / total  # remove the rounding error of the first centring
     largest = np.abs(centred).max(0, initial=0.0)
     varies = largest > 1e-13 * np.abs(rows).max(0, initial=0.0)
     centred = centred[:, varies] / largest[varies]  # so that no square overflows
@@ -112,11 +112,11 @@ def _principal(rows: FloatArray, weight: FloatArray) -> FloatArray:
 
 
 def _merge_clusters(count: FloatArray, means: FloatArray, criterion: int, alpha: float) -> IntArray:
-    """Do what the kernel does, in NumPy: of ties the last pair is merged, gains being compared in float32."""
+    """Return the mergers; the NumPy fallback of the kernel: gains are compared in float32, ties take the last pair."""
     (n, d), count, means = means.shape, count.copy(), means.copy()
     scatter, name = np.zeros((n, d, d)), np.arange(n)
     cost = np.zeros(n) if criterion == 0 else count * np.log(alpha / count)
-    gain = np.full((n, n), np.inf, dtype=np.float32)  # of row r and column c < r
+    gain = np.full((n, n), np.inf, dtype=np.float32)  # entry (r, c) is for the pair c < r
 
     def union(i: int, others: slice) -> tuple[FloatArray, FloatArray, FloatArray]:
         together = count[i] + count[others]

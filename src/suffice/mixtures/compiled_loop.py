@@ -1,4 +1,4 @@
-"""EM of a mixture whose columns are one block of Gaussians in memory: many iterations in one compiled call."""
+"""EM for a mixture whose columns are one Gaussian block in memory: many iterations in one compiled call."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from suffice.mixtures.components import Components
     from suffice.mixtures.numpy_loop import PlainLoop
 
-#: products per iteration beyond which several threads gain more than the interpreter costs (two milliseconds or so),
-#: and how many of them the exponential of a component takes as long as
+#: multiplications per iteration above which several threads gain more than the overhead of the interpreter (about two
+#: milliseconds), and the cost of one exponential in multiplications
 _MOST_PRODUCTS, _EXPONENTIAL = 6_000_000, 8
 
 
 def is_small(n: int, d: int, k: int, structure: str) -> bool:
-    """Return whether the compiled loop knows the structure, and is faster than passes in several threads."""
+    """Return whether the compiled loop supports the structure and is faster than passes in several threads."""
     work = n * k * (em_loop.products(structure, d) + _EXPONENTIAL)
     return 0 < work <= _MOST_PRODUCTS and em_loop.available(structure, d)
 
@@ -43,10 +43,10 @@ def is_small(n: int, d: int, k: int, structure: str) -> bool:
 def climbs(
     components: Components, engine: Engine
 ) -> Callable[[JointModel], em.Climb[JointModel, JointStatistics] | None] | None:
-    """Return what makes many iterations at a time over the rows of an engine; None where only Python can.
+    """Return a factory of compiled EM runs over the rows of an engine; None if the Python loop has to be used.
 
-    That takes one block of Gaussians, few enough rows in memory without missing values, components of which nothing is
-    known, and a prior that is fixed and has no mean.
+    Compiled runs require a single Gaussian block, few enough rows in memory without missing values, no known component
+    labels, and a fixed prior without a mean.
     """
     from suffice.mixtures.components import equal_shares, shares
 
@@ -61,7 +61,7 @@ def climbs(
     (n, d), k, code = rows.shape, known.n_classes, _code(family.structure)
     if not is_small(n, d, k, code) or not (prior is None or is_simple(prior)):
         return None
-    rows = rows[:n]  # columns of some tables are only made when they are asked for
+    rows = rows[:n]  # some tables convert their columns only when they are read
     if not isinstance(rows, np.ndarray) or rows.dtype.kind != "f":
         return None
     rows = np.asarray(rows, dtype=np.float64)
@@ -78,7 +78,7 @@ def _code(structure: Covariance) -> str:
 
 
 def is_simple(prior: PriorSpec) -> bool:
-    """Whether the prior is so many rows of a covariance that is given, with the mode taken."""
+    """Return whether the prior is a given covariance with a fixed weight, without a prior mean, at the mode."""
     return (
         isinstance(prior, NormalInverseWishart)
         and not isinstance(prior.scatter_count, str)
@@ -90,7 +90,7 @@ def is_simple(prior: PriorSpec) -> bool:
 
 @dataclass(frozen=True)
 class Climbs:
-    """The rows and the prior of a mixture, from which any number of climbs begin."""
+    """A factory of compiled EM runs over the same rows with the same prior."""
 
     components: Components
     rows: FloatArray
@@ -101,7 +101,7 @@ class Climbs:
     columns: ConstantColumns
 
     def __call__(self, start: JointModel) -> GaussianClimb | None:
-        """Return the iterations from a model; None where it is of another kind."""
+        """Return the EM run that starts from a model; None if the model is of another kind."""
         (distributions,) = start.distributions
         if type(distributions) is not GaussianDistributions or distributions.family is not self._family:
             return None
@@ -113,7 +113,7 @@ class Climbs:
         return GaussianClimb(self.components, loop, lambda: start, self.columns)
 
     def begin(self, members: Responsibilities) -> GaussianClimb | None:
-        """Return the iterations from the estimates of rows whose components are given."""
+        """Return the EM run that starts from the estimates for given responsibilities."""
         loop = self._loop()
         if isinstance(members, Labels):
             loop.begin_with_labels(members.codes)
@@ -125,7 +125,7 @@ class Climbs:
         return GaussianClimb(self.components, loop, lambda: self.components.begin(belong), self.columns)
 
     def race(self, labels: Sequence[IntArray], tol: float, rounds: int, more: int, kept: int) -> GaussianClimb | None:
-        """Return the best of several starts after its first iterations, as `EMLoop.race` does; None if all fail."""
+        """Return the best of several starts after its first iterations (see `EMLoop.race`); None if all fail."""
         loop = self._loop()
         if not loop.race(np.stack(labels), tol, rounds, more, kept):
             return None
@@ -150,7 +150,7 @@ class Climbs:
 
     @cached_property
     def _rows(self) -> FloatArray:
-        """The columns that are not constant."""
+        """The columns that are not constant, as a contiguous array."""
         return np.ascontiguousarray(self.columns.varying(self.rows))
 
     @property
@@ -165,7 +165,7 @@ def _has_begun() -> JointModel:
 
 
 class GaussianClimb:
-    """Iterations of EM from one model; see `em.Climb`."""
+    """A run of EM from one starting model; see `em.Climb`."""
 
     def __init__(
         self,
@@ -193,7 +193,7 @@ class GaussianClimb:
         return self._loop.bounds
 
     def accelerate(self) -> None:
-        """Leap ahead from now on."""
+        """Take extrapolation steps from now on."""
         self._loop.accelerate()
 
     def advance(self, max_iter: int, tol: float) -> None:
@@ -211,7 +211,7 @@ class GaussianClimb:
         distributions = GaussianDistributions(block.family, columns.means(loop.means), compact, columns.constant)
         model = JointModel(self._components.schema, loop.log_shares, (distributions,))
         statistics = JointStatistics(loop.count, (_moments(loop, columns, structure.layout),))
-        if loop.status == em_loop.NO_ESTIMATE:  # Python says why
+        if loop.status == em_loop.NO_ESTIMATE:  # raises an error with the reason
             model = self._components.estimate(statistics, model)
         return model, statistics
 

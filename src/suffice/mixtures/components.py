@@ -1,4 +1,4 @@
-"""A mixture as EM sees it: rows on an engine, families with priors that are fixed, and the shares of the components."""
+"""A mixture as an EM problem: rows on an engine, families with fixed priors, and the shares of the components."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from suffice.statistics.moments import Moments
 
 
 def shares(count: FloatArray) -> FloatArray:
-    """Return log (n_c / n), −∞ for what is empty."""
+    """Return log (n_c / n), −∞ for empty components."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(count / count.sum()))
 
@@ -34,32 +34,32 @@ def equal_shares(count: FloatArray) -> FloatArray:
 
 
 def has_constant_columns(statistics: JointStatistics) -> bool:
-    """Whether some column of numbers holds one value only."""
+    """Return whether some numeric column holds a single value."""
     return any(isinstance(block, Moments) and bool(constant(block).any()) for block in statistics.blocks)
 
 
 @dataclass(frozen=True)
 class Components:
-    """How statistics become a model: one prior a block, and the log-shares of the components from their counts."""
+    """The step from statistics to a model: one prior per block, and log-shares computed from the component counts."""
 
     schema: Schema
     priors: Sequence[PriorSpec]
     log_shares: Callable[[FloatArray], FloatArray] = shares
-    #: what the user calls the components
+    #: the names of the components in error messages
     names: Sequence[Any] | None = None
-    #: whether rows have holes that covariances are to be learned across
+    #: whether rows have missing values and covariances are learned from incomplete rows
     holes: bool = False
     #: the class that each component belongs to, where classes have several
     class_of: IntArray | None = None
 
     def begin(self, engine: Engine) -> JointModel:
-        """Return a first model of rows whose responsibilities are given."""
+        """Return the first model, estimated from rows with given responsibilities."""
         if not self.holes:
             return self.estimate(engine.reduce(learn, self.schema))
         return self.estimate(lifted(engine.reduce(learn, uncorrelated(self.schema)), self.schema))
 
     def estimate(self, statistics: JointStatistics, start: JointModel | None = None) -> JointModel:
-        """Return the model that the statistics give; what has no closed form goes on from `start`."""
+        """Return the model estimated from the statistics; iterative estimates continue from `start`."""
         distributions = []
         for number, (block, sums, prior) in enumerate(
             zip(self.schema.blocks, statistics.blocks, self.priors, strict=True)
@@ -79,7 +79,7 @@ class Components:
     def extrapolate(
         self, parts: Sequence[JointStatistics], weights: Sequence[float], start: JointModel
     ) -> JointModel | None:
-        """Return the model that Σ_i weights[i] · parts[i] gives; None where these sums give none."""
+        """Return the model estimated from Σ_i weights[i] · parts[i]; None if there is no estimate."""
         statistics = JointStatistics.combined(parts, weights)
         if (statistics.class_count < 0).any():
             return None
@@ -97,7 +97,7 @@ class Components:
         return float(sum(block.family.log_prior(found, sums, prior) for block, found, sums, prior in parts))
 
     def problem(self, engine: Engine) -> em.Problem[JointModel, JointStatistics]:
-        """Return what EM has to solve over the rows of an engine."""
+        """Return the EM problem for the rows of an engine."""
         arranged = self._arranged(engine)
 
         def expectation(model: JointModel) -> Expectation:
@@ -106,7 +106,7 @@ class Components:
         return em.Problem(expectation, self.estimate, self.log_prior, self.extrapolate, climbs(self, engine))
 
     def _arranged(self, engine: Engine) -> Engine:
-        """Return an engine with the rows in the order that a family asks for, where they are in memory."""
+        """Return an engine with the rows in the order that a family prefers, if they are in memory."""
         if not self.holes or not isinstance(engine, MemoryEngine):
             return engine
         for block, rows in zip(self.schema.blocks, engine.rows.blocks, strict=True):

@@ -1,4 +1,4 @@
-"""k-means: hard clusters of rows in memory, where mixtures begin."""
+"""k-means: hard clusters of rows in memory, from which mixtures start."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from suffice.compiled import cluster
 from suffice.engines.base import run_each, threads
 
 T = TypeVar("T")
-#: products beyond which the rows are shared among threads, and rows of a slice of them
+#: multiplications above which the rows are divided among threads, and the rows per slice
 _MANY_PRODUCTS, _SLICE_ROWS = 8_000_000, 131_072
 
 
@@ -31,23 +31,23 @@ def k_means(
 ) -> IntArray:
     """Return the clusters of the rows, (n,), by k-means++ and Lloyd's algorithm.
 
-    With a RandomState it draws as scikit-learn's `KMeans(k, n_init=1)` does, stops when that stops and so finds the
-    same clusters, but for ties: rows that are equally near to two centers, and seeds that are equally good. Some of the
-    k stay empty where there are fewer distinct rows.
+    With a RandomState it draws the same random numbers as scikit-learn's `KMeans(k, n_init=1)`, stops at the same
+    iteration and so finds the same clusters, except for ties: rows that are equally near to two centers, and seeds that
+    are equally good. Some clusters stay empty if there are fewer than k distinct rows.
 
     Parameters
     ----------
     points : array of shape (n, d), of finite float64
     k : int
-        At most n.
+        The number of clusters, at most n.
     rng : RandomState or Generator
     weight : array of shape (n,) or None
     rounds : int
-        Iterations of Lloyd's algorithm at most.
+        The maximum number of iterations of Lloyd's algorithm.
     tol : float
-        It ends when the centers move by no more than this share of the mean variance of the columns.
+        It ends when the centers move by at most this fraction of the mean variance of the columns.
     n_jobs : int or None
-        Threads, where the rows are many.
+        The number of threads, used only if there are many rows.
 
     Examples
     --------
@@ -69,14 +69,14 @@ def planned_k_means(
     tol: float = 1e-4,
     n_jobs: int | None = None,
 ) -> Callable[[], IntArray]:
-    """Draw what `k_means` draws, and return a function that finds its clusters; any thread may call that.
+    """Draw the random numbers of `k_means`, and return a function that finds its clusters in any thread.
 
-    The points may be sparse too.
+    The points may also be sparse.
     """
     if issparse(points) or not cluster.knows_k_means():
         seed = np.random.RandomState(int(rng.integers(2**31))) if isinstance(rng, np.random.Generator) else rng
         return partial(_scikit_learns_k_means, points, k, seed, weight, rounds, tol)
-    points = np.ascontiguousarray(points)  # sums go by the order of the cells
+    points = np.ascontiguousarray(points)  # the rounding of sums depends on the memory layout
     n, d = points.shape
     trials = min(2 + int(math.log(k)), cluster.MOST_TRIALS)
     if weight is None and isinstance(rng, np.random.Generator):
@@ -102,7 +102,7 @@ def _sum_of_squares(points: FloatArray, origin: FloatArray) -> float:
 
 
 class _Sliced:
-    """k-means over slices of the rows, in threads; sums are added in the order of the slices."""
+    """k-means over slices of the rows, in threads; partial sums are added in the order of the slices."""
 
     def __init__(self, points: FloatArray, origin: FloatArray, weight: FloatArray | None, n_threads: int) -> None:
         n, d = points.shape
@@ -112,7 +112,7 @@ class _Sliced:
         self._each(lambda here: cluster.to_blocks(points[here], origin, self._blocks(here)))
 
     def _each(self, work: Callable[[slice], T]) -> list[T]:
-        """Return what `work` returns for each slice of the rows."""
+        """Return the results of `work`, one per slice of the rows."""
         return run_each(work, self.slices, self.n_threads)
 
     def _blocks(self, here: slice) -> FloatArray:
@@ -141,13 +141,13 @@ class _Sliced:
                 break
             all_sums, all_count = np.add.reduce(sums), np.add.reduce(count)
             shift = cluster.lloyd_centers(self.blocks, self.weight, labels, all_sums, all_count, centers)
-            fresh = self.weight is not None  # sums of weights that are taken off again may miss 0
+            fresh = self.weight is not None  # adding and subtracting weights leaves rounding errors
             if shift <= tol:
                 rounds = number + 1
         return labels
 
     def _seeds(self, k: int, first: int, uniforms: FloatArray) -> FloatArray:
-        """Return the centers that k-means++ chooses, about the origin, k×d."""
+        """Return the centers that k-means++ chooses, relative to the origin, k×d."""
         centers, closest = np.empty((k, self.blocks.shape[1])), np.full(self.n, np.inf)
         centers[0] = self._row(first)
         for c in range(1, k):
@@ -166,7 +166,7 @@ class _Sliced:
         return centers
 
     def _places(self, closest: FloatArray, totals: FloatArray, values: FloatArray) -> IntArray:
-        """Return the rows at which the sum of weight · closest reaches each of some values."""
+        """Return the rows at which the cumulative sum of weight · closest reaches each of the values."""
         places = np.empty(len(values), dtype=np.int64)
         for i, value in enumerate(values):
             number = min(int(np.searchsorted(totals, value)), len(totals) - 1)

@@ -1,4 +1,4 @@
-"""EM for a mixture of Gaussians over rows in memory without the compiled loop, one iteration after the other."""
+"""EM for a mixture of Gaussians over rows in memory: the NumPy fallback of the compiled loop."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from suffice.statistics.responsibilities import Labels, PartialLabels, Responsib
 
 
 class PlainLoop:
-    """Do what `suffice.compiled.em_loop.EMLoop` does, in NumPy.
+    """The NumPy fallback of `suffice.compiled.em_loop.EMLoop`.
 
     Parameters
     ----------
@@ -37,20 +37,20 @@ class PlainLoop:
         The number of components.
     weight : array of shape (n,) or None
     prior : NormalInverseWishart or None
-        With numbers for all that it takes from the data; None is maximum likelihood.
+        The prior, with numbers in place of all data-dependent settings; None is maximum likelihood.
 
     Attributes
     ----------
     log_shares, means, covariance : arrays
-        The parameters; undefined where there is no estimate.
+        The parameters; undefined if there is no estimate.
     count, center, first, second : arrays
-        The moments that they were estimated from.
+        The moments from which the parameters were estimated.
     bounds : list of float
         The bound of each iteration.
     status : int
         CONTINUES, CONVERGED or NO_ESTIMATE.
     log_likelihood : float
-        That of the parameters, where `advance` was asked for it.
+        The log-likelihood of the parameters; computed only by `advance` with ``rate=True``.
     """
 
     log_shares: FloatArray
@@ -84,24 +84,24 @@ class PlainLoop:
         self.status, self.log_likelihood = CONTINUES, math.nan
 
     def another(self) -> Self:
-        """Return a loop over the same rows that has yet to begin."""
+        """Return a new loop over the same rows that has not started."""
         other = copy(self)
         other._reset()
         return other
 
     def begin_at(self, log_shares: FloatArray, means: FloatArray, covariance: FloatArray) -> None:
-        """Begin with these parameters."""
+        """Start from these parameters."""
         schema = self._components.schema
         family = schema.blocks[0].family
         assert isinstance(family, Gaussian)
         self._begin(lambda: JointModel(schema, log_shares, (GaussianDistributions(family, means, covariance),)))
 
     def begin_with_labels(self, labels: IntArray) -> None:
-        """Begin with the estimates of rows whose component is given by its number, (n,)."""
+        """Start from the estimates for given component numbers of the rows, (n,)."""
         self._begin_with(Labels(np.asarray(labels, dtype=np.intp), self._weight, self._k))
 
     def begin_with_shares(self, shares: FloatArray) -> None:
-        """Begin with the estimates of rows whose parts belong to components, n×k; the weights are in them."""
+        """Start from the estimates for given responsibilities, n×k, already multiplied by the row weights."""
         self._begin_with(SoftLabels(shares))
 
     def _begin_with(self, members: Responsibilities) -> None:
@@ -121,22 +121,22 @@ class PlainLoop:
         self.log_shares, self.means, self.covariance = model.log_prior, found.means, found.compact
 
     def accelerate(self) -> None:
-        """Extrapolate from now on, as `suffice.optimize.extrapolation.Squarem` does."""
+        """Take extrapolation steps from now on; see `suffice.optimize.extrapolation.Squarem`."""
         self._leaps = True
 
     def release(self) -> None:
-        """Do nothing: there is no work space to give back."""
+        """Do nothing: there is no workspace to free."""
 
     def advance(self, max_iter: int, tol: float, *, rate: bool = False) -> None:
-        """Make the next `max_iter` iterations, or fewer where the bound stops rising.
+        """Make the next `max_iter` iterations, or fewer if the bound stops rising.
 
-        Where `rate` is true, the log-likelihood of the parameters at the end is taken too.
+        If `rate` is true, the log-likelihood of the final parameters is computed too.
         """
         if self._model is None:
             return
         most = len(self.bounds) + max_iter
         try:
-            with np.errstate(over="ignore"):  # of squares over the variance of a component that collapses
+            with np.errstate(over="ignore"):  # squares divided by the variance of a collapsing component
                 outcome = em.run(
                     self._problem, self._model, max_iter=most, tol=tol, accelerate=self._leaps, before=self.bounds
                 )

@@ -1,4 +1,4 @@
-"""Where EM begins: rows to begin with, and a first guess of who belongs to which component."""
+"""Starting points of EM: a sample of the rows, and a first guess of their responsibilities."""
 
 from __future__ import annotations
 
@@ -16,35 +16,36 @@ from suffice.families.gaussian import GaussianDistributions
 from suffice.mixtures.kmeans import planned_k_means
 from suffice.statistics.responsibilities import Labels, PartialLabels, Responsibilities, SoftLabels
 
-#: rows that starts are tried on at most; fewer where they have many columns and components
+#: the maximum number of rows on which starts are tried; fewer if there are many columns and components
 START_ROWS = 2_000
-#: products of an iteration over these rows, and rows per component and column that there should be at least
+#: the maximum number of multiplications per iteration over these rows, and the minimum rows per component and column
 _PRODUCTS, _LEAST_ROWS = 4_000_000, 5
-#: one row in this many is cheap beside an iteration over all rows; rows per component and column that are many
+#: a sample of n / _SMALL_PART rows is cheap compared with an iteration over all rows, but _MANY_ROWS rows per component
+#: and column are enough
 _SMALL_PART, _MANY_ROWS = 20, 40
-#: rows that are merged to clusters at most, for the time and memory goes by their square
+#: the maximum number of rows merged into clusters: time and memory are quadratic in it
 MOST_MERGED = 1_000
-#: the units of k-means and the iterations of Lloyd's algorithm, for one start after the other: which units show the
-#: clusters depends on the data, many iterations come to few and good partitions, and one keeps them different
+#: the units of k-means and the maximum iterations of Lloyd's algorithm, one pair per start: which units show the
+#: clusters depends on the data; many iterations lead to few but good partitions, a single one keeps them diverse
 UNITS = (("scaled", 10), ("scaled", 1), ("own", 100), ("whitened", 10), ("own", 100), ("whitened", 1))
 
 
 def start_rows(k: int, d: int, n_rows: int) -> int:
-    """Return how many of the rows to try starts of k components of d columns on."""
+    """Return the number of rows on which to try starts with k components and d columns."""
     affordable = min(START_ROWS, _PRODUCTS // (k * d * d))
     cheap = min(n_rows // _SMALL_PART, _MANY_ROWS * k * d)
     return max(affordable, 50 * k, _LEAST_ROWS * k * d, cheap)
 
 
 def generator(seed: Any) -> np.random.Generator:
-    """Return a generator of what scikit-learn takes as `random_state`."""
+    """Return a Generator made from `seed`, which may be anything that scikit-learn takes as `random_state`."""
     if isinstance(seed, np.random.RandomState):
         return np.random.default_rng(seed.randint(2**31))
     return np.random.default_rng(seed)
 
 
 def some_rows(engine: Engine, n_rows: int, n_wanted: int, rng: np.random.Generator) -> Rows:
-    """Return so many rows with a weight, drawn at random, in their order; all rows where there are no more."""
+    """Return `n_wanted` rows with positive weight, drawn at random, in their order; all rows if there are no more."""
     drawn = rng.choice(n_rows, size=n_wanted, replace=False) if n_rows > n_wanted else np.arange(n_rows)
     chosen = np.sort(drawn)
     parts = []
@@ -60,10 +61,10 @@ def some_rows(engine: Engine, n_rows: int, n_wanted: int, rng: np.random.Generat
 
 
 def rows_of_each_class(engine: Engine, n_rows: int, n_wanted: int, rng: np.random.Generator) -> Rows:
-    """Return about that many rows drawn at random, an equal number of each class and of those without a label.
+    """Return about `n_wanted` rows drawn at random, an equal number of each class and of the unlabelled rows.
 
-    Where a class has more rows than are drawn of it these weigh more, so that the shares of the classes stay. All rows
-    come back where there are no more.
+    The rows of larger classes get larger weights, so that the shares of the classes stay the same. All rows are
+    returned if there are no more than `n_wanted`.
     """
     if n_rows <= n_wanted:
         return some_rows(engine, n_rows, n_wanted, rng)
@@ -76,7 +77,7 @@ def rows_of_each_class(engine: Engine, n_rows: int, n_wanted: int, rng: np.rando
 def _lowest_keys(
     engine: Engine, n_wanted: int, rng: np.random.Generator, *, by_class: bool
 ) -> tuple[_Drawn, FloatArray]:
-    """Draw rows that have a weight, an equal number of each class or of all; return how many each class has, too."""
+    """Draw rows with positive weight, over all or an equal number per class; also return the row count per class."""
     drawn: _Drawn | None = None
     n_of_group: FloatArray = np.zeros(1)
     for rows in engine.batches():
@@ -101,21 +102,21 @@ def _lowest_keys(
 
 @dataclass(frozen=True)
 class _Drawn:
-    """Rows with random keys; the lowest keys of each group are drawn, so that batches do not matter."""
+    """Rows with random keys; the lowest keys of each group are drawn, so the batches do not affect the sample."""
 
     rows: Rows
     groups: IntArray
     keys: FloatArray
 
     def lowest(self, quota: int) -> _Drawn:
-        """Return the rows with the lowest keys of each group, in order."""
+        """Return the `quota` rows with the lowest keys of each group, in row order."""
         order = np.lexsort((self.keys, self.groups))
         place = np.arange(len(order)) - np.searchsorted(self.groups[order], self.groups[order])
         kept = np.sort(order[place < quota])
         return _Drawn(picked(self.rows, kept), self.groups[kept], self.keys[kept])
 
     def and_also(self, more: _Drawn) -> _Drawn:
-        """Return the rows of both."""
+        """Return the rows of both samples."""
         groups, keys = np.concatenate([self.groups, more.groups]), np.concatenate([self.keys, more.keys])
         return _Drawn(_joined([self.rows, more.rows]), groups, keys)
 
@@ -126,7 +127,7 @@ def _partial(rows: Rows) -> PartialLabels:
 
 
 def picked(rows: Rows, places: IntArray) -> Rows:
-    """Return some of the rows, with what is known of their classes."""
+    """Return the selected rows with their known labels."""
     return Rows(tuple(_picked(block, places) for block in rows.blocks), _partial(rows)[places])
 
 
@@ -149,7 +150,7 @@ def _joined(parts: Sequence[Rows]) -> Rows:
 def _stacked(blocks: Sequence[Any]) -> Any:
     if isinstance(blocks[0], Codes):
         return Codes(np.concatenate([block.codes for block in blocks]), blocks[0].sizes)
-    rows = [block[0 : block.shape[0]] for block in blocks]  # some are converted or cut only when they are read
+    rows = [block[0 : block.shape[0]] for block in blocks]  # some blocks are converted or sliced only when read
     if issparse(rows[0]):
         from scipy import sparse
 
@@ -158,13 +159,13 @@ def _stacked(blocks: Sequence[Any]) -> Any:
 
 
 def random_responsibilities(n_rows: int, k: int, weight: FloatArray | None, rng: np.random.Generator) -> SoftLabels:
-    """Return shares drawn uniformly from all that sum to 1."""
+    """Return responsibilities drawn uniformly from the simplex, times the row weights."""
     shares = rng.dirichlet(np.ones(k), size=n_rows)
     return SoftLabels(shares if weight is None else shares * weight[:, None])
 
 
 def with_every_component(codes: IntArray, k: int, weight: FloatArray | None, seed: int) -> Responsibilities:
-    """Return clusters as responsibilities; those that are empty, for want of distinct rows, get a row at random."""
+    """Return clusters as responsibilities; a cluster left empty, for lack of distinct rows, shares a random row."""
     n = len(codes)
     empty = np.flatnonzero(np.bincount(codes, minlength=k) == 0)
     if not len(empty):
@@ -184,7 +185,7 @@ class Points:
     ----------
     rows : Rows
     overall : list of Distributions
-        The distribution of all rows, for each block.
+        The distribution of all rows, one per block.
     weight : array of shape (n,) or None
     """
 
@@ -195,18 +196,19 @@ class Points:
     def planned_clusters(
         self, k: int, start: int, rng: np.random.Generator, n_jobs: int | None = None
     ) -> Callable[[], IntArray]:
-        """Return a function that finds the clusters of one of several starts, (n,); all that is random is drawn now.
+        """Return a function that finds the clusters, (n,), of start number `start`; random numbers are drawn now.
 
-        Each start has other units or other iterations. Some of the k stay empty where there are fewer distinct rows.
+        Starts differ in their units or their number of iterations; see `UNITS`. Some clusters stay empty if there are
+        fewer than k distinct rows.
         """
         units, rounds = UNITS[start % len(UNITS)]
         points = self._in(units)
         return planned_k_means(points, min(k, points.shape[0]), rng, self.weight, rounds=rounds, n_jobs=n_jobs)
 
     def merged(self, k: int, start: int, rng: np.random.Generator) -> IntArray:
-        """Return clusters of merged rows, (n,): of ellipsoids, and at every other start of spheres of one size.
+        """Return clusters by agglomeration, (n,): ellipsoids in even starts, spheres of equal size in odd ones.
 
-        Of more than MOST_MERGED rows some are merged, and the others go to the nearest cluster.
+        If there are more than MOST_MERGED rows, a sample is merged, and the others join the nearest cluster.
         """
         from suffice.mixtures.agglomeration import merge_tree
 
@@ -232,7 +234,7 @@ class Points:
         return self._made[units]
 
     def _points(self, units: str) -> Any:
-        """Return the rows in some units: their own and scaled ones are for numbers without missing values only."""
+        """Return the rows in the given units; "whitened" replaces the others unless all cells are finite numbers."""
         blocks, only = self._rows.chunk(0, len(self._rows)).blocks, self._overall[0]
         if units == "whitened":
             return _side_by_side([found.standardised(rows) for found, rows in zip(self._overall, blocks, strict=True)])

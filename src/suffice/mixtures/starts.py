@@ -1,4 +1,4 @@
-"""Where EM of a mixture begins: the best of a few starts, each tried for a few iterations on a sample of the rows."""
+"""The start of EM for a mixture: the best of a few starts, each tried for a few iterations on a sample of the rows."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from suffice.tables.labels import as_column
 
 Problem = em.Problem[JointModel, JointStatistics]
 
-#: iterations that all starts make before they are compared, and how many of them go on
+#: the stages of the comparison of starts: iterations that each start makes, and how many starts are kept
 RACE = ((2, 2), (5, 1))
 _RACE_ROUNDS = sum(rounds for rounds, _ in RACE)
-#: starts whose bounds differ by less than this share are taken to lead to the same end
+#: starts whose bounds differ by a smaller fraction are assumed to lead to the same optimum
 _SETTLED = 1e-4
-#: products of an iteration up to which all starts are tried in one call
+#: the maximum number of multiplications per iteration for which all starts are tried in one compiled call
 _SMALL = 500_000
-#: iterations on a sample of the rows, at most, and how much larger the tolerance may be there
+#: the maximum number of iterations on a sample of the rows, and the factor of the tolerance there
 _MOST_ON_SAMPLE, _LOOSER = 200, 10.0
 
 
@@ -46,7 +46,7 @@ class Start:
     Parameters
     ----------
     problem : Problem
-    first : JointModel, or a climb that begins there
+    first : JointModel, or a GaussianClimb that starts there
     """
 
     def __init__(self, problem: Problem, first: JointModel | GaussianClimb) -> None:
@@ -72,7 +72,7 @@ class Start:
 
     @property
     def model(self) -> JointModel:
-        """The model that the iterations so far have led to."""
+        """The model after the iterations so far."""
         return self._model if self._climb is None else self._climb.reached()[0]
 
     def settled(self) -> bool:
@@ -80,19 +80,19 @@ class Start:
         return self.converged or (len(self.bounds) > 1 and _nearly_equal(self.bounds[-1], self.bounds[-2]))
 
     def climb(self, goal: int, tol: float) -> None:
-        """Go on to so many iterations by compiled calls alone, as far as they lead; any thread may do that."""
+        """Continue to at most `goal` iterations, by compiled calls only, as far as these get; safe in any thread."""
         climb = self._climb
         while climb is not None and not (climb.converged or climb.stopped) and len(climb.bounds) < goal:
             climb.advance(goal - len(climb.bounds), tol)
 
     def advance(self, goal: int, tol: float) -> None:
-        """Go on to so many iterations, or fewer where the bound stops rising."""
+        """Continue to `goal` iterations in total, or fewer if the bound stops rising."""
         self.climb(goal, tol)
         if not self.converged and len(self.bounds) < goal:
             self._run(goal, tol)
 
     def finish(self, max_iter: int, tol: float, **options: Any) -> em.Outcome[JointModel, JointStatistics]:
-        """Go on until the bound stops rising; the options are those of `em.run`."""
+        """Continue until the bound stops rising; the options are those of `em.run`."""
         if self._outcome is None or not (self.converged or len(self.bounds) >= max_iter):
             self._run(max_iter, tol, **options)
         assert self._outcome is not None
@@ -110,17 +110,19 @@ def _nearly_equal(bound: float, other: float) -> bool:
 
 
 def best_of(starts: Iterable[Callable[[], Start]], tol: float, most: int = 500, n_threads: int = 1) -> Start:
-    """Return the best of some starts after a few iterations; some may have no estimate, but not all.
+    """Return the best of several starts after a few iterations.
+
+    Starts without an estimate are skipped; if all of them have none, the last EstimateError is raised.
 
     Parameters
     ----------
     starts : iterable of callables
-        What is random is drawn when the next one is asked for.
+        Each returns a start. Random numbers are drawn when the iterable is advanced.
     tol : float
     most : int
-        Iterations of a start at most.
+        The maximum number of iterations of a start.
     n_threads : int
-        How many starts to try at the same time; more than one only where compiled calls do the work.
+        How many starts to try at the same time; more than one only if the starts use compiled calls.
     """
     waiting, running = iter(starts), list[Start]()
     failed: EstimateError | None = None
@@ -156,7 +158,7 @@ def best_of(starts: Iterable[Callable[[], Start]], tol: float, most: int = 500, 
 
 
 def _begun(begin: Callable[[], Start], goal: int, tol: float) -> Start | EstimateError:
-    """Return a start after its first iterations, as far as compiled calls lead, or why there is none."""
+    """Return a start after its first iterations, as far as compiled calls get, or the error if it has no estimate."""
     try:
         start = begin()
         start.climb(goal, tol)
@@ -167,11 +169,11 @@ def _begun(begin: Callable[[], Start], goal: int, tol: float) -> Start | Estimat
 
 @dataclass(frozen=True)
 class Starts:
-    """The settings of a mixture that say where to begin; see `Mixture`."""
+    """The settings of a mixture that determine where EM starts; see `Mixture`."""
 
     init: Any
     n_init: int
-    #: how many components there are
+    #: the number of components
     size: int
     max_iter: int
     tol: float
@@ -185,11 +187,11 @@ class Starts:
         n_rows: int,
         rng: np.random.Generator,
     ) -> JointModel | Start:
-        """Return the model to begin with, or the best start over all rows, which has made its first iterations."""
+        """Return the model to start from, or the best start over all rows, whose first iterations are done."""
         rows = self._rows(components, engine, n_rows, rng)
         problem = components.problem(MemoryEngine(rows, self.n_jobs))
         compiled = isinstance(problem.climb, Climbs) and isinstance(self.init, str)
-        n_threads = threads(self.n_jobs) if compiled else 1  # each of which tries a start of its own
+        n_threads = threads(self.n_jobs) if compiled else 1  # one start per thread
         guesses = self._guesses(rows, components, overall, rng, 1 if n_threads > 1 else self.n_jobs)
         first = _smoothed(components, overall, self.size) if isinstance(self.init, str) else components
 
@@ -213,13 +215,13 @@ class Starts:
         return best.model
 
     def _is_small(self, rows: Rows, most: int) -> bool:
-        """Whether a start takes less time than the interpreter needs for it, so that one call tries them all."""
+        """Return whether a start takes less time than its interpreter overhead, so that one call tries all of them."""
         n, d = rows.blocks[0].shape
         few = 1 < self._n_starts <= em_loop.MOST_STARTS
         return few and n * self.size * d * (d + 3) <= _SMALL and most >= _RACE_ROUNDS
 
     def _race_at_once(self, problem: Problem, members: Sequence[Responsibilities]) -> Start | None:
-        """Return what `best_of` does, by one compiled call; None where it has to be done in Python."""
+        """Return the same start as `best_of` by one compiled call; None if it has to be found in Python."""
         (rounds, kept), (more, _) = RACE
         labels = [member.codes for member in members if isinstance(member, Labels)]
         if len(labels) < len(members) or not isinstance(problem.climb, Climbs):
@@ -246,7 +248,7 @@ class Starts:
         rng: np.random.Generator,
         n_jobs: int | None,
     ) -> Iterator[Callable[[], Responsibilities]]:
-        """Yield functions that say who belongs to which component, one per start; what is random is drawn before."""
+        """Yield one function per start that returns its first responsibilities; random numbers are drawn beforehand."""
         known, k = rows.responsibilities, self.size
         assert isinstance(known, PartialLabels)
         weight = known.weight
@@ -274,10 +276,10 @@ class Starts:
 
 
 def _smoothed(components: Components, overall: JointStatistics, k: int) -> Components:
-    """Return the components with the automatic prior where a family other than the Gaussian has none.
+    """Return the components with the automatic prior for each family without one, except the Gaussian.
 
-    A value that has probability 0 at the start keeps it, so maximum likelihood would stay at clusters that are the
-    values of one column.
+    EM never leaves a probability of 0, so under maximum likelihood it would stay at starting clusters that coincide
+    with the values of one column.
     """
     parts = zip(components.schema.blocks, overall.blocks, components.priors, strict=True)
     priors = [
@@ -305,7 +307,7 @@ def _no_start(init: Any) -> ValueError:
 
 
 def _given(init: Any, n_rows: int) -> list[NDArray[Any]]:
-    """Return the labels or responsibilities of one start or of several; one that is a list of rows is one start."""
+    """Return the labels or responsibilities of one or several starts; a list with one item per row is one start."""
     if init is None or isinstance(init, (dict, set, frozenset)):
         raise _no_start(init)
     init = init.toarray() if issparse(init) else init
@@ -340,7 +342,7 @@ def _members(given: NDArray[Any], known: PartialLabels, k: int) -> Responsibilit
 
 
 def compatible(model: JointModel, schema: Schema, k: int) -> JointModel:
-    """Return the parameters of another mixture for rows of this schema, or say why they do not fit."""
+    """Return the parameters of another mixture for rows of this schema; raise ValueError if they do not match."""
     if len(model.log_prior) != k or model.schema.n_columns != schema.n_columns:
         raise ValueError(
             f"the mixture to begin with has {len(model.log_prior)} components of {model.schema.n_columns} columns, but "

@@ -1,1 +1,1 @@
-"""The joint model p(x, y) = p(y) p(x | y): schema, kernels, statistics with names, and what a fitted model answers."""
+"""The joint model p(x, y) = p(y) p(x | y): its schema, kernels and named statistics, and queries of a fitted model."""

@@ -1,4 +1,4 @@
-"""Mixtures of some of their columns: whatever the others are, or given what they are.
+"""Marginal and conditional distributions of a mixture over some of its columns.
 
 Both are mixtures again: p(a) = Σ_c π_c p(a | c) and p(a | b) = Σ_c p(c | b) p(a | b, c), with p(c | b) ∝ π_c p(b | c).
 """
@@ -21,7 +21,7 @@ from suffice.tables.factorize import is_missing
 
 
 def marginal_model(model: JointModel, columns: Any) -> JointModel:
-    """Return the model of these columns only, by name or place, in the order given."""
+    """Return the marginal model of the given columns, by name or position, in the given order."""
     schema = model.schema
     names = [columns] if isinstance(columns, (str, int, np.integer)) else list(columns)
     if not names:
@@ -38,7 +38,7 @@ def marginal_model(model: JointModel, columns: Any) -> JointModel:
 
 
 def conditional_model(model: JointModel, given: Mapping[Any, Any]) -> JointModel:
-    """Return the model of the other columns, given the values of some."""
+    """Return the conditional model of the other columns, given the values of some."""
     if not isinstance(given, Mapping):
         raise TypeError(f"`given` must map columns to their values, like {{'height': 1.8}}, but is {given!r}")
     schema = model.schema
@@ -70,7 +70,7 @@ def conditional_model(model: JointModel, given: Mapping[Any, Any]) -> JointModel
 
 
 def _places(schema: Schema, names: Sequence[Any], where: str) -> list[int]:
-    """Return the places of columns, each of which may be named once."""
+    """Return the positions of columns; raise ValueError if one is named twice."""
     places: list[int] = []
     for name in names:
         place = find_column(schema, name, where)
@@ -81,7 +81,7 @@ def _places(schema: Schema, names: Sequence[Any], where: str) -> list[int]:
 
 
 def _positions(schema: Schema, block: Block, columns: Sequence[int]) -> IntArray:
-    """Return where in the block these columns are; a bag of counts is all there or not at all."""
+    """Return the positions of the columns in the block; raise ValueError if only a part of a Multinomial is named."""
     here = np.array([j for j, column in enumerate(block.columns) if column in columns], dtype=np.intp)
     if isinstance(block.family, Multinomial) and 0 < len(here) < len(block.columns):
         inside = schema.column_labels[block.columns[int(here[0])]]
@@ -94,13 +94,13 @@ def _positions(schema: Schema, block: Block, columns: Sequence[int]) -> IntArray
 
 
 def _moved(block: Block, positions: IntArray, kept: Sequence[int], part: Distributions) -> Block:
-    """Return what is left of a block, with the places that its columns have among those that are kept."""
+    """Return the remaining columns of a block, renumbered by their positions in `kept`."""
     family = block.family if part.family == block.family else part.family
     return Block(family, tuple(kept.index(block.columns[j]) for j in positions.tolist()))
 
 
 def _row(schema: Schema, block: Block, positions: IntArray, cells: Mapping[int, Any]) -> Any:
-    """Return the given cells of a block as a row that its family reads."""
+    """Return the given cells of a block as a row in the format of its family."""
     columns = [block.columns[j] for j in positions.tolist()]
     for column in columns:
         if is_missing(cells[column]):

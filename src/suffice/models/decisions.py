@@ -24,7 +24,7 @@ def decide(posterior: FloatArray, classes: NDArray[Any], threshold: Any, cost: A
         return np.argmin(posterior @ _cost_matrix(cost, len(classes)), axis=1)
     if threshold is not None:
         ratios = posterior / _thresholds(threshold, classes)
-        return len(classes) - 1 - np.argmax(ratios[:, ::-1], axis=1)  # a class that just reaches its threshold has it
+        return len(classes) - 1 - np.argmax(ratios[:, ::-1], axis=1)  # of ties the last, at the threshold
     return np.argmax(posterior, axis=1)
 
 

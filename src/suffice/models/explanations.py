@@ -1,4 +1,4 @@
-"""Why: what each column adds to the log-odds of a prediction, adding up exactly."""
+"""Explanations: the contribution of each column to the log-odds of a prediction; contributions add up exactly."""
 
 from __future__ import annotations
 
@@ -18,14 +18,18 @@ class Explanation:
     """The log-odds of one class against another, split over the columns, for each row.
 
     ``baseline + contributions.sum(axis=1) == log_odds``, exactly. The baseline holds the class prior and, for full
-    covariances, the part of the normaliser that belongs to no column alone.
+    covariances, the part of the normaliser that cannot be attributed to a single column.
 
     Attributes
     ----------
-    columns : what the user calls the columns
+    columns : list of str or int
+        The names of the columns, or their positions if they have no names.
     contributions : array of shape (n, d)
+        The contribution of each column to the log-odds of each row.
     baseline, log_odds : arrays of shape (n,)
-    target, against : the classes compared, for each row
+        The part of the log-odds that belongs to no column, and the log-odds.
+    target, against : arrays of shape (n,)
+        The two classes compared in each row.
     """
 
     columns: Sequence[str | int]
@@ -36,20 +40,20 @@ class Explanation:
 
     @property
     def log_odds(self) -> FloatArray:
-        """Log p(target | x) / p(against | x), (n,); NaN where maximum likelihood calls both impossible."""
-        with np.errstate(invalid="ignore"):  # NaN where some columns rule out the one class and some the other
+        """The log-odds log(p(target | x) / p(against | x)), (n,); NaN if both have probability 0."""
+        with np.errstate(invalid="ignore"):  # NaN if some columns rule out one class and others the other class
             return np.asarray(self.baseline + self.contributions.sum(axis=1))
 
     def __len__(self) -> int:
         return len(self.baseline)
 
     def top(self, row: int = 0, n: int = 5) -> list[tuple[str | int, float]]:
-        """Return the columns that matter most for a row, with what they add, largest first."""
+        """Return the `n` columns with the largest absolute contributions to a row, with these, largest first."""
         values = self.contributions[row]
         return [(self.columns[j], float(values[j])) for j in self._order(row)[:n] if values[j] != 0.0]
 
     def _order(self, row: int) -> IntArray:
-        """Return the columns from the one that matters most to the one that matters least."""
+        """Return the columns in the order of their absolute contributions, largest first."""
         return np.argsort(-np.abs(self.contributions[row]), kind="stable")
 
     def __repr__(self) -> str:
@@ -59,7 +63,7 @@ class Explanation:
         return "\n\n".join(self.text(row) for row in range(min(len(self), 3)))
 
     def text(self, row: int = 0, n: int = 5) -> str:
-        """Return the reasons for a row in plain text."""
+        """Return the explanation of a row as text."""
         top = self.top(row, n)
         rest = np.delete(self.contributions[row], self._order(row)[: len(top)]).sum()
         width = max((len(str(name)) for name, _ in top), default=8)
@@ -79,7 +83,7 @@ def compared_classes(logs: FloatArray, classes: NDArray[Any], target: Any, again
     logs : array of shape (n, k)
         log p(c | x).
     classes : array of shape (k,)
-    target, against : class label, one for each row, or None
+    target, against : class label, one per row, or None
         None is the most probable class, and the most probable other one.
     """
     if len(classes) < 2:
@@ -100,7 +104,7 @@ def compared_classes(logs: FloatArray, classes: NDArray[Any], target: Any, again
 
 
 def _numbers(labels: Any, classes: NDArray[Any], n_rows: int) -> IntArray:
-    """Return the numbers of class labels, one for each row."""
+    """Return the numbers of class labels, one per row."""
     numbers = {label: number for number, label in enumerate(class_list(classes))}
     wanted = np.asarray(labels).tolist() if np.ndim(labels) == 1 else [labels] * n_rows
     if len(wanted) != n_rows:

@@ -1,12 +1,12 @@
-"""Predictions for rows that hold values with probability 0, as maximum likelihood (``prior=None``) gives it.
+"""Predictions for rows with values of probability 0, which occur under maximum likelihood (``prior=None``).
 
-One rule for every family:
+The same rules apply to every family:
 
-- A value that has probability 0 in some classes and not in others rules these classes out.
-- A value that has probability 0 in every class says nothing about the class. Posteriors, predictions, explanations and
-  imputations leave that cell out, with one warning per call; the other cells of the row keep their say.
-- Where the cells of a row rule out every class between them, its posterior is the class prior, with one warning.
-- log p(x) is −∞ in both of the last two cases: `score_samples` and `predict_joint_log_proba` say so.
+- A value that has probability 0 in some classes but not in all rules these classes out.
+- A value that has probability 0 in every class carries no information about the class. Posteriors, predictions,
+  explanations and imputations ignore that cell, with one warning per call; the other cells of the row are used.
+- If the cells of a row together rule out every class, its posterior is the class prior, with one warning.
+- log p(x) is −∞ in both of the last two cases: `score_samples` and `predict_joint_log_proba` return −∞.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ def score(
     marked: bool | None = None,
     noun: str = "class",
 ) -> NDArray[Any]:
-    """Return a kernel's answer for every row, and warn once of rows that hold what no class has.
+    """Return the result of a kernel for every row, and warn once about rows with values that no class has.
 
     Parameters
     ----------
     params : Any
-        What the kernel takes; None is the model itself.
+        The parameters of the kernel; None is the model itself.
     marked : bool or None
-        Whether to look for such rows; None is to do so for kernels that return posteriors or classes.
+        Whether to look for such rows; None looks for them if the kernel returns posteriors or classes.
     noun : str
-        What the classes are called: "component" for those of a mixture.
+        The name of a class in warnings: "component" for mixtures.
     """
     inner = model if params is None else params
     marked = kernel in POSTERIORS if marked is None else marked

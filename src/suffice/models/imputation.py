@@ -26,7 +26,7 @@ from suffice.tables.table import Table
 
 
 def impute(estimator: Any, X: Any, model: JointModel, random_state: Any, sample: bool) -> Any:
-    """Return a table of the kind of X with its missing cells filled in: expected, or drawn at random."""
+    """Return a table of the type of X with its missing cells filled in by expected values or random draws."""
     if isinstance(X, Source):
         raise TypeError(
             "impute gives back the table that it is given, so it needs one in memory, but X is a stream or a scan; "
@@ -34,7 +34,7 @@ def impute(estimator: Any, X: Any, model: JointModel, random_state: Any, sample:
         )
     table = as_table(X)
     name = type(estimator).__name__
-    if isinstance(table, ArrayTable) and issparse(table.array):  # it has no holes
+    if isinstance(table, ArrayTable) and issparse(table.array):  # it has no missing cells
         model.schema.check(table, name, extra=True)
         return X
     filling = Filling(model, _never_seen(estimator, model.schema), _seed(random_state) if sample else None)
@@ -46,7 +46,7 @@ def impute(estimator: Any, X: Any, model: JointModel, random_state: Any, sample:
 
 
 def _never_seen(estimator: Any, schema: Schema) -> frozenset[int]:
-    """Return the columns of which training saw no value, as far as the estimator knows; it may have had no training."""
+    """Return the columns without any value in training, as far as known: the estimator may not have been trained."""
     without_values = frozenset(column for column, known in schema.categories.items() if not known.values)
     statistics = getattr(estimator, "statistics_", None)
     counted = frozenset() if statistics is None else never_seen(statistics.schema, statistics.joint)
@@ -64,19 +64,19 @@ def _seed(random_state: Any) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Filling:
-    """What to fill in from: the model, the columns that it knows nothing of, and the seed of what is drawn."""
+    """Parameters of the kernel `fill`: the model, the columns without any training value, and the random seed."""
 
     model: JointModel
     never_seen: frozenset[int]
-    #: None is what is expected
+    #: None fills in expected values
     seed: int | None
 
 
 def fill(chunk: Chunk, filling: Filling) -> FloatArray:
-    """Kernel: what belongs into each missing cell, n×d, NaN for the cells that are there.
+    """Kernel: the value for each missing cell, n×d, NaN for the observed cells.
 
-    Values are given by their numbers. What is drawn depends on the seed and on the place of the chunk, so not on which
-    thread draws it.
+    Categories are given by their codes. Random draws depend on the seed and on the position of the chunk, not on the
+    thread.
     """
     model = filling.model
     filled = np.full((len(chunk), model.schema.n_columns), np.nan)
@@ -116,14 +116,14 @@ def _holes(rows: Any) -> NDArray[np.bool_]:
 
 
 def _at(rows: Any, places: IntArray) -> Any:
-    """Return some rows of a block, in NumPy."""
+    """Return some rows of a block as NumPy arrays."""
     if isinstance(rows, Codes):
         return Codes(np.asarray(rows.codes)[places], rows.sizes)
     return to_float64(rows)[places]
 
 
 def _draw(shares: FloatArray, rng: np.random.Generator) -> IntArray:
-    """Return a class for each row, by its shares."""
+    """Draw a class for each row with the probabilities `shares`."""
     cumulated = np.cumsum(shares, axis=1)
     drawn = rng.random(len(shares))[:, None] * cumulated[:, -1:]
     return (drawn >= cumulated).sum(1)
@@ -147,18 +147,18 @@ def _require_seen(holes: NDArray[np.bool_], filling: Filling) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Filled:
-    """What the kernel found, column by column."""
+    """The values that the kernel has found, by column."""
 
     schema: Schema
     cells: FloatArray
     sampled: bool
 
     def columns(self) -> list[int]:
-        """Return the columns that have holes."""
+        """Return the columns with missing cells."""
         return np.flatnonzero(~np.isnan(self.cells).all(axis=0)).tolist()
 
     def of(self, column: int) -> tuple[IntArray, NDArray[Any]]:
-        """Return which rows miss a cell of a column, and what belongs there: numbers, or the values of training."""
+        """Return the rows in which a column is missing, and the values for them: numbers, or categories of training."""
         rows = np.flatnonzero(~np.isnan(self.cells[:, column]))
         cells = self.cells[rows, column]
         if not isinstance(self._family(column), Categorical):
@@ -172,14 +172,14 @@ class Filled:
         return next(block.family for block in self.schema.blocks if column in block.columns)
 
     def whole(self, column: int) -> bool:
-        """Whether what is filled in is of the kind of what is there, so that whole numbers stay whole."""
+        """Return whether the filled-in values have the type of the observed ones, so that integers stay integers."""
         return isinstance(self._family(column), (Bernoulli, Categorical)) or self._is_drawn_count(column)
 
     def _is_drawn_count(self, column: int) -> bool:
         return self.sampled and isinstance(self._family(column), Poisson)
 
     def objects(self, column: int, there: list[Any]) -> NDArray[Any]:
-        """Return what belongs into a column of Python objects: yes and no, and counts, as cells that are there do."""
+        """Return the values for a column of Python objects; booleans and counts get the type of the observed cells."""
         _, cells = self.of(column)
         objects = np.array(cells, dtype=object)
         binary = isinstance(self._family(column), Bernoulli)
@@ -199,7 +199,7 @@ def _filled(table: Table, found: Filled) -> Any:
 
 
 def _filled_array(array: Array, found: Filled) -> Array:
-    """Return a copy of an array of numbers, of whatever library."""
+    """Return a filled copy of a numeric array of any array library."""
     xp = namespace(array)
     out = xp.asarray(array, copy=True)
     columns = found.columns()
@@ -221,7 +221,7 @@ def _filled_objects(array: NDArray[Any], found: Filled) -> NDArray[Any]:
 
 
 def _numbers(cells: NDArray[Any], column: Any, holds: Any) -> NDArray[Any]:
-    """Return what is filled in as numbers, or say that training saw words where there are numbers now."""
+    """Return the filled-in values as numbers; raise ValueError if training saw text in this numeric column."""
     words = _words(cells)
     if words:
         raise ValueError(
@@ -236,7 +236,7 @@ def _words(cells: NDArray[Any]) -> list[str]:
 
 
 def _filled_frame(table: FrameTable, found: Filled) -> Any:
-    """Return the frame with other columns where these had holes; the rest, the names, the order and the index stay."""
+    """Return the frame with its incomplete columns filled in; other columns, names, order and index are unchanged."""
     read = found.schema.arranged(table)
     assert isinstance(read, FrameTable)
     filled = {read.label(column): _filled_series(read, column, found) for column in found.columns()}
@@ -245,19 +245,19 @@ def _filled_frame(table: FrameTable, found: Filled) -> Any:
         return table.frame.with_columns(*filled.values()).to_native() if filled else native
     out = native.copy()
     for label, series in filled.items():
-        out.isetitem(list(table.column_labels).index(label), series.to_native().array)  # by place, whatever the index
+        out.isetitem(list(table.column_labels).index(label), series.to_native().array)  # by position, not by index
     return out
 
 
 def _filled_series(table: FrameTable, column: int, found: Filled) -> Any:
-    """Return a column with its holes filled in; of the same type, but that means of whole numbers are fractions."""
+    """Return a filled column of the same type, except that expected values of integers become floats."""
     import narwhals.stable.v2 as nw
 
     series = table.series(column)
     rows, cells = found.of(column)
     dtype, library = series.dtype, series.implementation
     categories = isinstance(dtype, (nw.Categorical, nw.Enum))
-    empty = len(rows) == len(table)  # then nothing there says what the column holds
+    empty = len(rows) == len(table)  # then the column itself does not show its type
     if library.is_pandas() and (categories or str(series.to_native().dtype) == "object"):
         filled = _filled_pandas(series.to_native(), rows, found.objects(column, series.to_list()))
         return nw.from_native(filled, series_only=True)
@@ -285,7 +285,7 @@ def _scattered(series: Any, rows: IntArray, values: list[Any]) -> Any:
 
 
 def _filled_categories(series: Any, rows: IntArray, words: list[str]) -> Any:
-    """Return a column of words that are stored as numbers; Arrow and polars."""
+    """Return a filled categorical column of text, for Arrow and polars."""
     import narwhals.stable.v2 as nw
 
     if series.implementation.is_pyarrow():
@@ -297,7 +297,7 @@ def _filled_categories(series: Any, rows: IntArray, words: list[str]) -> Any:
 
 
 def _filled_pandas(column: Any, rows: IntArray, values: NDArray[Any]) -> Any:
-    """Return a pandas column of objects or categories; a category of training that it lacks is added."""
+    """Return a filled pandas column of objects or categories; categories of training are added where needed."""
     filled = column.copy()
     if hasattr(filled, "cat"):
         known = set(filled.cat.categories)

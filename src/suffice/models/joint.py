@@ -1,4 +1,4 @@
-"""The joint model p(x, y) = p(y) p(x | y), and the kernels that learn and score it a chunk at a time."""
+"""The joint model p(x, y) = p(y) p(x | y), and the kernels that learn and score it chunk by chunk."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from suffice.statistics.responsibilities import PartialLabels, Responsibilities,
 
 @dataclass(frozen=True, eq=False)
 class JointModel:
-    """What is estimated: log p(y), and for each block of columns its distributions given y.
+    """The estimated parameters: log p(y), and for each block of columns its distributions given y.
 
-    Where a class has several components, p(x | c) = Σ_m p(m | c) p(x | c, m), `log_prior` and the distributions are
-    those of the components, and `class_of` says which class each of them belongs to.
+    If a class has several components, p(x | c) = Σ_m p(m | c) p(x | c, m), then `log_prior` and the distributions are
+    those of the components, and `class_of` gives the class of each component.
     """
 
     schema: Schema
     log_prior: FloatArray
     distributions: tuple[Distributions, ...]
-    #: the number of each component's class, (m,), in order; None where every class is one component
+    #: the class number of each component, (m,), in increasing order; None if every class has one component
     class_of: IntArray | None = None
 
     @property
@@ -41,7 +41,7 @@ class JointModel:
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return len(self.class_log_prior)
 
     @cached_property
@@ -56,7 +56,7 @@ class JointModel:
 
     @cached_property
     def log_shares(self) -> FloatArray:
-        """The logarithm of each component's share of its class, (m,); equal where the class has no probability."""
+        """The logarithm of each component's share of its class, (m,); equal shares if the class has probability 0."""
         if self.class_of is None:
             return np.zeros(len(self.log_prior))
         of_class = self.class_log_prior[self.class_of]
@@ -66,7 +66,7 @@ class JointModel:
             )
 
     def given_class(self, joint: FloatArray) -> FloatArray:
-        """Return log p(m | x, c), n×m, of log p(x, m); it is log p(m | c) where x is impossible in the class."""
+        """Return log p(m | x, c), n×m, from log p(x, m); log p(m | c) where x has probability 0 in the class."""
         assert self.class_of is not None
         total = log_sums(joint, self.class_of)[:, self.class_of]
         with np.errstate(invalid="ignore"):
@@ -83,7 +83,7 @@ def learn(chunk: Chunk, schema: Schema) -> JointStatistics:
     blocks = []
     for block, rows in zip(schema.blocks, chunk.blocks, strict=True):
         try:
-            with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is looked into there
+            with np.errstate(invalid="ignore", over="ignore"):  # the family checks for non-finite results
                 blocks.append(block.family.statistics(rows, chunk.responsibilities))
         except InvalidCellError as error:
             raise error.named(block.columns, schema.column_labels) from None
@@ -92,14 +92,14 @@ def learn(chunk: Chunk, schema: Schema) -> JointStatistics:
 
 @dataclass(frozen=True, eq=False)
 class Expectation:
-    """What one pass of EM gives: the expected statistics, and the log-likelihood of the model that they are under."""
+    """The result of one pass of EM: the expected statistics under a model, and the log-likelihood of that model."""
 
     statistics: JointStatistics
     log_likelihood: float
 
     @property
     def weight(self) -> float:
-        """The sum of the weights of the rows."""
+        """The sum of the row weights."""
         return float(self.statistics.class_count.sum())
 
     def __add__(self, other: Expectation) -> Expectation:
@@ -107,7 +107,7 @@ class Expectation:
 
 
 def expect(chunk: Chunk, model: JointModel) -> Expectation:
-    """Kernel: the posterior of the classes of each row, and S = Rᵀ φ(x) under it."""
+    """Kernel: the expected statistics S = Rᵀ φ(x), with R the posterior of the classes of each row."""
     known = chunk.responsibilities
     assert isinstance(known, PartialLabels)
     if known.unknown and len(model.distributions) == 1:
@@ -118,12 +118,12 @@ def expect(chunk: Chunk, model: JointModel) -> Expectation:
     joint = log_joint_scores(chunk, model, common=True)
     posterior, log_likelihood = _expected_classes(known, joint, model)
     if model.rules_out and np.isneginf(joint).all(axis=1).any():
-        # cells that every class rules out say nothing about the class, though they make the log-likelihood −∞
+        # cells with probability 0 in every class carry no information on it, but make the log-likelihood −∞
         posterior, _ = _expected_classes(known, log_joint_scores(chunk, model, common=False), model)
     blocks = []
     for block, distributions, rows in model.parts(chunk):
         try:
-            with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is looked into there
+            with np.errstate(invalid="ignore", over="ignore"):  # the family checks for non-finite results
                 blocks.append(distributions.expected_statistics(rows, posterior))
         except InvalidCellError as error:
             raise error.named(block.columns, model.schema.column_labels) from None
@@ -148,8 +148,8 @@ def log_joint(chunk: Chunk, model: JointModel) -> FloatArray:
 def log_posterior(chunk: Chunk, model: JointModel) -> FloatArray:
     """Kernel: log p(c | x), n×k.
 
-    A cell that has probability 0 in every class is left out; where the others together rule out every class, the class
-    prior is all there is.
+    A cell that has probability 0 in every class is ignored; if the other cells together rule out every class, the
+    posterior is the class prior.
     """
     return _log_posterior_of(*_class_scores(chunk, model), chunk.out)
 
@@ -160,7 +160,7 @@ def posterior(chunk: Chunk, model: JointModel) -> FloatArray:
 
 
 def most_probable(chunk: Chunk, model: JointModel) -> IntArray:
-    """Kernel: the number of the most probable class, (n,); by the prior where every class says x is impossible."""
+    """Kernel: the number of the most probable class, (n,); by the prior if x has probability 0 in every class."""
     return _most_probable_of(*_class_scores(chunk, model), chunk.out)
 
 
@@ -184,7 +184,7 @@ def _most_probable_of(scores: FloatArray, log_prior: FloatArray, out: Any) -> In
     numbers = compiled.most_probable(scores, log_prior, out)
     if numbers is not None:
         return numbers
-    # a class at a time: NumPy's argmax over few classes of many rows takes longer than the scores
+    # loop over the classes: NumPy's argmax over few classes of many rows takes longer than computing the scores
     best, highest = np.zeros(len(scores), dtype=np.intp), scores[:, 0] + log_prior[0]
     for c in range(1, scores.shape[1]):
         score = scores[:, c] + log_prior[c]
@@ -194,7 +194,7 @@ def _most_probable_of(scores: FloatArray, log_prior: FloatArray, out: Any) -> In
     return best
 
 
-#: the kernels that say something about the class of a row, and how each does so by the scores of the classes
+#: the kernels that return a posterior or a class, each with the function that computes it from the class scores
 POSTERIORS: dict[Callable[..., Any], Callable[..., Any]] = {
     posterior: _posterior_of,
     log_posterior: _log_posterior_of,
@@ -204,10 +204,10 @@ IMPOSSIBLE_CELL, IMPOSSIBLE_ROW = 1.0, 2.0
 
 
 def with_impossible(chunk: Chunk, params: tuple[Callable[..., Any], Any, JointModel]) -> FloatArray:
-    """Kernel: what another kernel returns, and beside it 0, IMPOSSIBLE_CELL or IMPOSSIBLE_ROW for each row.
+    """Kernel: the result of another kernel, with an extra column of 0, IMPOSSIBLE_CELL or IMPOSSIBLE_ROW per row.
 
-    IMPOSSIBLE_CELL marks a row with a cell that has probability 0 in every class, which is left out; IMPOSSIBLE_ROW one
-    whose other cells together rule out every class, so that the class prior is all there is.
+    IMPOSSIBLE_CELL marks a row with a cell that has probability 0 in every class, which is ignored; IMPOSSIBLE_ROW
+    marks a row whose other cells together rule out every class, so that its posterior is the class prior.
     """
     kernel, inner, model = params
     scores, log_prior = _class_scores(chunk, model)
@@ -220,7 +220,7 @@ def with_impossible(chunk: Chunk, params: tuple[Callable[..., Any], Any, JointMo
 
 
 def _above_the_largest(scores: FloatArray, log_prior: FloatArray) -> FloatArray:
-    """Return log p(x, c) less its maximum over the classes, k×n: reductions are fast across, not along, few classes."""
+    """Return log p(x, c) minus its maximum over the classes, k×n, a layout with fast reductions over few classes."""
     joint = scores.T + log_prior[:, None]
     largest = joint.max(axis=0)
     if not np.isfinite(largest).all():
@@ -237,12 +237,12 @@ def log_evidence(chunk: Chunk, model: JointModel) -> FloatArray:
 
 
 def log_joint_scores(chunk: Chunk, model: JointModel, *, common: bool) -> FloatArray:
-    """Return log p(x, c), n×k, of components where classes have several; without what all share unless `common`."""
+    """Return log p(x, c), n×k, or log p(x, m) of components; without terms common to all unless `common` is true."""
     return _block_scores(chunk, model, common=common) + model.log_prior
 
 
 def log_sums(joint: FloatArray, class_of: IntArray) -> FloatArray:
-    """Return log Σ exp over the components of each class, n×k, of logarithms for the components, n×m."""
+    """Return the log-sum-exp over the components of each class, n×k, from logarithms per component, n×m."""
     first = np.flatnonzero(np.diff(class_of, prepend=-1))
     largest = np.maximum.reduceat(joint, first, axis=1)
     shift = np.where(np.isneginf(largest), 0.0, largest)
@@ -251,7 +251,7 @@ def log_sums(joint: FloatArray, class_of: IntArray) -> FloatArray:
 
 
 def _class_scores(chunk: Chunk, model: JointModel) -> tuple[FloatArray, FloatArray]:
-    """Return log p(x | c), n×k, but for what all classes share, and log p(c)."""
+    """Return log p(x | c), n×k, without terms common to all classes, and log p(c)."""
     scores = _block_scores(chunk, model, common=False)
     if model.class_of is None:
         return scores, model.log_prior
@@ -263,7 +263,7 @@ def _block_scores(chunk: Chunk, model: JointModel, *, common: bool) -> FloatArra
     total: Array = None
     for block, distributions, rows in model.parts(chunk):
         try:
-            with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is looked into there
+            with np.errstate(invalid="ignore", over="ignore"):  # the family checks for non-finite results
                 scores = distributions.score(rows, common)
         except InvalidCellError as error:
             raise error.named(block.columns, model.schema.column_labels) from None
@@ -272,7 +272,7 @@ def _block_scores(chunk: Chunk, model: JointModel, *, common: bool) -> FloatArra
 
 
 def _in_library_of(scores: Array, total: Array) -> Array:
-    """Return scores in the library of those before, for blocks may differ (codes are integers)."""
+    """Return the scores in the array library of `total`; blocks may use different ones (codes are integers)."""
     if type(scores) is type(total):
         return scores
     return as_like(to_float64(scores), total)
@@ -280,7 +280,7 @@ def _in_library_of(scores: Array, total: Array) -> Array:
 
 @dataclass(frozen=True)
 class ClassPairs:
-    """Which two classes to compare, for each row."""
+    """The two classes to compare in each row."""
 
     model: JointModel
     target: IntArray
@@ -288,11 +288,11 @@ class ClassPairs:
 
 
 def log_odds_terms(chunk: Chunk, pairs: ClassPairs) -> FloatArray:
-    """Kernel: the log-odds of each row's two classes, split into a baseline and its columns, n×(1 + d).
+    """Kernel: the log-odds of each row's two classes, split into a baseline and the columns, n×(1 + d).
 
-    Where classes have several components, log p(x, c) = log p(x, m) − log p(m | x, c) for every component m of class c,
-    so that each pair of components m of a and l of b gives the log-odds; they are averaged by p(m | x, a) p(l | x, b).
-    The logarithms of these two shares belong to the baseline.
+    If classes have several components, log p(x, c) = log p(x, m) − log p(m | x, c) for every component m of class c,
+    so each pair of a component m of a and a component l of b gives the log-odds. The pairs are averaged with weights
+    p(m | x, a) p(l | x, b), and the logarithms of these two shares belong to the baseline.
     """
     model, here = pairs.model, slice(chunk.start, chunk.start + len(chunk))
     a, b = pairs.target[here], pairs.against[here]

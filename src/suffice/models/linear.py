@@ -1,4 +1,4 @@
-"""The linear form of models whose log-odds are linear in x, and Fisher's discriminant directions."""
+"""The coefficients of models whose log-odds are linear in x, and Fisher's discriminant directions."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from suffice.models.joint import JointModel
 from suffice.models.named_statistics import ModelStatistics
 from suffice.priors import PriorSpec
 
-#: families with φ(x) = x, but for Bernoulli, whose normaliser is known better by its probabilities
+#: families with φ(x) = x; not Bernoulli, whose normaliser is more accurate from its probabilities
 _IDENTITY = (PoissonDistributions, ExponentialDistributions, NegativeBinomialDistributions)
 
 
 def linear_form(model: JointModel) -> tuple[FloatArray, FloatArray]:
-    """Return W, k×d, and b, (k,), with log p(c | x) = x·W_c + b_c up to what all classes share.
+    """Return W, k×d, and b, (k,), with log p(c | x) = x·W_c + b_c up to a term common to all classes.
 
     For a tied Gaussian W_c = Σ⁻¹μ_c; for counts and booleans W holds the natural parameters.
     """
@@ -45,10 +45,11 @@ def linear_form(model: JointModel) -> tuple[FloatArray, FloatArray]:
 
 
 def linear_block(distributions: Distributions) -> tuple[FloatArray, FloatArray, FloatArray] | None:
-    """Return W, k×d, b, (k,), and a centre m, (d,), with log p(x | c) = (x − m)·W_c + b_c up to what all classes share.
+    """Return W, k×d, b, (k,), and m, (d,), with log p(x | c) = (x − m)·W_c + b_c up to a term common to all classes.
 
-    Families with φ(x) = x have their natural parameters and −A about 0; Gaussians are taken about a point between the
-    classes, which costs no digits, and say so where they are not linear. None for other families that are not.
+    Families with φ(x) = x have W = η, their natural parameters, b = −A(η) and m = 0. For Gaussians m is a point between
+    the classes, which avoids cancellation; those that are not linear raise AttributeError. The result is None for other
+    families without a linear form.
     """
     if isinstance(distributions, GaussianDistributions):
         return _gaussian(distributions)
@@ -57,7 +58,7 @@ def linear_block(distributions: Distributions) -> tuple[FloatArray, FloatArray, 
     eta = distributions.natural_parameters()
     if isinstance(distributions, BernoulliDistributions):
         return eta, np.log1p(-distributions.probability).sum(1), np.zeros(eta.shape[1])
-    if isinstance(distributions, MultinomialDistributions):  # the number of draws is given
+    if isinstance(distributions, MultinomialDistributions):  # the number of trials is given
         return eta, np.zeros(len(eta)), np.zeros(eta.shape[1])
     return eta, -distributions.family.log_normalizer(eta), np.zeros(eta.shape[1])
 
@@ -77,7 +78,7 @@ def _gaussian(distributions: GaussianDistributions) -> tuple[FloatArray, FloatAr
 
 
 def boundary_point(model: JointModel) -> FloatArray:
-    """Return x0 where two classes are equally probable, on the line through their means.
+    """Return x0, the point on the line through the two class means where both classes are equally probable.
 
     x0 = ½(μ1 + μ0) − log(π1/π0) / (δᵀΣ⁻¹δ) · δ with δ = μ1 − μ0.
     """
@@ -99,10 +100,10 @@ def boundary_point(model: JointModel) -> FloatArray:
 def discriminant_directions(
     statistics: ModelStatistics, log_prior: FloatArray, prior: PriorSpec
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the mean of all classes, Fisher's directions, d×r, and the share of the variance between that each has.
+    """Return the overall mean, Fisher's directions, d×r, and the fraction of the between-class variance of each.
 
-    They maximise the variance of the class means over that within the classes, whichever covariances the model
-    itself has: the right singular vectors of the weighted class means, whitened by the covariance within.
+    The directions maximise the ratio of the between-class to the within-class variance, whatever the covariances of the
+    model: they are the right singular vectors of the weighted class means, whitened by the within-class covariance.
     """
     family = Gaussian(_only_gaussian(statistics).structure.shared)
     shared = statistics.for_families([family])
@@ -115,7 +116,7 @@ def discriminant_directions(
     rank = min(len(share) - 1, len(center))
     rank = int((singular[:rank] > 1e-10 * max(singular[0], 1e-300)).sum())
     directions = whitener.T @ rows[:rank].T
-    # a sign that does not depend on the library: the largest coefficient of each direction is positive
+    # make the signs independent of the SVD library: the largest coefficient of each direction is positive
     largest = np.argmax(np.abs(directions), axis=0)
     directions = directions * np.sign(directions[largest, np.arange(rank)])
     variance = singular[:rank] ** 2

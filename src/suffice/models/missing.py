@@ -1,7 +1,7 @@
-"""Missing values that covariances are learned across: the first sums, before EM fills in expectations.
+"""The first statistics of rows with missing values, before EM fills in expectations.
 
-A row with a missing cell is left out of the sums of a full or tied covariance. Where that happens, the first model is
-made of sums that treat the columns as uncorrelated, which every cell adds to; EM then starts from it.
+A row with a missing cell is left out of the sums of a full or tied covariance. If that happens, the first model is
+estimated from sums that treat the columns as uncorrelated, which use every observed cell; EM then starts from it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from suffice.statistics.sums import Sums
 
 @dataclass(frozen=True)
 class FirstSums:
-    """The sums that a first model is made of, in the layout of the schema.
+    """The sums from which the first model is estimated, in the layout of the schema.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class FirstSums:
         Whether rows with missing cells were left out of some covariance, so that `statistics` treats columns as
         uncorrelated.
     never_seen : frozenset of int
-        The columns without any cell.
+        The columns without any observed cell.
     """
 
     statistics: JointStatistics
@@ -43,7 +43,7 @@ class FirstSums:
 
 
 def first_sums(schema: Schema, statistics: JointStatistics, again: Callable[[Schema], JointStatistics]) -> FirstSums:
-    """Return sums that every cell is in: the given ones, or those of another pass if they left out incomplete rows.
+    """Return sums that use every observed cell: the given ones, or those of a second pass if they skip incomplete rows.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def first_sums(schema: Schema, statistics: JointStatistics, again: Callable[[Sch
 
 
 def has_missing_cells(statistics: JointStatistics) -> bool:
-    """Whether rows with missing cells were left out of some covariance."""
+    """Return whether rows with missing cells were left out of some covariance."""
     weight = statistics.class_count.sum()
     pairs = [
         block for block in statistics.blocks if isinstance(block, Moments) and not isinstance(block, DiagonalMoments)
@@ -66,7 +66,7 @@ def has_missing_cells(statistics: JointStatistics) -> bool:
 
 
 def never_seen(schema: Schema, statistics: JointStatistics) -> frozenset[int]:
-    """Return the columns without any cell, where cells are counted by column; those of covariances are not."""
+    """Return the columns without any observed cell, except in covariance blocks, which do not count cells by column."""
     columns: list[int] = []
     for block, sums in zip(schema.blocks, statistics.blocks, strict=True):
         if isinstance(sums, CategoryCounts):
@@ -80,7 +80,7 @@ def never_seen(schema: Schema, statistics: JointStatistics) -> frozenset[int]:
 
 
 def learn_as_one(chunk: Chunk, schema: Schema) -> JointStatistics:
-    """Kernel: the sums of all rows as one class, whatever is known of theirs."""
+    """Kernel: the sums of all rows as a single class, whatever their labels."""
     known = chunk.responsibilities
     assert isinstance(known, PartialLabels)
     one = Labels(np.zeros(len(chunk), dtype=np.intp), known.weight, 1)
@@ -88,7 +88,7 @@ def learn_as_one(chunk: Chunk, schema: Schema) -> JointStatistics:
 
 
 def uncorrelated(schema: Schema) -> Schema:
-    """Return the schema with independent columns where it has covariances: statistics that every cell adds to."""
+    """Return the schema with diagonal in place of other covariances, whose statistics use every observed cell."""
     simple = Gaussian("diagonal")
     return schema.with_blocks(
         [
@@ -99,7 +99,7 @@ def uncorrelated(schema: Schema) -> Schema:
 
 
 def lifted(statistics: JointStatistics, schema: Schema) -> JointStatistics:
-    """Return statistics of uncorrelated columns as those of a schema with covariances."""
+    """Return statistics of uncorrelated columns in the layout of a schema with covariances."""
     blocks: list[Statistics] = []
     for block, sums in zip(schema.blocks, statistics.blocks, strict=True):
         if isinstance(block.family, Gaussian) and isinstance(sums, DiagonalMoments) and not block.family.columnwise:

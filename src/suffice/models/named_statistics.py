@@ -22,12 +22,12 @@ from suffice.tables.labels import as_class_array, class_list, sorted_order
 
 @dataclass(frozen=True, eq=False)
 class ModelStatistics:
-    """All that a model keeps of its training rows: sums, and what they are sums of.
+    """All that a model keeps of its training rows: sums, and the names of their classes, columns and categories.
 
-    ``a + b`` is what training on the rows of both would have kept: classes, categories and named columns are matched
+    ``a + b`` equals the statistics of training on the rows of both: classes, categories and named columns are matched
     by name, and columns that only `b` has are left out.
-    ``a - b`` takes the rows of `b` out, as for a person who asked to be forgotten. `suffice.save` writes them,
-    and every estimator has `from_statistics`.
+    ``a - b`` removes the rows of `b`, for example those of a person who asked to be forgotten. `suffice.save` writes
+    statistics to a file, and every estimator has `from_statistics`.
 
     Examples
     --------
@@ -42,9 +42,9 @@ class ModelStatistics:
     classes: NDArray[Any]
     schema: Schema
     joint: JointStatistics
-    #: classes that were listed stay even where no row has them
+    #: whether the classes were listed by the user; such classes are kept even if no row has them
     declared: bool = False
-    #: where classes have several components, `joint` holds the sums of these, and this is the number of their classes
+    #: the class number of each component if classes have several; `joint` then holds the sums of the components
     class_of: IntArray | None = None
 
     def __post_init__(self) -> None:
@@ -59,7 +59,7 @@ class ModelStatistics:
         return sums_by_class(self.joint.class_count, self.class_of)
 
     def __radd__(self, nothing: object) -> ModelStatistics:
-        """Let ``sum`` begin with 0."""
+        """Return self for ``0 + self``, so that ``sum`` works."""
         if nothing != 0:
             return NotImplemented
         return self
@@ -90,7 +90,7 @@ class ModelStatistics:
         return self._onto(array, schema, declared), other._onto(array, schema, declared)
 
     def require_classes(self) -> None:
-        """Raise where the sums are those of components, of which those of another model are not the same ones."""
+        """Raise NotKeptError if the sums are those of components, which do not correspond between models."""
         if self.class_of is not None:
             raise NotKeptError(
                 "the statistics are those of the components that EM found in the classes (n_components > 1), and not "
@@ -98,7 +98,7 @@ class ModelStatistics:
             )
 
     def _with_columns_of(self, schema: Schema) -> ModelStatistics:
-        """Return the sums of the columns that another schema names, in its order; unchanged where some are absent."""
+        """Return the sums of the columns of another schema, in its order; self unchanged if some are absent."""
         mine = self.schema
         if mine.names is None or schema.names is None or mine.names == schema.names:
             return self
@@ -156,7 +156,7 @@ class ModelStatistics:
         return ModelStatistics(classes, schema, JointStatistics(joint.class_count, tuple(blocks)), declared)
 
     def for_families(self, families: Sequence[Family]) -> ModelStatistics:
-        """Return what other families need of these sums, or say that it was not kept."""
+        """Return the statistics converted for other families; raise NotKeptError if the sums do not determine them."""
         blocks, statistics = [], []
         for block, sums, family in zip(self.schema.blocks, self.joint.blocks, families, strict=True):
             if isinstance(sums, Moments) and isinstance(family, Gaussian):
@@ -181,7 +181,7 @@ def _families_differ(mine: Schema, theirs: Schema) -> ValueError:
 
 
 def sums_by_class(count: FloatArray, class_of: IntArray) -> FloatArray:
-    """Return the weight of each class, (k,), of those of its components, (m,)."""
+    """Return the weight of each class, (k,), from the weights of its components, (m,)."""
     return np.bincount(class_of, weights=count).astype(np.float64)
 
 
@@ -190,13 +190,13 @@ def collect(
 ) -> ModelStatistics:
     """Return the sums of a pass over the rows with their names, in the order of the classes.
 
-    Values that only rows without weight have are forgotten unless `keep_values`.
+    Values that occur only in rows with weight 0 are dropped unless `keep_values` is true.
     """
     k = len(classes)
     joint = joint.with_classes(np.arange(len(joint.class_count)), k)
     blocks = []
     for block, sums in zip(schema.blocks, joint.blocks, strict=True):
-        if isinstance(sums, CategoryCounts):  # values met later than the last chunk was encoded
+        if isinstance(sums, CategoryCounts):  # values first seen after the last chunk was encoded
             sums = sums.with_values([np.arange(size) for size in sums.sizes], schema.sizes(block))
         blocks.append(sums)
     if keep_values:
@@ -205,7 +205,7 @@ def collect(
 
 
 def _tidy(classes: NDArray[Any], schema: Schema, joint: JointStatistics, declared: bool) -> ModelStatistics:
-    """Sort the classes, and forget classes and categories that no weight is left of (unless they were declared)."""
+    """Sort the classes, and drop classes and categories without any weight left (unless they were declared)."""
     weight = joint.class_count
     kept = np.arange(len(classes)) if declared else np.flatnonzero(weight > 0)
     if len(kept) < len(classes):
@@ -225,7 +225,7 @@ def _tidy(classes: NDArray[Any], schema: Schema, joint: JointStatistics, declare
 
 
 def _tidy_categories(block: Block, sums: CategoryCounts, categories: dict[int, Categories]) -> CategoryCounts:
-    """Keep the values that some row has, sorted; `categories` is brought up to date."""
+    """Keep the values that some row has, sorted; update `categories` in place."""
     columns, sizes = [], []
     for column, where in zip(block.columns, sums.columns(), strict=True):
         known = categories[column]

@@ -1,4 +1,4 @@
-"""From whatever the user gives as data to the sums of a model: one pass, on the engine that fits."""
+"""Passes over the data of the user, in any format: each runs on the engine for its source."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from suffice.tables.table import Table
 
 
 class NoLabelsError(ValueError):
-    """No row has a label."""
+    """An error because no row has a label."""
 
 
-#: what to do about words in a column that was learned from numbers
+#: the remedy in the error about text in a column that was learned from numbers
 _AS_LEARNED = "give it the type that it had in training"
 Progress = Callable[[int], None] | None
 
@@ -42,9 +42,9 @@ def gather(
     Parameters
     ----------
     schema_of : callable
-        Gives the schema for the first table, and checks every further one.
+        Returns the schema of the first table, and checks every further one.
     coder : LabelCoder
-        Numbers the classes; it learns new ones.
+        Translates labels to class numbers, and adds new classes.
     """
     source, schema, batches = _open(X, y, sample_weight, schema_of, needs_labels=coder.needs_labels)
     encoder = Encoder(schema, grow=True)
@@ -74,7 +74,7 @@ def gather(
 def _open(
     X: Any, y: Any, sample_weight: Any, schema_of: Callable[[Table], Schema], *, needs_labels: bool
 ) -> tuple[Source, Schema, Iterator[Batch]]:
-    """Return where the rows are, their schema, and an iterator over them with their labels and weights."""
+    """Return the source of the rows, their schema, and an iterator over batches with labels and weights."""
     if not isinstance(X, Source):
         source = MemorySource(X, y, sample_weight)
         _require_rows(len(source.table), source.table.n_columns)
@@ -95,7 +95,7 @@ def _open(
 
 
 def _fits(source: Source, schema: Schema) -> TypeGuard[MemorySource]:
-    """Whether to hand all rows to the kernels at once: they are an array as they are, or few."""
+    """Return whether to process all rows as one batch: they are few, or an array that needs no encoding."""
     if not isinstance(source, MemorySource):
         return False
     return len(source.table) <= BATCH_ROWS or (source.is_array and not schema.categories)
@@ -117,7 +117,8 @@ def engine(
     Parameters
     ----------
     known : callable
-        Gives what is known of the classes, of labels, weights, the number of rows and that of the rows before.
+        Returns the known labels of a batch, given its labels, its weights, its number of rows, and the number of rows
+        before it.
     """
     encoder = Encoder(schema, grow=False)
 
@@ -148,7 +149,7 @@ def score(
     n_jobs: int | None = None,
     progress: Progress = None,
 ) -> NDArray[Any]:
-    """Return a kernel's answer for every row, one below the other."""
+    """Return the results of a kernel for all rows, stacked in one array."""
     encoder = Encoder(schema, grow=False)
     source = X if isinstance(X, Source) else MemorySource(X)
     if isinstance(source, ParquetScan):

@@ -1,4 +1,4 @@
-"""The joint model with its parameters integrated out: each block by the predictive of its posterior."""
+"""The joint model with its parameters integrated out: each block has the predictive distribution of its posterior."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ESTIMATES = ("map", "mle", "predictive")
 
 
 def check_estimate(estimate: Any, prior: PriorSpec) -> None:
-    """Say what may stand for the parameters if `estimate` is none of it, or does not go with the prior."""
+    """Raise ValueError if `estimate` is not one of ESTIMATES, or does not go with `prior`."""
     check_prior(prior)
     if not isinstance(estimate, str) or estimate not in ESTIMATES:
         raise ValueError(f"estimate must be one of {', '.join(map(repr, ESTIMATES))}, not {estimate!r}")
@@ -32,19 +32,19 @@ def check_estimate(estimate: Any, prior: PriorSpec) -> None:
 
 
 def predictive_model(statistics: ModelStatistics, prior: PriorSpec, log_prior: FloatArray) -> JointModel:
-    """Return p(y) p(x | y, data), the parameters of each block integrated out under their posterior.
+    """Return p(y) p(x | y, data), with the parameters of each block integrated out under their posterior.
 
     Parameters
     ----------
     statistics : ModelStatistics
-        After EM these are the expected ones: what is then left out is that the labels themselves are uncertain.
+        After EM these are the expected statistics, so the uncertainty of the labels themselves is not included.
     prior : as for `GenerativeClassifier`
     log_prior : array of shape (k,)
         log p(y), or log p(m) where classes have several components.
     """
     schema, predictives = statistics.schema, []
     if isinstance(prior, Prior) and any(takes(block.family, prior) for block in schema.blocks):
-        prior = [prior]  # the other blocks do without it
+        prior = [prior]  # in a list, the other blocks ignore it
     for block, sums in zip(schema.blocks, statistics.joint.blocks, strict=True):
         try:
             predictives.append(block.family.posterior(sums, prior).predictives())

@@ -1,4 +1,4 @@
-"""Which family reads which columns, and how rows of a table become blocks for the kernels."""
+"""The schema: which family reads which columns, and how the rows of a table become blocks for the kernels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from suffice.tables.table import Kind, Table
 
 
 def listed(values: Sequence[Any], most: int = 4) -> str:
-    """Return the first few values as text, and how many there are where that is not all.
+    """Return the first few values as text, followed by the number of values if there are more.
 
     Examples
     --------
@@ -42,7 +42,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Categories:
-    """The values of a categorical column in the order of their numbers; `declared` ones stay, seen or not."""
+    """The values of a categorical column in the order of their codes; `declared` values are kept even if not seen."""
 
     values: tuple[Any, ...] = ()
     declared: bool = False
@@ -58,12 +58,12 @@ class Schema:
     Parameters
     ----------
     names : tuple of str or None
-        The names of the columns; None where the table has none.
+        The names of the columns; None if the table has none.
     n_columns : int
     blocks : tuple of Block
     categories : mapping of column to Categories
     library : str or None
-        The data-frame library that training came from, for giving samples back in kind.
+        The data-frame library of the training table, so that samples can be returned in the same type.
     """
 
     names: tuple[str, ...] | None
@@ -80,11 +80,11 @@ class Schema:
 
     @property
     def column_labels(self) -> Sequence[str | int]:
-        """What the user calls the columns: their names, or else their places."""
+        """The names of the columns, or their positions if they have no names."""
         return self.names if self.names is not None else range(self.n_columns)
 
     def sizes(self, block: Block) -> IntArray:
-        """Return how many values each column of a categorical block has."""
+        """Return the number of values of each column of a categorical block."""
         return np.array([len(self.categories[column].values) for column in block.columns], dtype=np.intp)
 
     def with_categories(self, categories: Mapping[int, Categories]) -> Schema:
@@ -96,7 +96,7 @@ class Schema:
         return replace(self, blocks=tuple(blocks))
 
     def with_columns(self, columns: Sequence[int], blocks: Sequence[Block]) -> Schema:
-        """Return the schema of some of the columns, in the order given, whose places `blocks` already counts."""
+        """Return the schema of some columns, in the given order; `blocks` already uses their new positions."""
         return replace(
             self,
             names=None if self.names is None else tuple(self.names[column] for column in columns),
@@ -108,16 +108,16 @@ class Schema:
         )
 
     def families(self) -> dict[tuple[str | int, ...], Family]:
-        """Return the family of each block, as `make_schema` would be given it."""
+        """Return the family of each block, in the format that `make_schema` takes."""
         return {tuple(self.column_labels[column] for column in block.columns): block.family for block in self.blocks}
 
     def check(self, table: Table, estimator: str, *, extra: bool = False) -> None:
-        """Raise unless `table` has the columns of training, in any order where they have names.
+        """Raise ValueError unless `table` has the columns of training, in any order if they have names.
 
         Parameters
         ----------
         extra : bool
-            Whether it may have others beside, which are not read.
+            Whether it may have additional columns, which are ignored.
         """
         if self.names is not None and table.names is not None:
             given = set(table.names)
@@ -131,7 +131,7 @@ class Schema:
             )
 
     def arranged(self, table: Table) -> Table:
-        """Return a table that was checked with its columns in the order of training."""
+        """Return a checked table with its columns in the order of training."""
         if self.names is None or table.names is None or table.names == self.names:
             return table
         places = {name: place for place, name in enumerate(table.names)}
@@ -139,7 +139,7 @@ class Schema:
 
 
 def _names_differ(fitted: tuple[str, ...], given: tuple[str, ...]) -> str:
-    """Say how the names differ, in the words that scikit-learn's users know."""
+    """Return an error message on how the names differ, in the words of scikit-learn."""
     message = "The feature names should match those that were passed during fit.\n"
     unexpected = sorted(set(given) - set(fitted))
     missing = sorted(set(fitted) - set(given))
@@ -155,15 +155,15 @@ def _some(names: Sequence[str]) -> str:
     return shown + ("- ...\n" if len(names) > 5 else "")
 
 
-#: one family for all columns, by its name, class or instance, or a mapping of columns to families; "auto" goes by the
-#: types of the columns
+#: one family for all columns, by its name, class or instance, or a mapping of columns to families; "auto" chooses by
+#: the types of the columns
 FamilySpec = str | Family | type[Family] | Mapping[Any, "str | Family | type[Family]"]
 
 
 def make_schema(table: Table, families: FamilySpec, covariance: Any, unseen: str) -> Schema:
-    """Return the schema of a table: families read off its types, but for what the user said."""
+    """Return the schema of a table: families as given by the user, and by column type for the other columns."""
     if table.n_columns == 0:
-        # scikit-learn's words, which its checks look for
+        # the message that scikit-learn's estimator checks look for
         raise ValueError(f"Found array with 0 feature(s) (shape=({len(table)}, 0)) while a minimum of 1 is required.")
     groups = _groups(table, families)
     given = {column for columns, _ in groups for column in columns}
@@ -175,7 +175,7 @@ def make_schema(table: Table, families: FamilySpec, covariance: Any, unseen: str
     blocks: dict[Family, list[int]] = {automatic[kind]: columns for kind, columns in of_kind.items()}
     separate: list[Block] = []
     for columns, family in groups:
-        # columns that are independent anyway share one block, which is the same model and faster
+        # independent columns share one block: the same model, but faster
         if family.columnwise and not _shares_columns(family):
             blocks.setdefault(family, []).extend(columns)
         else:
@@ -189,12 +189,12 @@ def make_schema(table: Table, families: FamilySpec, covariance: Any, unseen: str
 
 
 def _shares_columns(family: Family) -> bool:
-    """Whether the columns of a block share a parameter, so that the user's grouping means something."""
+    """Return whether the columns of a block share a parameter, so that the grouping by the user matters."""
     return isinstance(family, Gaussian) and family.structure.one_variance
 
 
 def families_by_column(schema: Schema, families: FamilySpec) -> dict[int, Family]:
-    """Return the families that a user gave, for each column of a model that exists already."""
+    """Return the families given by the user as a mapping from the columns of an existing schema."""
     groups = _groups(schema, families)
     return {column: family for columns, family in groups for column in columns}
 
@@ -218,7 +218,7 @@ def _groups(table: Table | Schema, families: FamilySpec) -> list[tuple[list[int]
 
 
 def find_column(table: Table | Schema, name: Any, where: str) -> int:
-    """Return the place of a column that is given by its name or place; `where` says who named it, for the error."""
+    """Return the position of a column given by name or position; `where` names the parameter in the error message."""
     labels = list(table.column_labels)
     if name in labels:
         return labels.index(name)
@@ -236,7 +236,7 @@ def find_column(table: Table | Schema, name: Any, where: str) -> int:
 
 
 class Encoder:
-    """Turns rows of a table into blocks; its dictionaries of values grow while it learns."""
+    """An encoder of table rows into blocks; with `grow`, its dictionaries of values grow while it encodes."""
 
     def __init__(self, schema: Schema, *, grow: bool) -> None:
         self.schema = schema
@@ -248,7 +248,7 @@ class Encoder:
         self._declared = {column: known.declared for column, known in schema.categories.items()}
 
     def encode(self, table: Table) -> tuple[Any, ...]:
-        """Return one block of rows a family; nothing is copied that need not be."""
+        """Return the rows as one array per block of the schema, copied only where necessary."""
         table = self.schema.arranged(table)
         return tuple(
             self._codes(table, block.columns) if isinstance(block.family, Categorical) else table.numbers(block.columns)
@@ -266,7 +266,7 @@ class Encoder:
         return Codes(on_device_of(codes, table.array) if isinstance(table, ArrayTable) else codes, sizes)
 
     def _raw_codes(self, table: Table, columns: tuple[int, ...]) -> Codes | None:
-        """Return whole numbers as they are, where each value is its own number; no copy, no dictionary."""
+        """Return integer columns without a copy if each value is its own code; None otherwise."""
         codes = table.raw_codes(columns) if isinstance(table, ArrayTable) else None
         if codes is None or not all(self._numbered_by_itself(column) for column in columns):
             return None
@@ -291,11 +291,11 @@ class Encoder:
             translated = [numbers.get(value, UNSEEN) for value in found.values]
             if found.values and all(number == UNSEEN for number in translated):
                 self._warn_of_other_type(column, found.values[0])
-        # the last entry is what code -1 (missing) picks
+        # code -1 (missing) selects the last entry
         return np.array([*translated, MISSING], dtype=np.intp)[found.codes]
 
     def _warn_of_other_type(self, column: int, value: Any) -> None:
-        """Say so where words became numbers, or the other way round, so that no value can be known."""
+        """Warn if text became numbers, or the other way round, so that every value is unseen."""
         known = next(iter(self._numbers[column]), value)
         if isinstance(known, str) != isinstance(value, str):
             warnings.warn(
@@ -307,7 +307,7 @@ class Encoder:
             )
 
     def learned_schema(self) -> Schema:
-        """Return the schema with the values that were met."""
+        """Return the schema with the values seen so far."""
         return self.schema.with_categories(
             {column: Categories(tuple(numbers), self._declared[column]) for column, numbers in self._numbers.items()}
         )

@@ -1,1 +1,1 @@
-"""Optimisation: EM and Newton's method, which know neither families nor engines."""
+"""Optimisation: EM and Newton's method, independent of families and engines."""

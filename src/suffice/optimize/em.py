@@ -1,9 +1,9 @@
-"""Expectation–maximisation: a loop that knows neither families nor engines.
+"""Expectation–maximisation: a loop that is independent of families and engines.
 
-A round takes the expected statistics under the model at hand, and with them the bound: Q plus the entropy of the
-posterior, which at the expectation step is the log-likelihood, plus the log-density of the prior. Then it improves the
-model. The bound never falls. Where asked to, the loop leaps ahead every few rounds, and goes back where a leap did not
-pay.
+Each iteration computes the expected statistics under the current model, and with them the bound: Q plus the entropy of
+the posterior, which at the expectation step is the log-likelihood, plus the log-density of the prior. Then it updates
+the model. The bound never falls. With acceleration, the loop takes an extrapolation step every few iterations, and
+takes it back if the bound falls.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Found = TypeVar("Found", covariant=True)
 
 
 class Expected(Protocol[Taken]):
-    """What the expectation step gives."""
+    """The result of the expectation step."""
 
     @property
     def statistics(self) -> Taken:
@@ -32,15 +32,15 @@ class Expected(Protocol[Taken]):
 
     @property
     def log_likelihood(self) -> float:
-        """The log-likelihood of the model they were taken under."""
+        """The log-likelihood of the model under which the statistics were computed."""
 
     @property
     def weight(self) -> float:
-        """The sum of the weights of the rows, of which an ordinary row has 1."""
+        """The sum of the row weights; a row without a weight counts 1."""
 
 
 class Climb(Protocol[Found, Taken]):
-    """Many iterations of EM at a time, which give what one after the other does."""
+    """EM iterations made many at a time, with the same results as one by one."""
 
     @property
     def converged(self) -> bool:
@@ -48,52 +48,52 @@ class Climb(Protocol[Found, Taken]):
 
     @property
     def stopped(self) -> bool:
-        """Whether the next iteration cannot be made this way."""
+        """Whether the next iteration cannot be made by this object, and the ordinary loop has to make it."""
 
     @property
     def bounds(self) -> list[float]:
         """The bound of each iteration so far."""
 
     def accelerate(self) -> None:
-        """Leap ahead from now on."""
+        """Take extrapolation steps from now on."""
 
     def advance(self, max_iter: int, tol: float) -> None:
-        """Make the next iterations, for a few hundredths of a second; an interrupt keeps those that were made."""
+        """Make the next iterations, for a few hundredths of a second; an interrupt keeps the finished ones."""
 
     def reached(self) -> tuple[Found, Taken | None]:
-        """Return the model, and the statistics that it was estimated from; None for these before any iteration.
+        """Return the model and the statistics that it was estimated from, which are None before the first iteration.
 
-        Raises where the statistics of the last iteration give no model.
+        Raises an error if no model can be estimated from the statistics of the last iteration.
         """
 
 
 @dataclass(frozen=True)
 class Problem(Generic[Model, Sums]):
-    """What EM needs to know of a model."""
+    """The functions of a model that EM calls."""
 
     #: the expected statistics under a model, and its log-likelihood
     expect: Callable[[Model], Expected[Sums]]
-    #: the model that the statistics give, at least as good as the one before
+    #: the model estimated from the statistics, at least as good as the previous one
     improve: Callable[[Sums, Model], Model]
     #: the log-density of the prior at a model
     log_prior: Callable[[Model, Sums], float]
-    #: the model that a weighted sum of statistics gives, beginning with another one; None where it gives none
+    #: the model estimated from a weighted sum of statistics, starting from a given model; None if there is no estimate
     extrapolate: Callable[[Sequence[Sums], Sequence[float], Model], Model | None]
-    #: many iterations at a time from a model; None where they can only be made one by one
+    #: makes many iterations at a time from a model; None if they can only be made one by one
     climb: Callable[[Model], Climb[Model, Sums] | None] | None = None
 
 
 @dataclass
 class Outcome(Generic[Model, Sums]):
-    """A model, the statistics it was estimated from, and how the bound rose on the way.
+    """A model, the statistics it was estimated from, and the bound of each iteration.
 
     Attributes
     ----------
     bounds : list of float
-        The bound of each round; that of `model` itself is at least the last one. A leap that was taken back is a round
-        in which the bound stays as it was.
+        The bound of each iteration; the bound of `model` itself is at least the last one. An extrapolation step that
+        was taken back counts as an iteration with an unchanged bound.
     converged : bool
-        Whether the bound stopped rising before the rounds were used up.
+        Whether the bound stopped rising before `max_iter` was reached.
     interrupted : bool
         Whether Ctrl-C ended the loop.
     """
@@ -116,26 +116,26 @@ def run(
     climb: Climb[Model, Sums] | None = None,
     before: Sequence[float] = (),
 ) -> Outcome[Model, Sums]:
-    """Improve `start` until the bound rises by no more than `tol` of itself.
+    """Run EM from `start` until the relative increase of the bound is at most `tol`.
 
     Parameters
     ----------
     max_iter : int
-        The most rounds; every pass over the rows is one, those of leaps included.
+        The maximum number of iterations. Every pass over the rows counts as one, including extrapolation steps.
     accelerate : bool
-        Whether to leap ahead by `Squarem`. A leap has to end no lower than it began, and only rounds without one can
-        end the loop.
+        Whether to take extrapolation steps by `Squarem`. A step that lowers the bound is taken back, and only an
+        ordinary iteration can end the loop.
     watch : callable, optional
-        Is told of every round.
+        Called after every iteration.
     climb : Climb, optional
-        Iterations that are under way, in place of `start`; those made so far count among `max_iter`.
+        Iterations in progress, in place of `start`; those made so far count towards `max_iter`.
     before : list of float
-        The bounds of iterations that have led to `start`, which count too.
+        The bounds of the iterations that have led to `start`; they count towards `max_iter` too.
 
     Raises
     ------
     Interrupted
-        After Ctrl-C, with the outcome so far; plain KeyboardInterrupt before the first round is done.
+        After Ctrl-C, with the outcome so far; a plain KeyboardInterrupt if no iteration is finished.
     """
     begun = time.perf_counter()
     outcome: Outcome[Model, Sums] | None = None
@@ -166,14 +166,14 @@ def run(
             statistics = expected.statistics
             bound = expected.log_likelihood + problem.log_prior(tried, statistics)
             change = bound - bounds[-1] if bounds else float("inf")
-            if leaps is not None and leap is not None and not change >= 0.0:  # or not a number
+            if leaps is not None and leap is not None and not change >= 0.0:  # true for NaN as well
                 leap, change = None, 0.0
                 leaps.take_back()
                 bounds.append(bounds[-1])
             else:
                 model = problem.improve(statistics, tried)
                 bounds.append(bound)
-                # where the rows weigh less than one together, so does what the bound may still rise by
+                # the absolute tolerance shrinks with the total weight where that is below 1
                 converged = leap is None and change <= tol * (min(1.0, expected.weight) + abs(bound))
                 outcome = Outcome(model, statistics, bounds, converged)
                 leap = None if leaps is None else leaps.after(statistics, bound, model)
@@ -192,6 +192,6 @@ def run(
 
 
 def _reached(climb: Climb[Model, Sums]) -> Outcome[Model, Sums] | None:
-    """Return what the iterations of a climb came to; None where there was none."""
+    """Return the outcome of the iterations of a climb; None if there was none."""
     model, statistics = climb.reached()
     return None if statistics is None else Outcome(model, statistics, list(climb.bounds), climb.converged)

@@ -1,4 +1,4 @@
-"""Leaps of EM: where a few rounds point to, beyond the next one."""
+"""Extrapolation steps of EM: parameters beyond the next iteration, predicted from the last few."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Generic, TypeVar
 Model = TypeVar("Model")
 Sums = TypeVar("Sums")
 
-#: leaps begin when a round gains no more than this of the bound: until then EM chooses which optimum to climb
+#: extrapolation begins when the relative gain of an iteration is at most this: before, EM has not settled on an optimum
 _SETTLED = 1e-4
-#: the longest first leap, and how much longer, or shorter, the next one may be
+#: the maximum length of the first extrapolation step, and the factor by which the maximum grows or shrinks
 _FIRST, _LONGER = 4.0, 4.0
-#: a leap shorter than this is not worth its pass
+#: a shorter extrapolation step is not worth its pass over the rows
 _SHORTEST = 1.2
 
 
 def accelerates(acceleration: str | None) -> bool:
-    """Whether EM is to leap, by what the user has set."""
+    """Return whether the parameter `acceleration` asks for extrapolation; raise ValueError if it is not valid."""
     if acceleration not in (None, "squarem"):
         raise ValueError(f"acceleration must be None or 'squarem', not {acceleration!r}")
     return acceleration is not None
@@ -27,18 +27,19 @@ def accelerates(acceleration: str | None) -> bool:
 class Squarem(Generic[Model, Sums]):
     """Squared extrapolation of EM (Varadhan and Roland 2008), in the space of the expected statistics.
 
-    Three rounds give statistics S₀, S₁ and S₂. If each step were λ times the one before, they would end at
-    S₀ + a (S₁ − S₀) with a = 1 / (1 − λ). A leap takes that step twice, from S₀ and from S₁:
+    Three iterations give statistics S₀, S₁ and S₂. If each step were λ times the previous one, they would converge to
+    S₀ + a (S₁ − S₀) with a = 1 / (1 − λ). An extrapolation step applies this twice, from S₀ and from S₁:
 
         S = (1 − a)² S₀ + 2a (1 − a) S₁ + a² S₂
 
-    which is S₂ for a = 1. Statistics are sums, so this means the same for every family. The gains of the bound shrink
-    by λ² a round, so λ is read from these, and the units of the columns do not matter.
+    which is S₂ for a = 1. Statistics are sums, so this works in the same way for every family. The gains of the bound
+    shrink by λ² per iteration, so λ is estimated from them and does not depend on the units of the columns.
 
     Parameters
     ----------
     extrapolate : callable
-        The model that a weighted sum of statistics gives, beginning with another one; None where it gives none.
+        Returns the model estimated from a weighted sum of statistics, starting from the given model; None if there is
+        no estimate.
 
     Examples
     --------
@@ -54,11 +55,11 @@ class Squarem(Generic[Model, Sums]):
         self._statistics: list[Sums] = []
         self._bounds: list[float] = []
         self._longest = _FIRST
-        #: the length of the leap under way; 0 where there is none
+        #: the length of the current extrapolation step; 0 if there is none
         self._length = 0.0
 
     def after(self, statistics: Sums, bound: float, model: Model) -> Model | None:
-        """Return where to leap to after a round that did not lower the bound; None is to go on with `model`."""
+        """Return the extrapolated model after an iteration that did not lower the bound; None to go on with `model`."""
         if self._length:
             self._longest *= _LONGER if self._length == self._longest else 1.0
             self._begin([], [])
@@ -72,7 +73,7 @@ class Squarem(Generic[Model, Sums]):
         return leap
 
     def take_back(self) -> None:
-        """Go on from before the leap, which lowered the bound, and leap less far."""
+        """Discard an extrapolation step that lowered the bound, and shorten the next one."""
         self._longest = max(_FIRST, self._longest / _LONGER)
         self._begin(self._statistics[-1:], self._bounds[-1:])
 
@@ -83,7 +84,7 @@ class Squarem(Generic[Model, Sums]):
         return self._bounds[-1] - self._bounds[-2] <= _SETTLED * (1.0 + abs(self._bounds[-1]))
 
     def _leap(self, model: Model) -> Model | None:
-        """Return the model of the longest leap that gives one; each that gives none is halved towards S₂."""
+        """Return the model of the longest step that has an estimate; a step without one is halved towards S₂."""
         a = min(self._ideal(), self._longest)
         while a >= _SHORTEST:
             self._length = a
@@ -96,6 +97,6 @@ class Squarem(Generic[Model, Sums]):
     def _ideal(self) -> float:
         """Return 1 / (1 − λ), with λ² the ratio of the last two gains of the bound."""
         first, second = self._bounds[-2] - self._bounds[-3], self._bounds[-1] - self._bounds[-2]
-        if first <= 0.0 or second <= 0.0:  # rounding is all that is left
+        if first <= 0.0 or second <= 0.0:  # only rounding error is left
             return 1.0
         return math.inf if second >= first else 1.0 / (1.0 - math.sqrt(second / first))

@@ -14,7 +14,7 @@ _KEEP: ContextVar[bool] = ContextVar("keep_on_interrupt", default=False)
 class Interrupted(KeyboardInterrupt):
     """Raised by an iteration that Ctrl-C has ended.
 
-    Whoever does not know what to do with `outcome` lets it pass, as any other KeyboardInterrupt.
+    A caller that has no use for `outcome` lets the exception propagate, as any other KeyboardInterrupt.
 
     Attributes
     ----------
@@ -32,16 +32,16 @@ def keep_on_interrupt(keep: bool = True) -> Iterator[None]:
     """Let Ctrl-C end a fit early instead of raising KeyboardInterrupt.
 
     By default, Ctrl-C raises KeyboardInterrupt out of `fit`. The estimator then has the parameters of its best
-    iteration, with ``converged_ = False``, if there was a first iteration over all rows; else it stays as it was.
-    Inside this context, `fit` returns that model with a ConvergenceWarning; it raises only where there is no model yet.
+    iteration, with ``converged_ = False``, if at least one iteration over all rows was finished; else it is unchanged.
+    Inside this context, `fit` returns that model with a ConvergenceWarning; it raises only if there is no model yet.
 
-    It applies to every fit inside it, so that one Ctrl-C in a cross-validation ends one fold early, and not all.
+    The context applies to every fit inside it, so one Ctrl-C in a cross-validation ends one fold early, not all folds.
     `suffice.dropin` always raises, as scikit-learn does.
 
     Parameters
     ----------
-    keep : bool
-        False restores the default inside another such context.
+    keep : bool, default True
+        Whether to keep the best model; False restores the default behaviour inside another such context.
 
     Examples
     --------
@@ -61,14 +61,14 @@ def keep_on_interrupt(keep: bool = True) -> Iterator[None]:
 
 
 def end_early(what: str, *, stacklevel: int) -> None:
-    """Raise KeyboardInterrupt; inside `keep_on_interrupt` warn instead.
+    """Raise KeyboardInterrupt, or issue a ConvergenceWarning inside `keep_on_interrupt`.
 
     Parameters
     ----------
     what : str
-        What has been kept.
+        The part of the message that says what has been kept.
     stacklevel : int
-        That of the warning, counted from the caller.
+        The stack level of the warning, counted from the caller.
     """
     if not _KEEP.get():
         raise KeyboardInterrupt(f"interrupted; {what}")

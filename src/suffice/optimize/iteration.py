@@ -1,4 +1,4 @@
-"""One iteration of EM or of Newton's method, as callbacks see it."""
+"""One iteration of EM or of Newton's method, as passed to callbacks."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Iteration:
-    """How far a loop has come.
+    """The state of an iterative fit after one iteration.
 
     Attributes
     ----------
     number : int
-        Counted from 1.
+        The number of the iteration, counted from 1.
     bound : float
-        What the loop raises.
+        The quantity that the loop maximises.
     change : float
-        The last gain, or what is still to be gained.
+        The last increase of the bound (EM), or an estimate of the increase still possible (Newton).
     seconds : float
-        Since the loop began.
+        The time since the loop began.
     """
 
     number: int

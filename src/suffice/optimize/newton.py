@@ -1,10 +1,10 @@
-"""Newton's method: a loop that knows neither families nor engines.
+"""Newton's method: a loop that is independent of families and engines.
 
-A round takes the objective with its gradient and Hessian at the point at hand, in one pass over the rows, and moves by
-δ = −H⁻¹ g, halved until the objective falls by a share of what its slope promises (Armijo's rule). Half of the Newton
-decrement gᵀ H⁻¹ g is what the objective is above its minimum, as far as a parabola can tell; the loop ends when that is
-next to nothing, with a last step that needs no further pass. What is left then is its square where H is the Hessian, a
-share of it where H is expected.
+Each iteration evaluates the objective, its gradient and its Hessian at the current point, in one pass over the rows,
+and moves by δ = −H⁻¹ g, halved until the objective falls by a fraction of what its slope predicts (Armijo's rule). Half
+of the Newton decrement, ½ gᵀ H⁻¹ g, estimates how far the objective is above its minimum (exactly so for a quadratic).
+The loop ends when this gap is negligible, with a last step that needs no further pass. The gap that remains after it is
+of the order of the square of the previous one if H is the Hessian, and a fraction of it if H is the expected Hessian.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from suffice._arrays import FloatArray
 from suffice.optimize.interrupts import Interrupted
 from suffice.optimize.iteration import Iteration
 
-#: a rise of the objective that is no more than rounding, as a share of its size
+#: relative rise of the objective that may be rounding error
 _ROUNDING = 1e-12
-#: a gap that no sum of float64 can show, as a share of the objective
+#: relative gap that is below the precision of float64 sums
 _INVISIBLE = 1e-16
-#: the share of what the slope promises that a step must gain (Armijo)
+#: the fraction of the decrease predicted by the slope that a step must achieve (Armijo)
 _SUFFICIENT = 1e-4
 _MOST_HALVINGS = 40
 
 
 @dataclass(frozen=True, eq=False)
 class Local:
-    """An objective about a point: its value there, gradient and Hessian; `scale` is what counts as one unit of it."""
+    """The value, gradient and Hessian of an objective at a point; `scale` is the unit of its tolerance."""
 
     value: float
     gradient: FloatArray
@@ -39,42 +39,42 @@ class Local:
 
     @property
     def valid(self) -> bool:
-        """Whether the point is one where the objective is defined."""
+        """Whether the objective is defined at the point."""
         return bool(np.isfinite(self.value) and np.isfinite(self.gradient).all() and np.isfinite(self.hessian).all())
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What Newton's method needs to know of an objective."""
+    """The functions of an objective that Newton's method calls."""
 
-    #: the objective about a point; its value is not finite where the objective is not defined
+    #: the objective and its derivatives at a point; the value is not finite where the objective is not defined
     evaluate: Callable[[FloatArray], Local]
     #: −H⁻¹ g, or another direction in which the objective falls
     direction: Callable[[Local], FloatArray]
-    #: whether there is no minimum to be found this way
+    #: whether to give up, because there is no minimum that Newton's method can find
     hopeless: Callable[[Local], bool] = lambda _: False
 
 
 @dataclass
 class Outcome:
-    """A point, the objective about it, and how the loop got there.
+    """A point, the objective at it, and the course of the iterations.
 
     Attributes
     ----------
     point : array of shape (p,)
         Where the loop ended, one step past the point of `local` if it converged.
     local : Local
-        The objective about the last point that was evaluated.
+        The objective and its derivatives at the last point that was evaluated.
     step : array of shape (p,)
-        From the point of `local` to `point`.
+        The step from the point of `local` to `point`.
     values : list of float
-        The objective of each round.
+        The objective in each iteration.
     converged, interrupted : bool
-        Whether the decrement became next to nothing, and whether Ctrl-C ended the loop.
+        Whether the decrement became negligible, and whether Ctrl-C ended the loop.
     stuck : bool
-        Whether no step lowered the objective, though the decrement says that there is something to gain.
+        Whether no step lowered the objective, although the decrement shows that the minimum is not reached.
     at_edge : bool
-        Whether the last step led to where the objective is not defined, and was cut.
+        Whether the last step led to a point where the objective is not defined, and was shortened.
     """
 
     point: FloatArray
@@ -96,25 +96,25 @@ def run(
     local: Local | None = None,
     watch: Callable[[Iteration], None] | None = None,
 ) -> Outcome:
-    """Move from `start` to the minimum.
+    """Minimise the objective from `start` by Newton's method.
 
     Parameters
     ----------
     start : array of shape (p,)
         A point where the objective is defined.
     max_iter : int
-        Points at which the objective is evaluated at most, halved steps not counted.
+        The maximum number of points at which the objective is evaluated, not counting halved steps.
     tol : float
-        What the objective may be above its minimum before the last step, in units of ``Local.scale``.
+        How far the objective may be above its minimum before the last step, in units of ``Local.scale``.
     local : Local, optional
-        The objective about `start`, where it is known already.
+        The objective and its derivatives at `start`, if they are known already.
     watch : callable, optional
-        Is told of every round.
+        Called in every iteration.
 
     Raises
     ------
     Interrupted
-        After Ctrl-C, with the outcome so far; plain KeyboardInterrupt before the first round is done.
+        After Ctrl-C, with the outcome so far; a plain KeyboardInterrupt if no iteration is finished.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def run(
             if number == max_iter or problem.hopeless(here):
                 break
             found, outcome.at_edge = _downhill(problem, outcome.point, here, step)
-            if found is None:  # rounding is all that is left, or a direction that does not descend
+            if found is None:  # only rounding error is left, or the direction does not descend
                 outcome.converged = gap <= 1e-9 * abs(here.value)
                 outcome.stuck = not outcome.converged
                 break
@@ -159,9 +159,9 @@ def run(
 def _downhill(
     problem: Problem, point: FloatArray, here: Local, step: FloatArray
 ) -> tuple[tuple[FloatArray, Local] | None, bool]:
-    """Return the first of point + step, point + step/2, … where the objective is low enough, None if there is none.
+    """Return the first of point + step, point + step/2, … where the objective is low enough, or None.
 
-    With it, whether one of those before was where the objective is not defined.
+    The second value is whether the objective was not defined at one of the points tried before.
     """
     at_edge = False
     rounding = _ROUNDING * (abs(here.value) + here.scale)

@@ -1,4 +1,4 @@
-"""A line on the terminal that says how far EM has come."""
+"""A line on the terminal that shows the progress of EM."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from suffice.optimize.iteration import Iteration
 
 @contextmanager
 def progress_line(show: bool, max_iter: int, tol: float) -> Iterator[Callable[[Iteration], None] | None]:
-    """Give a callback that shows each iteration on standard error, or None where nothing is to be shown."""
+    """Yield a callback that shows each iteration on standard error, or None if `show` is false."""
     if not show:
         yield None
         return
@@ -32,7 +32,7 @@ def progress_line(show: bool, max_iter: int, tol: float) -> Iterator[Callable[[I
 
 
 def _iterations_left(iterations: list[Iteration], max_iter: int, tol: float) -> float:
-    """Return how many iterations are left if the change goes on shrinking as it did in the last ones."""
+    """Return the expected number of iterations left if the change keeps shrinking at the rate of the last ones."""
     most = float(max_iter - iterations[-1].number)
     recent = [r.change for r in iterations[-4:] if 0 < r.change < math.inf]
     if len(recent) < 2 or recent[-1] >= recent[0]:
