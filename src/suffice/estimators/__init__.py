@@ -1,4 +1,4 @@
-"""The estimators that people use."""
+"""The public estimators, with the interface of scikit-learn."""
 
 from suffice.estimators.classifier import GenerativeClassifier
 from suffice.estimators.glm import GLM

@@ -1,4 +1,4 @@
-"""Answers of classifiers: classes, log-odds, explanations, distances, samples and checks."""
+"""Methods of fitted classifiers: classes, log-odds, explanations, distances, samples and checks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class ClassAnswers(LinearAnswers):
-    """Mixin of classifiers with a joint model."""
+    """Mixin for classifiers with a joint model."""
 
     classes_: NDArray[Any]
     schema_: Schema
@@ -60,7 +60,7 @@ class ClassAnswers(LinearAnswers):
         return np.exp(self._joint.log_shares)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class of each row: the most probable one, unless a threshold or a cost matrix decides."""
+        """Return the class of each row, (n,): the most probable one, unless a threshold or a cost matrix is set."""
         if self.threshold is None and self.cost is None:
             numbers = self._score(most_probable, X)
             return np.asarray(self.classes_[numbers])
@@ -68,16 +68,17 @@ class ClassAnswers(LinearAnswers):
         return np.asarray(self.classes_[decide(probabilities, self.classes_, self.threshold, self.cost)])
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Return the log-odds of the second class where there are two, (n,), else log p(c | x), n×k."""
+        """Return the log-odds of the second of two classes, (n,), or log p(c | x) of more classes, n×k."""
         logs = self.predict_log_proba(X)
         if len(self.classes_) == 2:
             return np.asarray(logs[:, 1] - logs[:, 0])
         return logs
 
     def mahalanobis(self, X: Any) -> FloatArray:
-        """Return the distance of each row to the mean of each class in units of its covariance, n×k.
+        """Return the Mahalanobis distance of each row to the mean of each class, n×k.
 
-        It is taken over the Gaussian columns, and over the cells that are there; to the nearest component of a class.
+        It uses the Gaussian columns and the observed cells of a row. If a class has several components, the distance is
+        to the nearest one.
         """
         check_is_fitted(self, "statistics_")
         if not any(isinstance(block.family, Gaussian) for block in self.schema_.blocks):
@@ -85,12 +86,23 @@ class ClassAnswers(LinearAnswers):
         return np.sqrt(self._score(_squared_distances, X))
 
     def check(self, X: Any, y: Any) -> Check:
-        """Return whether the assumptions of the model hold for rows with known classes, in plain words.
+        """Return a report on whether the assumptions of the model hold for rows with known classes.
 
-        Within each class: are rows normal (Mardia's tests, or d'Agostino and Pearson's where columns stand alone), do
-        the classes share their covariance (Box's M), is the variance of counts their mean, and do columns that are
-        taken to be independent depend on each other? At most 20,000 rows are looked at. Columns that look like
-        identifiers are named.
+        The checks are, within each class: are rows normal (Mardia's tests, or d'Agostino and Pearson's for independent
+        columns), do the classes share their covariance (Box's M), does the variance of counts equal their mean, and do
+        columns that are modelled as independent depend on each other? At most 20,000 rows are used. Columns that look
+        like identifiers are named.
+
+        Parameters
+        ----------
+        X : array or data frame
+            The rows, with the columns of training.
+        y : array of shape (n,)
+            The classes of the rows.
+
+        Returns
+        -------
+        Check
 
         Examples
         --------
@@ -107,17 +119,23 @@ class ClassAnswers(LinearAnswers):
         return check_assumptions(self.statistics_, X, y)
 
     def explain(self, X: Any, target: Any = None, against: Any = None) -> Explanation:
-        """Return what each column adds to the log-odds of one class against another, for each row.
+        """Return the contribution of each column to the log-odds of one class against another, for each row.
 
-        Where classes have several components, a column adds the mean, over pairs of components of the two classes by
-        p(m | x, target) p(l | x, against), of what it adds to the log-odds of these components.
+        If classes have several components, the contribution of a column is a weighted mean of its contributions to the
+        log-odds of all pairs of components of the two classes, with weights p(m | x, target) p(l | x, against).
 
         Parameters
         ----------
-        target : class label or one for each row, optional
+        X : array, data frame or other table
+            The rows, with the columns of training.
+        target : class label or one per row, optional
             The class to explain; the most probable one by default.
-        against : class label or one for each row, optional
+        against : class label or one per row, optional
             The class to compare with; the most probable other one by default.
+
+        Returns
+        -------
+        Explanation
         """
         chosen, other = compared_classes(self.predict_log_proba(X), self.classes_, target, against)
         pairs = ClassPairs(self._joint, chosen, other)
@@ -127,7 +145,20 @@ class ClassAnswers(LinearAnswers):
         )
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, NDArray[Any]]:
-        """Draw rows and their labels from the model; the rows come in the kind of table that it was fitted on."""
+        """Draw rows and their labels from the model; the rows have the table type of the training data.
+
+        Parameters
+        ----------
+        n_samples : int, default 1
+            The number of rows.
+        random_state : int, Generator or None, default None
+            The seed.
+
+        Returns
+        -------
+        rows : data frame or array
+        labels : array of shape (n_samples,)
+        """
         check_is_fitted(self, "statistics_")
         rng = np.random.default_rng(random_state)
         shares = np.exp(self._joint.log_prior)
@@ -139,7 +170,7 @@ def _squared_distances(chunk: Chunk, model: JointModel) -> FloatArray:
     """Kernel: the squared Mahalanobis distances over all Gaussian blocks, n×k."""
     squared = np.zeros((len(chunk), len(model.log_prior)))
     for _, distributions, rows in model.parts(chunk):
-        distance = getattr(distributions, "mahalanobis", None)  # what numbers have, as Gaussians or averaged over them
+        distance = getattr(distributions, "mahalanobis", None)  # Gaussians and their predictives have it
         if distance is not None:
             squared += distance(rows)
     if model.class_of is None:

@@ -1,4 +1,4 @@
-"""Answers of mixtures: the parameters of their components, and information criteria to choose between them."""
+"""Methods of fitted mixtures: the parameters of their components, and information criteria for model selection."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from suffice.tables.labels import row_weights
 
 
 class ComponentAnswers(JointAnswers):
-    """Mixin of mixtures."""
+    """Mixin for mixtures."""
 
     _noun: ClassVar[str] = "component"
     schema_: Schema
@@ -22,7 +22,7 @@ class ComponentAnswers(JointAnswers):
 
     @property
     def weights_(self) -> FloatArray:
-        """The shares of the components, (k,)."""
+        """The weights (mixing proportions) of the components, (k,)."""
         return np.exp(self._joint.log_prior)
 
     @property
@@ -49,7 +49,7 @@ class ComponentAnswers(JointAnswers):
 
     @property
     def n_parameters_(self) -> int:
-        """How many numbers are free: those of the components, and their shares."""
+        """The number of free parameters: those of the components, and their weights."""
         return sum(found.n_parameters for found in self.distributions_) + len(self._joint.log_prior) - 1
 
     def bic(self, X: Any, sample_weight: Any = None) -> float:
@@ -63,7 +63,7 @@ class ComponentAnswers(JointAnswers):
         return -2.0 * log_likelihood + 2.0 * self.n_parameters_
 
     def icl(self, X: Any, sample_weight: Any = None) -> float:
-        """Return BIC − 2 Σ log max_c p(c | x): smaller is better, and clusters that overlap cost."""
+        """Return BIC − 2 Σ log max_c p(c | x): smaller is better, and overlapping clusters are penalised."""
         certain = self.predict_log_proba(X).max(axis=1)
         return self.bic(X, sample_weight) - 2.0 * float(certain @ row_weights(sample_weight, len(certain)))
 

@@ -1,4 +1,4 @@
-"""Answers that every estimator with a joint model gives: posteriors, densities, missing cells filled in."""
+"""Methods of all estimators with a joint model: posteriors, densities and imputation."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from suffice.models.joint import JointModel, log_evidence, log_joint, log_poster
 
 
 class JointAnswers:
-    """Mixin of estimators that hold a joint model p(x, c) of classes or components."""
+    """Mixin for estimators with a joint model p(x, c) of classes or components."""
 
-    #: what c is, for error messages
+    #: the name of c in error messages
     _noun: ClassVar[str] = "class"
     n_jobs: int | None
 
@@ -48,7 +48,7 @@ class JointAnswers:
         return self._score(log_joint, X)
 
     def score_samples(self, X: Any) -> FloatArray:
-        """Return log p(x) of each row, (n,): small for outliers, −∞ where it has probability 0 in every class."""
+        """Return log p(x) of each row, (n,): small for outliers, −∞ for rows with probability 0 in every class."""
         return self._score(log_evidence, X)
 
     def impute(self, X: Any, *, random_state: Any = None, sample: bool = False) -> Any:
@@ -57,11 +57,11 @@ class JointAnswers:
         Parameters
         ----------
         X : array or data frame
-            What comes back is of the same kind; cells that are there stay as they are.
-        random_state : int, Generator, RandomState or None
-            For `sample`.
-        sample : bool
-            False fills in what is expected: the mean of a number, the most probable of values. True draws from the
+            The rows; the result has the same type, and observed cells are unchanged.
+        random_state : int, Generator, RandomState or None, default None
+            The seed, if `sample` is true.
+        sample : bool, default False
+            False fills in expected values: the mean of a number, the most probable category. True draws from the
             conditional distribution instead; different seeds give different tables, for multiple imputation.
 
         Examples

@@ -1,4 +1,4 @@
-"""The linear form of classifiers whose log-odds are linear: weights, the boundary, and the logistic regression."""
+"""Attributes of classifiers with linear log-odds: coefficients, the decision boundary, and the logistic regression."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class LinearAnswers(JointAnswers):
-    """Mixin of classifiers; its attributes raise AttributeError where the log-odds are not linear."""
+    """Mixin for classifiers; its attributes raise AttributeError if the log-odds are not linear."""
 
     classes_: NDArray[Any]
 
@@ -43,10 +43,10 @@ class LinearAnswers(JointAnswers):
         return boundary_point(self._joint)
 
     def to_logistic(self) -> LogisticRegression:
-        """Return the logistic regression that this model is: natural parameters are coefficients, posteriors the same.
+        """Return the equivalent logistic regression: its coefficients are natural parameters, its posteriors the same.
 
-        It exists where the log-odds are linear: Gaussians with a tied covariance, Bernoulli, Categorical (a coefficient
-        for each value but the first), Multinomial, Poisson, Exponential, Geometric and NegativeBinomial columns.
+        It exists if the log-odds are linear: Gaussians with a tied covariance, Bernoulli, Categorical (one coefficient
+        per value except the first), Multinomial, Poisson, Exponential, Geometric and NegativeBinomial columns.
 
         Examples
         --------

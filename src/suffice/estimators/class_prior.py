@@ -1,4 +1,4 @@
-"""The probabilities of the classes, from what the user says of them and the weights of their rows."""
+"""The probabilities of the classes, from the setting of the user and the weights of their rows."""
 
 from __future__ import annotations
 

@@ -54,78 +54,94 @@ if TYPE_CHECKING:
 
 
 class GenerativeClassifier(ClassAnswers, ClassifierMixin, BaseEstimator):
-    """Classify with a model of how each class makes its rows.
+    """A generative classifier: it models the distribution of the rows of each class.
 
     Each block of columns has a family of distributions given the class; blocks are independent given the class. One
-    pass over the data takes the sufficient statistics, and everything else follows from these.
+    pass over the data computes the sufficient statistics, and everything else follows from these.
 
     Parameters
     ----------
-    families : "auto", a Family or its name, or a mapping
-        "auto" reads the types of the columns: numbers are Gaussian, booleans Bernoulli, words and categories
-        Categorical. A mapping overrides columns or groups of columns, by name or place:
+    families : "auto", Family, name of a family, or mapping, default "auto"
+        The distribution of each column given the class. "auto" chooses by the types of the columns: numbers are
+        Gaussian, booleans Bernoulli, text and categories Categorical. A family or its name applies to all columns. A
+        mapping sets the family of columns or groups of columns, by name or position:
         ``{"city": Categorical(), ("height", "weight"): Gaussian("full")}``.
-    covariance : str
-        The structure of the automatic Gaussian block: "full", "tied", "diagonal", "tied-diagonal", "spherical",
-        "tied-spherical", or one of the fourteen codes of mclust, like "VVE".
-    prior : "auto", None, a number, a Prior or a list of Priors
+    covariance : str, default "diagonal"
+        The covariance structure of the automatic Gaussian block: "full", "tied", "diagonal", "tied-diagonal",
+        "spherical", "tied-spherical", or one of the fourteen codes of mclust, like "VVE".
+    prior : "auto", None, number, Prior or list of Priors, default "auto"
         "auto" adds a pseudo-count of 1 (Laplace) to discrete families and a weak, data-scaled
-        normal–inverse-Wishart to Gaussians, so that no probability is zero and no covariance singular. None is
-        maximum likelihood, under which a value that no class ever had has probability 0 in all of them: it says nothing
-        about the class, with a warning, and rows with it have the log-density −∞. A number is a pseudo-count. With
-        ``estimate="predictive"`` the conjugate priors of textbooks are taken too: `BetaPrior`, `DirichletPrior`,
-        `GammaPrior`, `KnownVariance`.
-    class_prior : "empirical", "uniform", PseudoCount, a mapping or an array
-        The probabilities of the classes: their shares in the training rows, equal, smoothed shares, or given (in
-        the order of the sorted classes).
-    n_components : int or mapping of class to int
-        How many components each class is a mixture of, p(x | c) = Σ_m p(m | c) p(x | c, m); classes that a mapping
-        does not name have one. More than one are found by EM, which begins with clusters of the rows of each class.
-    unseen : "prior" or "missing"
-        How a category that training never saw counts in prediction: by the mass that the prior gives it, or not at all.
-    threshold : number, mapping of class to number, or None
+        normal–inverse-Wishart prior to Gaussians, so that no probability is zero and no covariance singular. None is
+        maximum likelihood. A value that no class had in training then has probability 0 in all of them: it is ignored
+        in the choice of the class, with a warning, and rows with it have the log-density −∞. A number is a
+        pseudo-count. With ``estimate="predictive"`` the conjugate priors of textbooks are accepted too: `BetaPrior`,
+        `DirichletPrior`, `GammaPrior`, `KnownVariance`.
+    class_prior : "empirical", "uniform", PseudoCount, mapping or array, default "empirical"
+        The probabilities of the classes: their shares in the training rows, equal shares, smoothed shares, or given
+        probabilities (an array is in the order of the sorted classes).
+    n_components : int or mapping of class to int, default 1
+        The number of mixture components of each class, p(x | c) = Σ_m p(m | c) p(x | c, m); classes that a mapping
+        does not name have one. More than one are found by EM, which starts from clusters of the rows of each class.
+    unseen : "prior" or "missing", default "prior"
+        How a category that was not seen in training counts in prediction: with the probability that the prior gives
+        it, or not at all, as a missing cell.
+    threshold : number, mapping of class to number, or None, default None
         With two classes, the probability that the second must reach; with more, the class with the largest
-        probability divided by its threshold is predicted.
-    cost : array of shape (k, k) or None
-        ``cost[i, j]`` is the cost of predicting class j when class i is true; the least expected cost decides.
-    estimate : "map", "mle" or "predictive"
-        What stands for the parameters. "map" is one estimate under the prior: posterior means (of covariances with the
+        probability divided by its threshold is predicted. None predicts the most probable class.
+    cost : array of shape (k, k) or None, default None
+        ``cost[i, j]`` is the cost of predicting class j when class i is true; the class with the least expected cost
+        is predicted.
+    estimate : "map", "mle" or "predictive", default "map"
+        How the parameters are used. "map" takes one estimate under the prior: posterior means (of covariances with the
         class mean integrated out). "mle" is maximum likelihood, as ``prior=None``. "predictive" averages over the
         parameters, p(x | c, data) = ∫ p(x | θ) p(θ | data) dθ: t, negative binomial and Dirichlet–multinomial
-        distributions, and (n_c + 1)/(n + k) for the empirical class prior. It stays calibrated with a few rows a class,
-        and tends to "map" with many; see `suffice.posteriors`. It needs families with a conjugate prior, and of the
-        covariances "full", "tied", "diagonal", "spherical" or the two tied forms of these.
-    classes : list of labels, a number, or None
-        The classes that there are; a number names them 0, 1, … Needed only where no row has a label: the classes are
-        then the components of a `Mixture`.
-    missing_label : label, None or "auto"
-        What marks a row without a label, beside None and NaN. "auto" is −1, if y holds whole numbers with two others at
-        least. Such rows are learned from by EM, of which "auto" gives a `MissingLabelsWarning`; None (None and NaN
-        alone) or a label says that they are meant to be missing.
-    unlabeled_weight : float
-        What a row without a label counts for, against 1 for one with a label.
-    max_iter, tol, acceleration, random_state, verbose : as in `Mixture`
-        For EM, where labels are missing or classes have several components.
-    n_jobs : int or None
-        Threads; None is one a core.
+        distributions, and (n_c + 1)/(n + k) for the empirical class prior. It stays calibrated with a few rows per
+        class, and tends to "map" with many; see `suffice.posteriors`. It needs families with a conjugate prior, and
+        one of the covariances "full", "tied", "diagonal", "spherical" or the two tied forms of these.
+    classes : list of labels, int or None, default None
+        The classes; an integer names them 0, 1, … Needed only if no row has a label: the classes are then the
+        components of a `Mixture`.
+    missing_label : label, None or "auto", default "auto"
+        The label that marks a row without a label, in addition to None and NaN. "auto" is −1 if y holds integers with
+        at least two other values. The model learns from such rows by EM; with "auto" it issues a
+        `MissingLabelsWarning`. Setting a label, or None (only None and NaN mark missing labels), states that missing
+        labels are intended, and no warning is issued.
+    unlabeled_weight : float, default 1.0
+        The weight of a row without a label; a row with a label has weight 1.
+    max_iter : int, default 500
+        The maximum number of EM iterations, if `fit` needs EM: labels are missing, or cells that covariances need, or
+        classes have several components.
+    tol : float, default 1e-6
+        EM ends when the relative increase of the bound is at most `tol`.
+    acceleration : None or "squarem", default None
+        Whether EM takes extrapolation steps; see `Mixture`.
+    random_state : int, Generator, RandomState or None, default None
+        The seed of the starting points of EM.
+    verbose : bool, default False
+        Whether to show the progress of EM.
+    n_jobs : int or None, default None
+        The number of threads; None is one per core.
 
     Attributes
     ----------
     classes_ : array of shape (k,)
+        The classes, sorted.
     statistics_ : ModelStatistics
         All that is kept of the training rows; models can be merged, reduced and refitted from it.
     schema_ : Schema
         Which family reads which columns.
     distributions_ : tuple of Distributions
-        The estimated distributions, one a block of the schema, with one row a class, or one a component.
+        The estimated distributions, one entry per block of the schema, each with one row per class or component.
     class_log_prior_, class_prior_ : arrays of shape (k,)
+        The log-probabilities and the probabilities of the classes.
     component_classes_, component_shares_ : arrays of shape (m,)
         The class of each component, and its share p(m | c) of that class.
-    n_features_in_, feature_names_in_ : as in scikit-learn
+    n_features_in_, feature_names_in_ : int, array of str
+        The number of columns, and their names if the training table had names, as in scikit-learn.
     n_iter_ : int
-        Rounds of EM; 1 where one pass was enough.
-    bound_history_, converged_ : as in `Mixture`
-        Where EM was needed.
+        The number of EM iterations; 1 if one pass was enough.
+    bound_history_, converged_ : list of float, bool
+        The bound of each iteration, and whether EM converged, as in `Mixture`; only if EM was needed.
 
     Examples
     --------
@@ -141,9 +157,9 @@ class GenerativeClassifier(ClassAnswers, ClassifierMixin, BaseEstimator):
     schema_: Schema
     classes_: NDArray[Any]
     _estimated: JointModel | None
-    #: the prior of each block, where EM has fixed what it takes from the data
+    #: the prior of each block, with its data-dependent parts fixed by EM; None if EM was not used
     _priors: Sequence[PriorSpec] | None = None
-    #: columns that were missing in every row, where the statistics do not tell
+    #: columns that were missing in every row, if the statistics do not show it
     _never_seen: frozenset[int] = frozenset()
 
     def __init__(
@@ -190,18 +206,23 @@ class GenerativeClassifier(ClassAnswers, ClassifierMixin, BaseEstimator):
     # -- learning -----------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from labelled rows in one pass, or by EM.
+        """Fit the model to labelled rows in one pass, or by EM.
 
-        EM is needed where labels are missing, or cells that covariances need, or where classes have several components.
+        EM is needed if labels are missing, or cells that covariances need, or if classes have several components.
 
         Parameters
         ----------
         X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
-            NaN, None and null mark missing cells.
+            The rows; NaN, None and null mark missing cells.
         y : labels of any type, or an n×k matrix (or data frame) of class probabilities
-            None, NaN and `missing_label` mark rows without a label; so does a row of NaN among probabilities. No y at
-            all is the same for every row, where `classes` says which classes there are.
+            None, NaN and `missing_label` mark rows without a label; so does a row of NaN among probabilities. If y is
+            None, no row has a label, and `classes` has to give the classes.
         sample_weight : array of shape (n,), optional
+            The weight of each row.
+
+        Returns
+        -------
+        self
 
         Raises
         ------
@@ -237,8 +258,8 @@ class GenerativeClassifier(ClassAnswers, ClassifierMixin, BaseEstimator):
         return self._adopt_outcome(fit_partly_labelled(self, X, y, sample_weight, statistics))
 
     def _adopt_outcome(self, learned: Learned) -> Self:
-        """Keep what EM found."""
-        # the predictive is a function of the expected statistics
+        """Store the result of EM."""
+        # the predictive model is computed from the expected statistics
         found = None if self.estimate == "predictive" else learned.outcome.model
         self._adopt(learned.statistics, priors=learned.priors, model=found)
         self._never_seen = learned.never_seen
@@ -250,9 +271,23 @@ class GenerativeClassifier(ClassAnswers, ClassifierMixin, BaseEstimator):
         return self
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more rows; any batches give what `fit` gives on all rows together.
+        """Update the model with a batch of rows; any batches give the same result as `fit` on all rows together.
 
-        New classes and categories may appear in any batch, unless `classes` lists at the first call all there are.
+        Parameters
+        ----------
+        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
+            The rows of the batch.
+        y : labels of any type, or an n×k matrix (or data frame) of class probabilities
+            The classes of the rows.
+        classes : list of labels, optional
+            All classes, at the first call. Without it, new classes may appear in any batch. New categories may always
+            appear.
+        sample_weight : array of shape (n,), optional
+            The weight of each row.
+
+        Returns
+        -------
+        self
         """
         check_estimate(self.estimate, self.prior)
         require_single(self.n_components, "batches cannot be split into components; use fit, which reads all rows")
@@ -293,11 +328,18 @@ class GenerativeClassifier(ClassAnswers, ClassifierMixin, BaseEstimator):
 
     @classmethod
     def from_statistics(cls, statistics: ModelStatistics, **params: Any) -> Self:
-        """Return a model estimated from statistics alone: merged, reduced, or for another structure or prior.
+        """Return a model estimated from statistics only: merged or reduced ones, or with another structure or prior.
 
-        Statistics of a full covariance hold what every other structure needs. Families stay as they were, unless
+        Statistics of a full covariance are sufficient for every other structure. Families stay as they were, unless
         `families` names others or `covariance` is given, which applies to all Gaussian blocks that `families` does not
         name.
+
+        Parameters
+        ----------
+        statistics : ModelStatistics
+            The statistics, such as `statistics_` of a fitted model.
+        **params
+            Parameters of the new model.
 
         Examples
         --------
@@ -316,9 +358,9 @@ class GenerativeClassifier(ClassAnswers, ClassifierMixin, BaseEstimator):
         kept = families_of_statistics(statistics.schema, model.families, model.covariance, model.unseen, wanted)
         return model._adopt(statistics.for_families(kept))
 
-    #: what to do about words among numbers, where it is not to name a family
+    #: the remedy in the error about text among numbers; None advises to name a family
     _advice: str | None = None
-    #: what a preset says of its families, and `from_statistics` takes from it even where it is not passed
+    #: settings of a preset that `from_statistics` applies even if they are not passed
     _fixed: tuple[str, ...] = ()
 
     def _adopt(
@@ -329,10 +371,10 @@ class GenerativeClassifier(ClassAnswers, ClassifierMixin, BaseEstimator):
         priors: Sequence[PriorSpec] | None = None,
         model: JointModel | None = None,
     ) -> Self:
-        """Estimate all parameters from statistics, where no model is given; nothing changes if that fails.
+        """Store the statistics, and estimate all parameters from them if no model is given.
 
-        With `later`, what rows so far do not determine may be determined by more of them: the estimate is then tried
-        again when it is needed.
+        The estimator is unchanged if the estimate fails. With `later`, a failed estimate is accepted and tried again
+        when it is needed, because later rows may determine the parameters.
         """
         try:
             joint: JointModel | None = self._model_of(statistics, priors) if model is None else model
@@ -355,11 +397,11 @@ class GenerativeClassifier(ClassAnswers, ClassifierMixin, BaseEstimator):
         return self
 
     def _model_of(self, statistics: ModelStatistics, priors: Sequence[PriorSpec] | None) -> JointModel:
-        """Return the model that statistics give: estimates of the parameters, or averages over them."""
+        """Return the model estimated from statistics, or its average over the posterior of the parameters."""
         components = self._components(statistics.schema, statistics.classes, priors, statistics.class_of)
         if self.estimate != "predictive":
             return components.estimate(statistics.joint)
-        # the empirical shares averaged over what they may be: as if each class had been seen once more
+        # the posterior mean of the class shares under a uniform prior: each class is counted once more
         empirical = isinstance(self.class_prior, str) and self.class_prior == "empirical"
         count = statistics.joint.class_count
         return predictive_model(statistics, self.prior, components.log_shares(count + 1.0 if empirical else count))
@@ -373,7 +415,7 @@ class GenerativeClassifier(ClassAnswers, ClassifierMixin, BaseEstimator):
         *,
         holes: bool = False,
     ) -> Components:
-        """Return how statistics become a model; `priors` are those of EM, one a block, where it ran."""
+        """Return the `Components` that estimate models; `priors`, one per block, are those fixed by EM, if it ran."""
         given, labels = [self._prior] * len(schema.blocks) if priors is None else priors, class_list(classes)
 
         def log_prior(count: FloatArray) -> FloatArray:
@@ -387,12 +429,12 @@ class GenerativeClassifier(ClassAnswers, ClassifierMixin, BaseEstimator):
 
     @property
     def _prior(self) -> PriorSpec:
-        """The prior that is in use: maximum likelihood has none."""
+        """The prior in use; None for maximum likelihood."""
         return None if self.estimate == "mle" else self.prior
 
     @property
     def _joint(self) -> JointModel:
-        """What is estimated; the place where a model that was never fitted says so."""
+        """The fitted model; raises NotFittedError before `fit`."""
         if "statistics_" not in self.__dict__:
             check_is_fitted(self, "statistics_")
         if self._estimated is None:

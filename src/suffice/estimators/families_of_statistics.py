@@ -1,4 +1,4 @@
-"""The families to estimate from statistics that are kept."""
+"""The families to estimate from existing statistics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from suffice.models.schema import Schema, families_by_column
 def families_of_statistics(
     schema: Schema, families: Any, covariance: Any, unseen: Any, wanted: Collection[str]
 ) -> list[Family]:
-    """Return one family a block: as they were, but for those that `families` names and for the settings `wanted`."""
+    """Return one family per block: the existing ones, except those that `families` and the settings `wanted` change."""
     given = families_by_column(schema, families)
     found: list[Family] = []
     for block in schema.blocks:

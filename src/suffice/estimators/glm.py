@@ -30,72 +30,79 @@ from suffice.tables.table import Table
 
 
 class GLM(Inference, RegressorMixin, BaseEstimator):
-    """A generalised linear model: y about its mean μ, with g(μ) = intercept + x·coef + offset.
+    """A generalised linear model: y has the mean μ with g(μ) = intercept + x·coef + offset.
 
-    Fitted by Newton's method on the expected Hessian (iteratively reweighted least squares): one pass over the rows a
-    round, in memory or from files. Where such rounds gain little, steps are taken by the observed Hessian if it
-    is another one. Data-frame columns of words and categories become one column of 0 and 1 for each level but the
-    first. With more than 1,500 parameters the Hessian is not formed: L-BFGS takes the place of Newton's method, on
-    columns that it scales for itself, and there are no standard errors.
+    It is fitted by Newton's method with the expected Hessian (iteratively reweighted least squares): one pass over the
+    rows per iteration, in memory or from files. If such iterations gain little, steps use the observed Hessian where it
+    differs. Data-frame columns of text and categories become one 0/1 column per level except the first. With more than
+    1,500 parameters the Hessian is not formed: L-BFGS replaces Newton's method, on columns that it scales itself, and
+    there are no standard errors.
 
     Parameters
     ----------
-    family : str or Family
-        "gaussian", "bernoulli", "poisson", "gamma", "binomial", "negative-binomial", "inverse-gaussian", or one of the
-        library's families `Gaussian`, `Bernoulli`, `Poisson`.
-    link : str, Link or None
-        "identity", "logit", "probit", "cloglog", "log", "inverse", "sqrt", "inverse-squared", or a power with its
-        exponent, "power(0.25)". None is the canonical link, and the log for the negative binomial.
-    alpha : float
-        The precision of a normal prior on each coefficient but the intercept: the fit maximises
+    family : str or Family, default "gaussian"
+        The distribution of y: "gaussian", "bernoulli", "poisson", "gamma", "binomial", "negative-binomial",
+        "inverse-gaussian", or one of the library's families `Gaussian`, `Bernoulli`, `Poisson`.
+    link : str, Link or None, default None
+        The link function g: "identity", "logit", "probit", "cloglog", "log", "inverse", "sqrt", "inverse-squared", or a
+        power with its exponent, "power(0.25)". None is the canonical link, and the log for the negative binomial.
+    alpha : float, default 0.0
+        The precision of a normal prior on each coefficient except the intercept: the fit maximises
         log-likelihood − ½ α Σ coef², with the dispersion taken as 1. It does not grow with the number of rows;
         scikit-learn's `PoissonRegressor(alpha=a)` is α = a · Σ weights, its `Ridge(alpha=a)` is α = a.
-    fit_intercept : bool
-        Without one, the first categorical column has a column for every level.
-    shape : float
+    fit_intercept : bool, default True
+        Whether to fit an intercept. Without one, the first categorical column has a column for every level.
+    shape : float, default 1.0
         The known shape θ of the negative binomial, whose variance is μ + μ²/θ.
-    firth : bool
-        Maximise the likelihood times the root of the information's determinant, which takes the first-order bias off
-        and is finite where classes are separated. For logistic and log-linear models.
-    max_iter : int
-        Rounds at most; of L-BFGS, whose rounds are many and cheap, fifty times as many.
-    tol : float
-        What the log-likelihood may be below its maximum before the last step, in units of itself.
-    verbose : bool
-        Show each round on standard error.
-    n_jobs : int or None
-        Threads; None is one a core.
+    firth : bool, default False
+        Whether to maximise the likelihood times the square root of the determinant of the information (Firth's
+        correction), which removes the first-order bias and is finite even if classes are separated. For logistic and
+        log-linear models.
+    max_iter : int, default 100
+        The maximum number of iterations; fifty times as many for L-BFGS, whose iterations are many and cheap.
+    tol : float, default 1e-12
+        How far the log-likelihood may be below its maximum before the last step, in units of log-likelihood.
+    verbose : bool, default False
+        Whether to show each iteration on standard error.
+    n_jobs : int or None, default None
+        The number of threads; None is one per core.
 
     Attributes
     ----------
     coef_ : array of shape (p,)
+        The coefficients of the columns of the design.
     intercept_ : float
+        The intercept; 0 without one.
     terms_ : list of str
         The names of all parameters: "(intercept)" if there is one, then the columns of the design, such as "age" and
         "smoke[yes]".
     parameters_, std_errors_ : arrays, in the order of `terms_`
-        Standard errors are those of R: √ of the diagonal of φ (XᵀWX + α)⁻¹. NaN for columns that were left out, and
-        for all where there are more than 1,500 parameters.
+        The estimates and their standard errors. Standard errors are those of R: √ of the diagonal of φ (XᵀWX + α)⁻¹.
+        They are NaN for columns that were left out, and for all columns if there are more than 1,500 parameters.
     covariance_ : array, in the order of `terms_`
+        The covariance matrix of the parameters.
     dispersion_ : float
-        φ: 1 where the family knows it, else Pearson's χ² / (rows − parameters), as in R. Rows of weight 0 do not count.
+        φ: 1 if the family has a known dispersion, else Pearson's χ² / (rows − parameters), as in R. Rows of weight 0 do
+        not count.
     deviance_, null_deviance_, log_likelihood_, aic_, bic_ : float
-        As R has them: an estimated dispersion counts as a parameter.
+        The measures of fit, defined as in R: an estimated dispersion counts as a parameter.
     aliased_ : list of str
-        Columns that are linear combinations of those before them; their coefficients are 0.
+        Columns that are linear combinations of earlier ones; their coefficients are 0.
     n_iter_ : int
-        Rounds over all rows.
+        The number of iterations over all rows.
     converged_ : bool
-    n_features_in_, feature_names_in_ : as in scikit-learn
+        Whether the fit converged.
+    n_features_in_, feature_names_in_ : int, array of str
+        The number of columns of X, and their names if it had names, as in scikit-learn.
 
     Notes
     -----
     Weights are R's prior weights: the variance of row i is φ V(μ) / weight. For families with a known dispersion a row
-    of weight 2 is that row twice; for a binomial the weight is the number of trials.
+    of weight 2 counts as that row twice; for a binomial the weight is the number of trials.
 
-    An identity link predicts what the line says, also where y cannot be: a negative rate, or a probability above 1. A
-    power, inverse or square-root link has means for η > 0 alone; beyond, the limit at η = 0 is predicted, which is 0 or
-    infinity, with a warning.
+    With an identity link, predictions may lie outside the range of y, such as a negative rate or a probability above 1.
+    A power, inverse or square-root link has means for η > 0 only; for other η, the limit at η = 0 is predicted, which
+    is 0 or infinity, with a warning.
 
     Examples
     --------
@@ -146,28 +153,34 @@ class GLM(Inference, RegressorMixin, BaseEstimator):
         exposure: Any = None,
         start: Any = None,
     ) -> Self:
-        """Find the coefficients.
+        """Estimate the coefficients.
 
         Parameters
         ----------
         X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
-            Every cell must be there.
+            The rows, without missing cells.
         y : array of shape (n,)
-            For the binomial: shares of successes with the trials as weights, or two columns, successes and failures.
+            The response. For the binomial: proportions of successes with the numbers of trials as weights, or two
+            columns, successes and failures.
         sample_weight : array of shape (n,), optional
-        offset : array of shape (n,), or a column by its name or place, optional
+            The weight of each row.
+        offset : array of shape (n,), or a column by its name or position, optional
             A known part of the linear predictor. A column that is named here is not a term, and is read in prediction,
             unless another offset is given there.
-        exposure : array of shape (n,), or a column by its name or place, optional
-            For log links: the mean is proportional to it; adds log(exposure) to the offset.
+        exposure : array of shape (n,), or a column by its name or position, optional
+            For log links: the mean is proportional to it, so log(exposure) is added to the offset.
         start : array of shape (1 + p,), or a model with `coef_` and `intercept_`, optional
-            Where to begin: the intercept (if there is one) and the coefficients.
+            The starting point: the intercept (if there is one) and the coefficients.
+
+        Returns
+        -------
+        self
 
         Raises
         ------
         KeyboardInterrupt
-            After Ctrl-C, with the best coefficients so far kept; what takes another pass over the rows (null deviance,
-            log-likelihood, AIC and BIC) is then NaN. See `suffice.keep_on_interrupt`.
+            After Ctrl-C, with the best coefficients so far kept; the null deviance, log-likelihood, AIC and BIC, which
+            need another pass over the rows, are then NaN. See `suffice.keep_on_interrupt`.
         """
         model = self._pair()
         settings = Settings(self.fit_intercept, self.alpha, self.firth, self.max_iter, self.tol)
@@ -203,7 +216,7 @@ class GLM(Inference, RegressorMixin, BaseEstimator):
         return self
 
     def _adopt(self, model: Pair, data: Data, met: Totals, found: Found, null: float) -> None:
-        """Keep what was found, and what follows from it."""
+        """Store the estimates, and all that is computed from them."""
         response, design = model.response, data.design
         self.design_ = design
         self.n_features_in_ = design.schema.n_columns
@@ -236,7 +249,7 @@ class GLM(Inference, RegressorMixin, BaseEstimator):
             return
         free = 0 if response.dispersion_known else 1
         rows = met.n_rows if isinstance(response, GaussianResponse) else met.weight
-        # a fit of every row leaves rounding alone, and a density without bound
+        # a perfect fit leaves only rounding error, and an unbounded density
         perfect = self.deviance_ <= 1e-24 * (met.square if isinstance(response, GaussianResponse) else met.weight)
         likely = 1.0 if response.dispersion_known or perfect else self.deviance_ / rows
         last = data.targets.reduce(ends, NullModel(model, null, likely))
@@ -285,9 +298,11 @@ class GLM(Inference, RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        offset, exposure : array of shape (n,), or a column of X by its name or place, optional
-            Without one, the column that was named in `fit` is read, if there was one; with one, it takes that column's
-            place. An array that was given in `fit` is not remembered.
+        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
+            The rows, with the columns of training.
+        offset, exposure : array of shape (n,), or a column of X by its name or position, optional
+            By default, the column that was named in `fit` is read, if there was one; a given offset or exposure
+            replaces that column. An array that was given in `fit` is not stored.
         """
         return self._answer(X, predictor, offset, exposure)
 
@@ -300,14 +315,20 @@ class GLM(Inference, RegressorMixin, BaseEstimator):
     def predict_interval(
         self, X: Any, level: float = 0.95, *, of: str = "mean", offset: Any = None, exposure: Any = None
     ) -> FloatArray:
-        """Return an interval for each row, n×2.
+        """Return a confidence or prediction interval for each row, n×2.
 
         Parameters
         ----------
-        of : "mean" or "observation"
-            Where the mean of y is, by the standard error of η; or where a new y is (of weight 1), by the quantiles of
-            its distribution about the predicted mean. The latter includes the error of the mean for the Gaussian with
-            the identity link alone.
+        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
+            The rows, with the columns of training.
+        level : float, default 0.95
+            The level of the interval, between 0 and 1.
+        of : "mean" or "observation", default "mean"
+            "mean" gives a confidence interval for the mean of y, from the standard error of η. "observation" gives a
+            prediction interval for a new y (of weight 1), from the quantiles of its distribution with the predicted
+            mean; it includes the error of the mean only for the Gaussian with the identity link.
+        offset, exposure : as in `linear_predictor`
+            The offset and the exposure of the rows.
         """
         check_is_fitted(self, "coef_")
         if of not in ("mean", "observation"):
@@ -319,7 +340,7 @@ class GLM(Inference, RegressorMixin, BaseEstimator):
         if of == "observation" and not isinstance(model.response, GaussianResponse):
             warn_outside(model.link, eta, stacklevel=3)
             mean, tail = model.link.mean(eta), 0.5 - 0.5 * level
-            edge = (mean == 0.0) | np.isinf(mean)  # all of such a distribution is at its mean
+            edge = (mean == 0.0) | np.isinf(mean)  # such a distribution is concentrated at its mean
             within = np.where(edge, 0.5, mean)
             found = [model.response.quantile(share, within, self.dispersion_) for share in (tail, 1.0 - tail)]
             return np.column_stack([np.where(edge, mean, bound) for bound in found])
@@ -342,8 +363,16 @@ class GLM(Inference, RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        kind : "deviance", "pearson", "response" or "working"
+        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
+            The rows, with the columns of training.
+        y : array of shape (n,)
+            The response, as in `fit`.
+        kind : "deviance", "pearson", "response" or "working", default "deviance"
             sign(y − μ) √(weight d(y, μ)), (y − μ) √(weight / V(μ)), y − μ, or (y − μ) dη/dμ.
+        sample_weight : array of shape (n,), optional
+            The weight of each row.
+        offset, exposure : as in `linear_predictor`
+            The offset and the exposure of the rows.
         """
         model = self._pair()
         eta = self.linear_predictor(X, offset=offset, exposure=exposure)
@@ -363,10 +392,10 @@ class GLM(Inference, RegressorMixin, BaseEstimator):
         raise ValueError(f"residuals are 'deviance', 'pearson', 'response' or 'working', not {kind!r}")
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None, exposure: Any = None) -> float:
-        """Return the share of the deviance that is explained, 1 − deviance / null deviance; R² for the Gaussian.
+        """Return the fraction of the deviance that is explained, 1 − deviance / null deviance; R² for the Gaussian.
 
-        The null deviance is that of the best model with an intercept and the same offset alone, on these rows. Where it
-        is 0, as y is constant, the score is 1 if the deviance is 0 as well, else 0.
+        The null deviance is that of the best model with only an intercept and the same offset, on these rows. If it is
+        0, because y is constant, the score is 1 if the deviance is 0 as well, else 0.
         """
         check_is_fitted(self, "coef_")
         model = self._pair()

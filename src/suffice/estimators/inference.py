@@ -1,4 +1,4 @@
-"""What the estimates of a generalised linear model are known to: standard errors, intervals, a summary."""
+"""The uncertainty of the parameters of a generalised linear model: standard errors, intervals, a summary."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from suffice.glm.summary import Summary
 
 
 class Inference:
-    """The part of `GLM` that says how well its parameters are known."""
+    """Mixin of `GLM` with the uncertainty of its parameters."""
 
     fit_intercept: bool
     terms_: list[str]
@@ -55,7 +55,7 @@ class Inference:
 
     @property
     def std_errors_(self) -> FloatArray:
-        """The standard errors of the parameters, in the order of `terms_`; NaN where no Hessian was formed."""
+        """The standard errors of the parameters, in the order of `terms_`; NaN if no Hessian was formed."""
         return np.sqrt(np.diag(self.covariance_))
 
     def _quantile(self, level: float) -> float:
@@ -69,9 +69,9 @@ class Inference:
         return float(stdtrit(self.df_residual_, upper)) if self.df_residual_ > 0 else np.nan
 
     def conf_int(self, level: float = 0.95) -> FloatArray:
-        """Return an interval for each parameter, estimate ± quantile · standard error, in the order of `terms_`.
+        """Return a confidence interval per parameter, estimate ± quantile · standard error, in the order of `terms_`.
 
-        The quantile is the normal one, or Student's where the dispersion is estimated.
+        The quantile is that of the normal distribution, or of Student's t if the dispersion is estimated.
         """
         check_is_fitted(self, "coef_")
         margin = self._quantile(level) * self.std_errors_

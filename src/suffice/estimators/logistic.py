@@ -1,4 +1,4 @@
-"""Logistic regression, of two classes or several: scikit-learn's interface to Newton's method over the engines."""
+"""Logistic regression for two or more classes: scikit-learn's interface to Newton's method over the engines."""
 
 from __future__ import annotations
 
@@ -30,37 +30,49 @@ from suffice.tables.table import Table
 
 
 class LogisticRegression(ClassifierMixin, BaseEstimator):
-    """Classify by log p(c | x) = intercept_c + x·coef_c + constant, fitted by Newton's method.
+    """Logistic regression, log p(c | x) = intercept_c + x·coef_c + constant, fitted by Newton's method.
 
-    Data-frame columns of words and categories become one column of 0 and 1 for each level but the first. Every cell
-    must be there; for rows with holes there are the generative classifiers. With more than 1,500 parameters, L-BFGS
-    takes the place of Newton's method, on columns that it scales for itself and with up to fifty rounds for each of
-    `max_iter`.
+    Data-frame columns of text and categories become one 0/1 column per level except the first. Missing cells are not
+    allowed; the generative classifiers accept them. With more than 1,500 parameters, L-BFGS replaces Newton's method,
+    on columns that it scales itself and with up to fifty times `max_iter` iterations.
 
     Parameters
     ----------
-    alpha : float
-        The precision of a normal prior on each coefficient but the intercepts: the fit maximises
+    alpha : float, default 0.0
+        The precision of a normal prior on each coefficient except the intercepts: the fit maximises
         log-likelihood − ½ α Σ coef². It is 1/C of scikit-learn. 0 is maximum likelihood, which for separated classes
         is kept finite by a tiny ridge, with a warning that names the columns.
-    fit_intercept : bool
-    firth : bool
-        Firth's correction, for two classes.
-    max_iter, tol, verbose, n_jobs : as in `GLM`
+    fit_intercept : bool, default True
+        Whether to fit intercepts.
+    firth : bool, default False
+        Whether to use Firth's correction (see `GLM`), for two classes only.
+    max_iter : int, default 100
+        The maximum number of iterations; fifty times as many for L-BFGS.
+    tol : float, default 1e-12
+        How far the log-likelihood may be below its maximum before the last step, in units of log-likelihood.
+    verbose : bool, default False
+        Whether to show each iteration on standard error.
+    n_jobs : int or None, default None
+        The number of threads; None is one per core.
 
     Attributes
     ----------
     classes_ : array of shape (k,)
+        The classes, sorted.
     coef_ : array of shape (1, p) for two classes, (k, p) for more
-        For more than two classes they sum to 0 over the classes.
+        The coefficients. For more than two classes they sum to 0 over the classes.
     intercept_ : array of shape (1,) or (k,)
+        The intercepts.
     terms_ : list of str
         The names of the columns of the design, such as "age" and "smoke[yes]".
     log_likelihood_ : float
+        The log-likelihood of the training rows.
     n_iter_ : int
-        Rounds over all rows.
+        The number of iterations over all rows.
     converged_ : bool
-    n_features_in_, feature_names_in_ : as in scikit-learn
+        Whether the fit converged.
+    n_features_in_, feature_names_in_ : int, array of str
+        The number of columns of X, and their names if it had names, as in scikit-learn.
 
     Examples
     --------
@@ -96,16 +108,23 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
     # -- learning -----------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, start: Any = None) -> Self:
-        """Find the coefficients.
+        """Estimate the coefficients.
 
         Parameters
         ----------
         X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
-        y : labels of any type, one a row
+            The rows, without missing cells.
+        y : labels of any type, one per row
+            The classes of the rows.
         sample_weight : array of shape (n,), optional
+            The weight of each row.
         start : array of shape (1 + p,), (k, 1 + p) for more than two classes, or a model, optional
-            Where to begin: intercepts, if there are any, and coefficients, or a model that has them as `coef_`. A
-            generative classifier with linear log-odds gives those of its `to_logistic`.
+            The starting point: intercepts, if there are any, and coefficients, or a model that has them as `coef_`. A
+            generative classifier with linear log-odds gives the coefficients of its `to_logistic`.
+
+        Returns
+        -------
+        self
 
         Raises
         ------
@@ -146,7 +165,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         return self
 
     def _begin(self, start: Any, design: Design, k: int) -> Any:
-        """Return where to begin as an array, or as what has `coef_`."""
+        """Return the starting point as an array, or as an object with `coef_`."""
         values = _as_start(start, design, k)
         return values if values is start or self.fit_intercept else values[:, 1:]
 
@@ -154,7 +173,21 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
     def from_coefficients(
         cls, classes: NDArray[Any], design: Design, coefficients: FloatArray, intercepts: FloatArray, center: FloatArray
     ) -> Self:
-        """Return a model with given coefficients, k×p, of a design about a centre, (p,), and intercepts, (k,)."""
+        """Return a model with given coefficients, k×p, of a design with centred columns, and intercepts, (k,).
+
+        Parameters
+        ----------
+        classes : array of shape (k,)
+            The classes, in the order of the coefficients.
+        design : Design
+            The columns of the design.
+        coefficients : array of shape (k, p)
+            The coefficients of each class.
+        intercepts : array of shape (k,)
+            The intercepts at the centre.
+        center : array of shape (p,)
+            The centre, which is subtracted from the columns.
+        """
         every = np.column_stack([intercepts, coefficients])
         model = cls()
         model._set_parameters(classes, design, every[1:] - every[:1], center)
@@ -162,7 +195,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         return model
 
     def _set_parameters(self, classes: NDArray[Any], design: Design, theta: FloatArray, center: FloatArray) -> None:
-        """Keep the parameters of all classes but the first, (k − 1)×(1 + p), about the centre of the columns."""
+        """Store the parameters of all classes except the first, (k − 1)×(1 + p), for columns centred at `center`."""
         self.classes_ = classes
         self.design_ = design
         self.terms_ = design.names
@@ -177,7 +210,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         self.intercept_ = shown[:, 0] - self.coef_ @ self._center if self.fit_intercept else np.zeros(len(shown))
 
     def _adopt(self, data: Data, classes: NDArray[Any], found: Found) -> None:
-        """Keep what was found."""
+        """Store the estimates."""
         theta, center = found.theta.reshape(len(classes) - 1, -1), data.center
         if not self.fit_intercept:
             theta, center = np.pad(theta, ((0, 0), (1, 0))), np.zeros(len(center))
@@ -235,7 +268,7 @@ def _require_weight(weight: float) -> None:
 
 
 class _Labels:
-    """Learns which classes there are, and then numbers them in their sorted order."""
+    """An encoder of labels that first collects the classes, and then numbers them in sorted order."""
 
     def __init__(self) -> None:
         self._coder = LabelCoder()
@@ -243,7 +276,7 @@ class _Labels:
         self._ranks: NDArray[np.intp] | None = None
 
     def meet(self, y: Any) -> None:
-        """Look at some labels."""
+        """Collect the classes of some labels."""
         given = y
         if y is None:
             raise ValueError("a classifier requires y to be passed, but the target y is None; pass one label a row")
@@ -263,12 +296,12 @@ class _Labels:
         return sorted_order(class_list(self._coder.classes()))
 
     def classes(self) -> NDArray[Any]:
-        """Return the classes in their order."""
+        """Return the classes in sorted order."""
         known = self._coder.classes()
         return as_class_array([class_list(known)[i] for i in self._sorted()], known.dtype)
 
     def target(self, y: Any, sample_weight: Any, table: Table, design: Design, start: int) -> Target:
-        """Return the number of each row's class, and its weight."""
+        """Return the class number and the weight of each row."""
         n = len(table)
         weight = check_weight(sample_weight, n, start)
         if self._ranks is None:
@@ -287,7 +320,7 @@ class _Labels:
 
 
 def _as_start(start: Any, design: Design, n_classes: int) -> Any:
-    """Return where to begin as coefficients of a design: a generative model's, matched by name where they differ."""
+    """Return the starting coefficients of a design; those of a generative model are matched by the names of terms."""
     if not hasattr(start, "to_logistic"):
         return start
     found = start.to_logistic()

@@ -1,7 +1,7 @@
-"""From generative to discriminative: the logistic regression that a model with linear log-odds already is.
+"""From generative to discriminative: the logistic regression that is equivalent to a model with linear log-odds.
 
-Where φ is the same for every class and linear in the columns of a design, log p(c | x) = Σ_j η_cj x_j + b_c up to what
-all classes share: the posterior of a tied Gaussian or a discrete naive Bayes model is a softmax, and the natural
+If φ is the same for every class and linear in the columns of a design, log p(c | x) = Σ_j η_cj x_j + b_c up to a term
+common to all classes: the posterior of a tied Gaussian or a discrete naive Bayes model is a softmax, and the natural
 parameters are its coefficients.
 """
 
@@ -28,7 +28,7 @@ def logistic_form(model: JointModel) -> tuple[Design, FloatArray, FloatArray, Fl
     Raises
     ------
     ValueError
-        Where the log-odds of the model are not linear.
+        If the log-odds of the model are not linear.
     """
     if model.class_of is not None:
         raise ValueError("the log-odds of classes with several components are not linear; fit with n_components=1")
@@ -74,12 +74,12 @@ def logistic_form(model: JointModel) -> tuple[Design, FloatArray, FloatArray, Fl
 
 
 def _log_probabilities(distributions: CategoricalDistributions) -> Iterator[FloatArray]:
-    """Yield log p of the values of each column, k×values."""
+    """Yield the log-probabilities of the values of each column, k×values."""
     logs = distributions.natural_parameters()
     return (logs[:, values] for values in CategoryCounts(distributions.probability, distributions.sizes).columns())
 
 
 def _order(schema: Schema, column: int) -> list[int]:
-    """Return the values in the order in which logistic regression has them: as declared, or sorted."""
+    """Return the codes of the values in the order of the logistic regression: as declared, or sorted."""
     known = schema.categories[column]
     return list(range(len(known.values))) if known.declared else sorted_order(list(known.values))

@@ -1,4 +1,4 @@
-"""Mixtures: clusters, latent classes and densities, by EM over any families."""
+"""Mixture models for clusters, latent classes and densities, fitted by EM with any families."""
 
 from __future__ import annotations
 
@@ -40,57 +40,69 @@ from suffice.tables.labels import NoLabels, check_weight
 from suffice.tables.reading import as_table
 from suffice.tables.table import Table
 
-#: a component with a smaller share than this of all rows is empty
+#: a component with a smaller share of all rows counts as empty
 _EMPTY = 1e-12
 
 
 class Mixture(ComponentAnswers, DensityMixin, BaseEstimator):
-    """A mixture of distributions of any family: p(x) = Σ_c π_c p(x | c), learned by EM.
+    """A mixture of distributions of any family, p(x) = Σ_c π_c p(x | c), learned by EM.
 
-    Gaussian columns make a Gaussian mixture, words and categories a latent class model, and a table of both a mixture
-    over mixed columns. Missing cells add nothing where columns are independent given the component.
+    Gaussian columns make a Gaussian mixture, text and categories a latent class model, and a table of both a mixture
+    over mixed columns. Missing cells are ignored if columns are independent given the component.
 
     Parameters
     ----------
-    n_components : int
-    families, covariance, unseen : as in `GenerativeClassifier`
-        The automatic covariance is "full".
-    prior : "auto", None, a number, a Prior or a list of Priors
+    n_components : int, default 1
+        The number of components k.
+    families : "auto", Family, name of a family, or mapping, default "auto"
+        The distribution of each column given the component, as in `GenerativeClassifier`: "auto" chooses by the types
+        of the columns.
+    covariance : str, default "full"
+        The covariance structure of the automatic Gaussian block, as in `GenerativeClassifier`.
+    prior : "auto", None, number, Prior or list of Priors, default "auto"
         "auto" adds a pseudo-count of 1 to discrete families, and to each Gaussian component a hundredth of a row with
-        the covariance of all rows over k^(2/d), so that no component can collapse. None is maximum likelihood.
-    init : "k-means++", "agglomerative", "random", labels, responsibilities or a fitted Mixture
-        How to begin: k-means in several units, merging rows to ellipsoids and to spheres as mclust does (slower, and
-        not random with up to 1,000 rows), random responsibilities, given ones (n labels or an n×k matrix, or a list of
-        such), or the parameters of another mixture.
-    n_init : int
-        Starts that are tried, on a sample of the rows; only the best goes on. Merging has two.
-    max_iter, tol : int, float
-        EM ends when the bound rises by no more than `tol` of itself.
-    acceleration : None or "squarem"
-        "squarem" leaps ahead every third round, and takes back a leap that would lower the bound: several times fewer
-        rounds where EM is slow. It may end in another optimum.
-    random_state : int, Generator, RandomState or None
-    verbose : bool
-        Show a line that says how far the fit has come.
-    n_jobs : int or None
-        Threads; None is one a core.
+        the covariance of all rows divided by k^(2/d), so that no component can collapse. None is maximum likelihood.
+    init : "k-means++", "agglomerative", "random", labels, responsibilities or Mixture, default "k-means++"
+        The starting point: "k-means++" is k-means in several units; "agglomerative" merges rows into ellipsoids and
+        into spheres, as mclust does (slower, and not random with up to 1,000 rows); "random" draws responsibilities.
+        Otherwise given labels (n) or responsibilities (n×k), or a list of such, or the parameters of a fitted mixture.
+    n_init : int, default 5
+        The number of starts that are tried on a sample of the rows; only the best is continued. Agglomeration has at
+        most two.
+    max_iter : int, default 500
+        The maximum number of EM iterations.
+    tol : float, default 1e-6
+        EM ends when the relative increase of the bound is at most `tol`.
+    acceleration : None or "squarem", default None
+        "squarem" takes an extrapolation step every third iteration, and takes it back if it would lower the bound:
+        several times fewer iterations if EM is slow. It may end in another optimum.
+    unseen : "prior" or "missing", default "prior"
+        How a category that was not seen in training counts in prediction, as in `GenerativeClassifier`.
+    random_state : int, Generator, RandomState or None, default None
+        The seed of the starting points.
+    verbose : bool, default False
+        Whether to show the progress of the fit.
+    n_jobs : int or None, default None
+        The number of threads; None is one per core.
 
     Attributes
     ----------
     weights_ : array of shape (k,)
+        The weights π_c of the components.
     distributions_ : tuple of Distributions
-        One a block of the schema.
+        The estimated distributions, one entry per block of the schema.
     means_, covariances_ : arrays of shape (k, d) and (k, d, d)
-        Of a mixture whose columns are all Gaussian.
+        The means and covariances of the components, if all columns are Gaussian.
     statistics_ : ModelStatistics
-        The expected statistics of the last round.
+        The expected statistics of the last iteration.
     bound_history_ : list of float
-        The bound of each round: the log-likelihood, and the log-density of the prior. A leap that was taken back
-        repeats the bound before it.
+        The bound of each iteration: the log-likelihood plus the log-density of the prior. An extrapolation step that
+        was taken back repeats the previous bound.
     n_iter_, converged_ : int, bool
-        The rounds, each of them a pass over the rows, those of leaps included; and whether the bound stopped rising.
+        The number of iterations, each a pass over the rows, including extrapolation steps; and whether the bound
+        stopped rising.
     n_parameters_ : int
-        How many numbers are free.
+        The number of free parameters.
 
     Examples
     --------
@@ -108,7 +120,7 @@ class Mixture(ComponentAnswers, DensityMixin, BaseEstimator):
     _fitted_components: Components
     _batches: int
     _seen: float
-    #: columns that no training row has a value of
+    #: columns without any value in training
     _never_seen: frozenset[int]
     schema_: Schema
     statistics_: ModelStatistics
@@ -150,26 +162,32 @@ class Mixture(ComponentAnswers, DensityMixin, BaseEstimator):
     # -- learning -----------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn the components.
+        """Fit the mixture by EM.
 
         Parameters
         ----------
         X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
-            NaN, None and null mark missing cells. A stream is read in every round.
+            The rows; NaN, None and null mark missing cells. A stream is read in every iteration.
         y : ignored
+            Accepted for compatibility with scikit-learn.
         sample_weight : array of shape (n,), optional
+            The weight of each row.
+
+        Returns
+        -------
+        self
 
         Raises
         ------
         KeyboardInterrupt
             After Ctrl-C, with the best components so far kept; see `suffice.keep_on_interrupt`.
         """
-        with ONE_BLAS_THREAD:  # threads that wait for each other cost more than products of this size gain
+        with ONE_BLAS_THREAD:  # for small matrix products, synchronising threads costs more than they gain
             components, outcome, n_rows = self._learn(X, sample_weight)
         return self._adopt(components, outcome, n_rows)
 
     def _learn(self, X: Any, sample_weight: Any) -> tuple[Components, em.Outcome[JointModel, JointStatistics], int]:
-        """Return how the components are estimated, what EM found, and the number of rows."""
+        """Return the components with their priors, the outcome of EM, and the number of rows."""
         self._check_parameters()
         rng = generator(self.random_state)
         overall, n_rows, holes = self._survey(X, sample_weight)
@@ -195,7 +213,7 @@ class Mixture(ComponentAnswers, DensityMixin, BaseEstimator):
             starts = Starts(self.init, self.n_init, k, self.max_iter, self.tol, self.n_jobs)
             try:
                 start = starts.begin(components, engine, overall.joint, n_rows, rng)
-            except Interrupted:  # a start that is one of several is no model to keep
+            except Interrupted:  # the unfinished comparison of starts gives no model to keep
                 raise KeyboardInterrupt from None
         return components, iterate(self, components, engine, start), n_rows
 
@@ -203,16 +221,23 @@ class Mixture(ComponentAnswers, DensityMixin, BaseEstimator):
         return Components(schema, priors, holes=holes)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from a batch of a stream, by stepwise EM; the first batch is fitted as a whole.
+        """Update the mixture with a batch of a stream, by stepwise EM; the first batch is fitted by `fit`.
 
-        The statistics of each batch, scaled to all rows so far, move the running ones by a step that shrinks with the
-        number of batches, (t + 1)^−0.7, so that early guesses are forgotten.
+        The statistics of each batch, scaled to all rows so far, are averaged into the running ones with a step size
+        that shrinks with the number of batches, (t + 1)^−0.7, so that early estimates are forgotten.
 
         Parameters
         ----------
         X : array, sparse array or data frame
+            The rows of the batch.
         y : ignored
+            Accepted for compatibility with scikit-learn.
         sample_weight : array of shape (n,), optional
+            The weight of each row.
+
+        Returns
+        -------
+        self
         """
         if not hasattr(self, "_fitted_components"):
             if hasattr(self, "_estimated"):
@@ -247,7 +272,7 @@ class Mixture(ComponentAnswers, DensityMixin, BaseEstimator):
 
     @property
     def _size(self) -> int:
-        """How many components are asked for."""
+        """The requested number of components."""
         return int(self.n_components)
 
     def _check_parameters(self) -> None:
@@ -261,7 +286,7 @@ class Mixture(ComponentAnswers, DensityMixin, BaseEstimator):
             raise ValueError(f"tol must not be negative, but is {self.tol!r}")
 
     def _survey(self, X: Any, sample_weight: Any) -> tuple[ModelStatistics, int, bool]:
-        """Return the statistics of all rows as one class, their number, and whether covariances meet holes in them."""
+        """Return the statistics of all rows as one class, their number, and whether covariances have missing cells."""
         known: list[Schema] = []
 
         def schema_of(table: Table) -> Schema:
@@ -327,13 +352,18 @@ class Mixture(ComponentAnswers, DensityMixin, BaseEstimator):
 
     @classmethod
     def from_parameters(cls, weights: Any, means: Any, covariances: Any, **params: Any) -> Self:
-        """Return a Gaussian mixture with given parameters, ready to predict or to begin with.
+        """Return a Gaussian mixture with given parameters, for prediction or as the `init` of another mixture.
 
         Parameters
         ----------
         weights : array of shape (k,)
+            The weights of the components, which sum to 1.
         means : array of shape (k, d)
+            The means of the components.
         covariances : array of shape (k, d, d), or (k, d) for independent columns
+            The covariances of the components, or their variances.
+        **params
+            Other parameters of the mixture.
         """
         shares_, centres = np.asarray(weights, dtype=np.float64), np.asarray(means, dtype=np.float64)
         matrices = np.asarray(covariances, dtype=np.float64)
@@ -359,27 +389,40 @@ class Mixture(ComponentAnswers, DensityMixin, BaseEstimator):
         return self._score(most_probable, X)
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> IntArray:
-        """Learn the components and return the most probable one of each row."""
+        """Fit the mixture and return the most probable component of each row, (n,)."""
         return self.fit(X, y, sample_weight).predict(X)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return the mean log-likelihood of a row."""
+        """Return the mean log-likelihood per row."""
         logs = self.score_samples(X)
         return float(np.average(logs, weights=check_weight(sample_weight, len(logs))))
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, IntArray]:
-        """Draw rows, as a table of the kind that the mixture was fitted on, and their components."""
+        """Draw rows, in the table type of the training data, and their components.
+
+        Parameters
+        ----------
+        n_samples : int, default 1
+            The number of rows.
+        random_state : int, Generator, RandomState or None, default None
+            The seed.
+
+        Returns
+        -------
+        rows : data frame or array
+        components : array of shape (n_samples,)
+        """
         rng = generator(random_state)
         weights = self.weights_
         numbers = rng.choice(len(weights), size=n_samples, p=weights / weights.sum())
         return sample_table(self.schema_, self.distributions_, numbers, rng), numbers
 
     def marginal(self, columns: Any) -> Mixture:
-        """Return the mixture of some of the columns, p(a) = Σ_c π_c p(a | c), whatever the others are.
+        """Return the marginal mixture of some columns, p(a) = Σ_c π_c p(a | c).
 
         Parameters
         ----------
-        columns : list of names or places
+        columns : list of names or positions
             The columns of the new mixture, in that order.
 
         Examples
@@ -391,13 +434,14 @@ class Mixture(ComponentAnswers, DensityMixin, BaseEstimator):
         return self._like(marginal_model(self._joint, columns))
 
     def condition(self, given: Mapping[Any, Any]) -> Mixture:
-        """Return the mixture of the other columns given some, p(a | b) = Σ_c p(c | b) p(a | b, c).
+        """Return the conditional mixture of the other columns given some, p(a | b) = Σ_c p(c | b) p(a | b, c).
 
         Components keep their numbers; their weights become p(c | b).
 
         Parameters
         ----------
-        given : mapping of column, by name or place, to its value
+        given : mapping of column, by name or position, to its value
+            The values of the given columns.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Classifiers from rows of which some, or all, have no label."""
+"""Learning classifiers from rows of which some, or all, have no label."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Learned:
-    """What EM found for a classifier, and the priors that it found it with."""
+    """The result of EM for a classifier, and the priors that it used."""
 
     statistics: ModelStatistics
     priors: Sequence[PriorSpec]
     outcome: em.Outcome[JointModel, JointStatistics]
-    #: columns that are missing in every row, which the sums of covariances do not tell
+    #: columns that are missing in every row, which the sums of covariances do not show
     never_seen: frozenset[int] = frozenset()
 
 
 def named_classes(classes: Any) -> NDArray[Any] | None:
-    """Return the classes that the user named, sorted; a number k names 0 … k − 1."""
+    """Return the classes named by the user, sorted; an integer k names 0, …, k − 1; None if there are none."""
     if classes is None:
         return None
     if isinstance(classes, (int, np.integer)) and not isinstance(classes, bool):
@@ -54,7 +54,7 @@ def named_classes(classes: Any) -> NDArray[Any] | None:
 
 
 def require_classes(statistics: ModelStatistics, *, missing: bool) -> None:
-    """Raise unless there are two classes, and, where labels are missing, rows of each to begin with."""
+    """Raise ValueError unless there are two classes and, if labels are missing, labelled rows of each."""
     classes, count = class_list(statistics.classes), statistics.class_count
     empty = [label for label, weight in zip(classes, count, strict=True) if weight == 0]
     if empty and missing:
@@ -70,18 +70,18 @@ def require_classes(statistics: ModelStatistics, *, missing: bool) -> None:
 def fit_partly_labelled(
     model: GenerativeClassifier, X: Any, y: Any, sample_weight: Any, labelled: ModelStatistics
 ) -> Learned:
-    """Begin with the labelled rows, and learn from all rows and cells by EM."""
+    """Start from the labelled rows, and learn from all rows and cells by EM."""
     known = known_labels(model, labelled.classes)
     schema = labelled.schema
     coder = LabelCoder(labelled.classes, declared=True, missing_label=model.missing_label, again=True)
     first = first_sums(schema, labelled.joint, lambda simple: model._gather(X, y, sample_weight, coder, simple).joint)
     if first.missing:
         labelled = ModelStatistics(labelled.classes, schema, first.statistics, labelled.declared)
-    # a column that no labelled row has may be in the others, which are not in these sums
+    # a column that is missing in all labelled rows may be observed in the others, which are not in these sums
     unknown: frozenset[int] = frozenset() if coder.n_missing else first.never_seen
     engine = passes.engine(X, y, sample_weight, schema, known, n_jobs=model.n_jobs)
     everything: Sequence[Any] = [None] * len(schema.blocks)
-    if has_constant_columns(labelled.joint):  # which may vary in the rows without a label
+    if has_constant_columns(labelled.joint):  # they may vary in the unlabelled rows
         everything = engine.reduce(learn_as_one, uncorrelated(schema)).blocks
     priors = [
         block.family.fixed_prior(sums, model._prior, of_all)
@@ -94,7 +94,7 @@ def fit_partly_labelled(
 
 
 def known_labels(model: GenerativeClassifier, classes: NDArray[Any]) -> Callable[[Any, Any, int, int], PartialLabels]:
-    """Return what reads labels and weights in every pass of EM."""
+    """Return the function that reads labels and weights in every pass of EM."""
     weight = float(model.unlabeled_weight)
     if not 0 <= weight < np.inf:
         raise ValueError(f"unlabeled_weight must be a number of at least 0, not {model.unlabeled_weight!r}")
@@ -107,7 +107,7 @@ def known_labels(model: GenerativeClassifier, classes: NDArray[Any]) -> Callable
 
 
 def find_classes(model: GenerativeClassifier, X: Any, sample_weight: Any, classes: NDArray[Any]) -> Learned:
-    """Return the classes as the components of a mixture, where no row has a label."""
+    """Learn the classes as the components of a mixture, if no row has a label."""
     from suffice.estimators.mixture import Mixture
 
     mixture = Mixture(
@@ -133,9 +133,9 @@ def find_classes(model: GenerativeClassifier, X: Any, sample_weight: Any, classe
 def iterate(
     model: Any, components: Components, engine: Any, start: JointModel | Start
 ) -> em.Outcome[JointModel, JointStatistics]:
-    """Run EM with the settings of an estimator, and say so where it did not come to an end.
+    """Run EM with the settings of an estimator, and warn if it did not converge.
 
-    After Ctrl-C, the outcome is the best so far: whoever keeps it calls `interrupts.end_early`.
+    After Ctrl-C, the outcome is the best so far: a caller that keeps it has to call `interrupts.end_early`.
     """
     with progress_line(model.verbose, model.max_iter, model.tol) as watch:
         try:

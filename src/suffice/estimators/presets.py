@@ -1,4 +1,4 @@
-"""The models that have names: naive Bayes, and Gaussian discriminant analysis."""
+"""Well-known special cases of the generative classifier: naive Bayes and Gaussian discriminant analysis."""
 
 from __future__ import annotations
 
@@ -18,10 +18,54 @@ from suffice.priors import PriorSpec
 
 
 class NaiveBayes(GenerativeClassifier):
-    """Naive Bayes of every kind: all columns independent given the class.
+    """Naive Bayes for columns of any type: all columns are independent given the class.
 
-    Numbers are Gaussian, booleans Bernoulli, words Categorical; say ``families="multinomial"`` for bags of words and
-    ``"poisson"`` for counts. Parameters and attributes are those of `GenerativeClassifier`.
+    Numbers are Gaussian, booleans Bernoulli, text Categorical; pass ``families="multinomial"`` for bags of words and
+    ``"poisson"`` for counts. Attributes are those of `GenerativeClassifier`.
+
+    Parameters
+    ----------
+    families : "auto", Family, name of a family, or mapping, default "auto"
+        The distribution of each column given the class; "auto" chooses by the types of the columns. See
+        `GenerativeClassifier`.
+    prior : "auto", None, number, Prior or list of Priors, default "auto"
+        "auto" adds a weak prior, so that no probability is zero and no covariance singular; None is maximum
+        likelihood, and a number is a pseudo-count. See `GenerativeClassifier`.
+    class_prior : "empirical", "uniform", PseudoCount, mapping or array, default "empirical"
+        The probabilities of the classes: their shares in the training rows, equal shares, smoothed shares, or given
+        probabilities (an array is in the order of the sorted classes).
+    n_components : int or mapping of class to int, default 1
+        The number of mixture components of each class; more than one are found by EM.
+    unseen : "prior" or "missing", default "prior"
+        How a category that was not seen in training counts in prediction: with the probability that the prior gives
+        it, or not at all, as a missing cell.
+    threshold : number, mapping of class to number, or None, default None
+        With two classes, the probability that the second must reach; with more, the class with the largest
+        probability divided by its threshold is predicted. None predicts the most probable class.
+    cost : array of shape (k, k) or None, default None
+        ``cost[i, j]`` is the cost of predicting class j when class i is true; the class with the least expected cost
+        is predicted.
+    estimate : "map", "mle" or "predictive", default "map"
+        Whether to use one estimate of the parameters under the prior, maximum likelihood, or an average over the
+        posterior of the parameters; see `GenerativeClassifier`.
+    classes : list of labels, int or None, default None
+        The classes; an integer names them 0, 1, … Needed only if no row has a label.
+    missing_label : label, None or "auto", default "auto"
+        The label that marks a row without a label, in addition to None and NaN; see `GenerativeClassifier`.
+    unlabeled_weight : float, default 1.0
+        The weight of a row without a label; a row with a label has weight 1.
+    max_iter : int, default 500
+        The maximum number of EM iterations, if `fit` needs EM.
+    tol : float, default 1e-6
+        EM ends when the relative increase of the bound is at most `tol`.
+    acceleration : None or "squarem", default None
+        Whether EM takes extrapolation steps; see `Mixture`.
+    random_state : int, Generator, RandomState or None, default None
+        The seed of the starting points of EM.
+    verbose : bool, default False
+        Whether to show the progress of EM.
+    n_jobs : int or None, default None
+        The number of threads; None is one per core.
 
     Examples
     --------
@@ -80,22 +124,60 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     """Gaussian discriminant analysis: linear with a tied covariance, quadratic with a full one.
 
     All columns are Gaussian. `transform` projects onto Fisher's discriminant directions. With a tied covariance
-    `coef_`, `intercept_` and `boundary_point_` are the linear form of the posterior.
+    the posterior is linear, and `coef_`, `intercept_` and `boundary_point_` describe it. The attributes that are not
+    listed here are those of `GenerativeClassifier`.
 
     Parameters
     ----------
-    covariance : str
-        "tied" (LDA), "full" (QDA), "diagonal", "tied-diagonal", "spherical", "tied-spherical", or one of the
-        fourteen codes of mclust, like "VVE".
-
-    The others are those of `GenerativeClassifier`.
+    covariance : str, default "tied"
+        The covariance structure: "tied" (LDA), "full" (QDA), "diagonal", "tied-diagonal", "spherical",
+        "tied-spherical", or one of the fourteen codes of mclust, like "VVE".
+    prior : "auto", None, number, Prior or list of Priors, default "auto"
+        "auto" adds a weak prior, so that no probability is zero and no covariance singular; None is maximum
+        likelihood, and a number is a pseudo-count. See `GenerativeClassifier`.
+    class_prior : "empirical", "uniform", PseudoCount, mapping or array, default "empirical"
+        The probabilities of the classes: their shares in the training rows, equal shares, smoothed shares, or given
+        probabilities (an array is in the order of the sorted classes).
+    n_components : int or mapping of class to int, default 1
+        The number of mixture components of each class; more than one are found by EM.
+    threshold : number, mapping of class to number, or None, default None
+        With two classes, the probability that the second must reach; with more, the class with the largest
+        probability divided by its threshold is predicted. None predicts the most probable class.
+    cost : array of shape (k, k) or None, default None
+        ``cost[i, j]`` is the cost of predicting class j when class i is true; the class with the least expected cost
+        is predicted.
+    estimate : "map", "mle" or "predictive", default "map"
+        Whether to use one estimate of the parameters under the prior, maximum likelihood, or an average over the
+        posterior of the parameters; see `GenerativeClassifier`.
+    classes : list of labels, int or None, default None
+        The classes; an integer names them 0, 1, … Needed only if no row has a label.
+    missing_label : label, None or "auto", default "auto"
+        The label that marks a row without a label, in addition to None and NaN; see `GenerativeClassifier`.
+    unlabeled_weight : float, default 1.0
+        The weight of a row without a label; a row with a label has weight 1.
+    max_iter : int, default 500
+        The maximum number of EM iterations, if `fit` needs EM.
+    tol : float, default 1e-6
+        EM ends when the relative increase of the bound is at most `tol`.
+    acceleration : None or "squarem", default None
+        Whether EM takes extrapolation steps; see `Mixture`.
+    random_state : int, Generator, RandomState or None, default None
+        The seed of the starting points of EM.
+    verbose : bool, default False
+        Whether to show the progress of EM.
+    n_jobs : int or None, default None
+        The number of threads; None is one per core.
 
     Attributes
     ----------
+    coef_, intercept_ : arrays of shape (1, d) and (1,) for two classes, (k, d) and (k,) for more
+        The coefficients of the linear log-odds, if the covariance is tied.
+    boundary_point_ : array of shape (d,)
+        The point where the line through the means of two classes meets their boundary, if the covariance is tied.
     scalings_ : array of shape (d, r)
-        Fisher's directions.
+        Fisher's discriminant directions.
     explained_variance_ratio_ : array of shape (r,)
-        The share of the variance between the classes along each of them.
+        The fraction of the between-class variance along each direction.
 
     Examples
     --------
@@ -149,11 +231,11 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
 
     @property
     def families(self) -> Gaussian:
-        """All columns are Gaussian."""
+        """The family of all columns, Gaussian with the given covariance."""
         return Gaussian(self.covariance)
 
     def transform(self, X: Any) -> FloatArray:
-        """Return the rows along Fisher's discriminant directions, n×r, NaN for rows with missing cells."""
+        """Return the rows projected onto Fisher's discriminant directions, n×r; NaN for rows with missing cells."""
         check_is_fitted(self, "statistics_")
         center, directions, _ = self._directions()
         return passes.score(
@@ -167,12 +249,12 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
 
     @property
     def scalings_(self) -> FloatArray:
-        """Fisher's directions, d×r."""
+        """Fisher's discriminant directions, d×r."""
         return self._directions()[1]
 
     @property
     def explained_variance_ratio_(self) -> FloatArray:
-        """The share of the variance between the classes along each direction."""
+        """The fraction of the between-class variance along each discriminant direction, (r,)."""
         return self._directions()[2]
 
     def _directions(self) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -1,4 +1,4 @@
-"""Rows drawn from a model, as a table of the kind that it was fitted on."""
+"""Rows drawn from a model, in the table type of its training data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from suffice.models.schema import Schema
 def sample_table(
     schema: Schema, distributions: Sequence[Distributions], classes: IntArray, rng: np.random.Generator
 ) -> Any:
-    """Return one row for each of the given classes: a data frame of the library of training, or an array."""
+    """Return one row per entry of `classes`: a data frame of the library of training, or an array."""
     columns: dict[int, NDArray[Any]] = {}
     words = False
     for block, drawn_from in zip(schema.blocks, distributions, strict=True):
@@ -37,7 +37,7 @@ def sample_table(
 
 
 def _values(schema: Schema, column: int, codes: NDArray[Any]) -> NDArray[Any]:
-    """Return the values behind the numbers, as numbers where they all are."""
+    """Return the values of the codes, as a numeric array if all values of the column are numbers."""
     values = schema.categories[column].values
     numeric = values and all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values)
     known = np.array([*values, None] if not numeric else [*values, np.nan], dtype=None if numeric else object)
@@ -45,7 +45,7 @@ def _values(schema: Schema, column: int, codes: NDArray[Any]) -> NDArray[Any]:
 
 
 def _frame(library: str, columns: dict[str, NDArray[Any]]) -> Any:
-    """Return a data frame of that library; None if it is not installed here."""
+    """Return a data frame of the given library; None if it is not installed."""
     import narwhals.stable.v2 as nw
 
     data = {name: column.tolist() for name, column in columns.items()}

@@ -1,4 +1,4 @@
-"""Soft k-means: a mixture of equal spheres, which becomes k-means as the spheres shrink."""
+"""Soft k-means: a mixture of equal spherical Gaussians, which becomes k-means as their variance shrinks."""
 
 from __future__ import annotations
 
@@ -17,22 +17,41 @@ from suffice.models.schema import Schema
 
 
 class SoftKMeans(Mixture):
-    """Clusters of equal size and spherical shape, each row shared among them by exp(−stiffness · distance²).
+    """Soft k-means: equal spherical clusters, with responsibilities proportional to exp(−stiffness · distance²).
 
-    It is EM for a mixture of Gaussians with equal shares and one variance, 1 / (2 · stiffness), for all. As the
-    stiffness grows, every row goes wholly to the nearest centre and the rounds become those of k-means.
+    It is EM for a mixture of Gaussians with equal weights and one common variance, 1 / (2 · stiffness). As the
+    stiffness grows, every row belongs entirely to the nearest centre, and the iterations become those of k-means. The
+    attributes that are not listed here are those of `Mixture`.
 
     Parameters
     ----------
-    n_clusters : int
-    stiffness : float or None
-        None learns it with the centres.
-    init, n_init, max_iter, tol, acceleration, random_state, verbose, n_jobs : as in `Mixture`
+    n_clusters : int, default 8
+        The number of clusters k.
+    stiffness : float or None, default None
+        The stiffness, 1 / (2σ²), more than 0; None learns it with the centres.
+    init : "k-means++", "agglomerative", "random", labels, responsibilities or Mixture, default "k-means++"
+        The starting point, as in `Mixture`.
+    n_init : int, default 5
+        The number of starts that are tried, as in `Mixture`.
+    max_iter : int, default 500
+        The maximum number of EM iterations.
+    tol : float, default 1e-6
+        EM ends when the relative increase of the bound is at most `tol`.
+    acceleration : None or "squarem", default None
+        Whether EM takes extrapolation steps, as in `Mixture`.
+    random_state : int, Generator, RandomState or None, default None
+        The seed of the starting points.
+    verbose : bool, default False
+        Whether to show the progress of the fit.
+    n_jobs : int or None, default None
+        The number of threads; None is one per core.
 
     Attributes
     ----------
     cluster_centers_ : array of shape (k, d)
+        The centres of the clusters.
     stiffness_ : float
+        The stiffness, given or learned: 1 / (2σ²).
 
     Examples
     --------
@@ -105,7 +124,7 @@ class SoftKMeans(Mixture):
 
     @property
     def stiffness_(self) -> float:
-        """What a squared distance costs: 1 / (2σ²)."""
+        """The stiffness 1 / (2σ²), the factor of the squared distance in the log-density."""
         (spheres,) = self.distributions_
         assert isinstance(spheres, GaussianDistributions)
         varying = 0 if spheres.constant is None else int(np.argmin(spheres.constant))

@@ -1,4 +1,4 @@
-"""Classes of several components, p(x | c) = Σ_m p(m | c) p(x | c, m): mixture discriminant analysis."""
+"""Mixture discriminant analysis: classes with several components, p(x | c) = Σ_m p(m | c) p(x | c, m)."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ from suffice.tables.labels import class_list
 if TYPE_CHECKING:
     from suffice.estimators.classifier import GenerativeClassifier
 
-#: starts that are tried in each class
+#: the number of starts tried in each class
 STARTS = 5
-#: a component with a smaller share than this of all rows is empty
+#: a component with a smaller share of all rows counts as empty
 _EMPTY = 1e-12
 
 
 def components_of_classes(n_components: Any, classes: NDArray[Any] | None) -> IntArray:
-    """Return how many components each class is to have, (k,); classes that a mapping does not name have one.
+    """Return the requested number of components of each class, (k,); classes that a mapping does not name have one.
 
-    Where `classes` are not known yet, only the numbers are checked.
+    If `classes` is None, only the numbers are checked, and the result is empty.
     """
     named = n_components if isinstance(n_components, Mapping) else {}
     for label, size in [*named.items()] if isinstance(n_components, Mapping) else [(None, n_components)]:
@@ -65,7 +65,7 @@ def components_of_classes(n_components: Any, classes: NDArray[Any] | None) -> In
 
 
 def require_single(n_components: Any, reason: str) -> None:
-    """Raise where some class is to have several components, which only a fit to labelled rows can find."""
+    """Raise ValueError if some class is to have several components, which only a fit to labelled rows can find."""
     components_of_classes(n_components, None)
     sizes = n_components.values() if isinstance(n_components, Mapping) else [n_components]
     if max(sizes, default=1) > 1:
@@ -75,7 +75,7 @@ def require_single(n_components: Any, reason: str) -> None:
 def log_prior_of_components(
     count: FloatArray, class_of: IntArray | None, of_classes: Callable[[FloatArray], FloatArray]
 ) -> FloatArray:
-    """Return log p(m) = log p(c) + log (n_m / n_c), (m,); `of_classes` gives log p(c) of the weights of the classes."""
+    """Return log p(m) = log p(c) + log (n_m / n_c), (m,); `of_classes` returns log p(c) for the class weights."""
     if class_of is None:
         return of_classes(count)
     of_class = sums_by_class(count, class_of)[class_of]
@@ -96,8 +96,8 @@ def fit_components_of_classes(
 ) -> Learned:
     """Split the rows of each class into clusters, and learn their components from all rows by EM.
 
-    A row with a label may only belong to components of its own class, one without to any. The prior is that of the
-    classes by their labelled rows, with the volume of a class shared among its components.
+    A labelled row can only belong to components of its own class, an unlabelled row to any component. The prior is
+    that of the classes, from their labelled rows, with the volume of a class shared among its components.
     """
     schema, classes = labelled.schema, labelled.classes
     engine = passes.engine(X, y, sample_weight, schema, known_labels(model, classes), n_jobs=model.n_jobs)
@@ -121,7 +121,7 @@ def fit_components_of_classes(
 
 
 def _learn_known(chunk: Chunk, schema: Schema) -> JointStatistics:
-    """Kernel: the sums of the rows with a label, by class."""
+    """Kernel: the sums of the labelled rows, by class."""
     known = chunk.responsibilities
     assert isinstance(known, PartialLabels)
     return learn(replace(chunk, responsibilities=SoftLabels(known.shares())), schema)
@@ -129,28 +129,28 @@ def _learn_known(chunk: Chunk, schema: Schema) -> JointStatistics:
 
 @dataclass(frozen=True)
 class _Clusters:
-    """Where EM begins: in clusters of the rows of each class."""
+    """The starting point of EM: clusters of the rows of each class."""
 
     model: GenerativeClassifier
     schema: Schema
     classes: NDArray[Any]
     priors: Sequence[PriorSpec]
     holes: bool
-    #: the distributions of all rows, in whose units distances are taken
+    #: the distributions of all rows, which give the units of distances
     units: Sequence[Distributions]
     sizes: IntArray
     rng: np.random.Generator
 
     def components(self, class_of: IntArray) -> Components:
-        """Return how the sums of these components become a model."""
+        """Return the `Components` that estimate a model from the sums of these components."""
         return self.model._components(self.schema, self.classes, self.priors, class_of, holes=self.holes)
 
     def begin(self, rows: Rows) -> JointModel:
-        """Return a model to begin with.
+        """Return the starting model.
 
-        It comes from the rows with a label. Where there are others, these join the class that is most probable by that
-        model (or by one component a class, where maximum likelihood has no other), each class is split anew, and the
-        better one of both models is taken.
+        It is estimated from the labelled rows. If there are unlabelled rows, each joins its most probable class under
+        that model (or under one component per class, if maximum likelihood has no estimate with more), each class is
+        split into clusters again, and the better of the two models is returned.
         """
         known = rows.responsibilities
         assert isinstance(known, PartialLabels)
@@ -173,12 +173,12 @@ class _Clusters:
             if not starts:
                 raise
             return first
-        if len(second.log_prior) > len(first.log_prior):  # too few rows with a label to tell as many components
+        if len(second.log_prior) > len(first.log_prior):  # too few labelled rows to find as many components
             return second
         return self._best([*starts, second], engine)
 
     def _best(self, starts: Sequence[JointModel], engine: Engine) -> JointModel:
-        """Return what a few rounds make of the best start."""
+        """Return the best start after a few iterations."""
 
         def begin(start: JointModel) -> Start:
             assert start.class_of is not None
@@ -187,7 +187,7 @@ class _Clusters:
         return best_of([partial(begin, start) for start in starts], self.model.tol).model
 
     def _split(self, rows: Rows, shares: FloatArray) -> JointModel:
-        """Return the model of clusters in each class; `shares`, n×k, says what each row weighs in each class."""
+        """Return the model of clusters within each class; `shares`, n×k, is the weight of each row in each class."""
         members, class_of = [], []
         for c, k in enumerate(self.sizes.tolist()):
             there = np.flatnonzero(shares[:, c] > 0)
@@ -201,12 +201,15 @@ class _Clusters:
         return self._model(rows, np.hstack(members), np.array(class_of, dtype=np.intp))
 
     def _model(self, rows: Rows, members: FloatArray, class_of: IntArray) -> JointModel:
-        """Return the model of components whose rows are given, by their weights, n×m."""
+        """Return the model estimated from the weights of the rows in each component, n×m."""
         belongs = MemoryEngine(Rows(rows.blocks, SoftLabels(members)), self.model.n_jobs)
         return self.components(class_of).begin(belongs)
 
     def _shares_of_clusters(self, rows: Rows, weight: FloatArray, k: int, c: int) -> FloatArray:
-        """Return who belongs to which cluster of a class, n×k, by the best of a few starts; fewer where rows repeat."""
+        """Return the responsibilities of the clusters of a class, n×k, from the best of a few starts.
+
+        There are fewer than k clusters if there are too few distinct rows.
+        """
         everything = np.ones((len(rows), 1))
         if k == 1:
             return everything
@@ -222,7 +225,7 @@ class _Clusters:
         return MemoryEngine(rows, self.model.n_jobs).map(posterior, best)
 
     def _first_of_clusters(self, rows: Rows, clusters: Labels, c: int) -> Start:
-        """Return the start of a class's components alone, with the model of its clusters."""
+        """Return a start for the components of one class only, from the model of its clusters."""
         size, n_jobs = clusters.n_classes, self.model.n_jobs
         components = Components(self.schema, self.priors, names=class_list(self.classes[[c]]) * size, holes=self.holes)
         alone = Rows(rows.blocks, PartialLabels(None, clusters.weight, size, len(rows)))
@@ -233,7 +236,7 @@ class _Clusters:
 def _without_empty(
     outcome: em.Outcome[JointModel, JointStatistics], class_of: IntArray, clusters: _Clusters
 ) -> tuple[em.Outcome[JointModel, JointStatistics], IntArray]:
-    """Leave out components that no row is left of; a class keeps one."""
+    """Remove components without rows, but keep at least one per class."""
     count = outcome.statistics.class_count
     alive = count > _EMPTY * count.sum()
     for c in np.setdiff1d(class_of, class_of[alive]):

@@ -1,4 +1,4 @@
-"""What a person should know about the rows that a model was learned from."""
+"""Warnings about the rows that a model was learned from."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PRIOR_OUTWEIGHS = (
 
 
 def warn_of_incomplete_rows(statistics: ModelStatistics) -> None:
-    """Say how many rows could not be used where covariances need every cell."""
+    """Warn of the rows that were left out of covariances, which need every cell."""
     weight = statistics.class_count.sum()
     for block, sums in zip(statistics.schema.blocks, statistics.joint.blocks, strict=True):
         if isinstance(sums, Moments) and not isinstance(sums, DiagonalMoments):
@@ -35,7 +35,7 @@ def warn_of_incomplete_rows(statistics: ModelStatistics) -> None:
 
 
 def warn_of_missing_labels(coder: LabelCoder, missing_label: Any) -> None:
-    """Say so once where EM learns from rows without a label, unless the user set what marks them."""
+    """Warn once that EM learns from rows without a label, unless the user has set `missing_label`."""
     if coder.n_missing == 0 or not (isinstance(missing_label, str) and missing_label == "auto"):
         return
     by_mark = coder.n_marked
@@ -54,12 +54,12 @@ def warn_of_missing_labels(coder: LabelCoder, missing_label: Any) -> None:
 
 
 def warn_of_tiny_columns(statistics: ModelStatistics) -> None:
-    """Say so where columns vary by so little that their squares underflow, which makes them look constant."""
+    """Warn of columns that vary by so little that their squares underflow, which makes them look constant."""
     names = []
     for block, sums in zip(statistics.schema.blocks, statistics.joint.blocks, strict=True):
         if not isinstance(sums, Moments):
             continue
-        with np.errstate(over="ignore", invalid="ignore"):  # numbers that are too large are an error elsewhere
+        with np.errstate(over="ignore", invalid="ignore"):  # too large numbers raise an error elsewhere
             still = constant(sums)
         if still.any():
             rounding = np.finfo(np.float64).eps * np.abs(sums.mean).max(axis=0)
@@ -75,6 +75,6 @@ def warn_of_tiny_columns(statistics: ModelStatistics) -> None:
 
 
 def warn_of_light_rows(weight: float, n_rows: int, size: int, so: str = _PRIOR_OUTWEIGHS) -> None:
-    """Warn where weights were normalised, so that many rows count as few for the number of classes or components."""
+    """Warn if weights are so small (normalised, say) that many rows count as few for the classes or components."""
     if weight < 0.1 * n_rows and weight < 20 * size:
         warn_user(f"the weights of {n_rows} rows sum to {weight:g}: a weight counts rows, so {so}")

@@ -1,4 +1,4 @@
-"""Choosing models: the size and structure of a mixture, the family of a column, generative or discriminative."""
+"""Model selection: the size and structure of a mixture, the family of a column, generative or discriminative models."""
 
 from suffice.selection.comparison import Comparison, compare
 from suffice.selection.mixture_search import MixtureSearch

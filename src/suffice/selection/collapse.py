@@ -1,4 +1,4 @@
-"""Whether the rows of a component leave no variance where its covariance structure needs one."""
+"""Detection of collapsed components: rows without variance in a direction where the covariance structure needs one."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from suffice._arrays import FloatArray
 from suffice.priors import NormalInverseWishart
 from suffice.statistics.moments import Moments
 
-#: the variance of the rows of a component that has, in units of the squared range of a column
+#: the largest variance of a collapsed component, in units of the squared range of a column
 _COLLAPSED = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
 class GaussianRows:
-    """Rows of finite numbers, with what their priors are made of.
+    """Rows of finite numbers, with the overall moments from which priors are computed.
 
     Attributes
     ----------
     x : array of shape (n, d)
     weight : array of shape (n,) or None
     overall : Moments
-        Of all rows as one class, whatever rows these are.
+        The moments of all rows of the table as one class, also if `x` is only a part of them.
     """
 
     x: FloatArray
@@ -46,12 +46,12 @@ class GaussianRows:
 
 
 class Penalty:
-    """The log-density of a prior at some covariances, −½a Σ (log|Σ| + tr(Σ⁻¹V)) above its largest value, at Σ = V.
+    """The log-density of a prior at given covariances, −½a Σ (log|Σ| + tr(Σ⁻¹V)), relative to its maximum at Σ = V.
 
     Parameters
     ----------
     prior : NormalInverseWishart
-        With numbers for all that it takes from the data, and without a mean.
+        The prior, with numbers in place of all data-dependent settings, and without a mean.
     """
 
     def __init__(self, prior: NormalInverseWishart) -> None:
@@ -64,18 +64,18 @@ class Penalty:
         self._log_volumes = np.log(self._variance).sum(), 2.0 * np.log(np.diagonal(self._root)).sum()
 
     def __call__(self, covariance: FloatArray) -> float:
-        """Return it for variances, (k, d), or covariances, (k, d, d); −∞ where one is singular."""
+        """Return the penalty for variances, (k, d), or covariances, (k, d, d); −∞ if one is singular."""
         return float(self.of_several(covariance[None])[0])
 
     def of_several(self, covariance: FloatArray) -> FloatArray:
-        """Return it for the covariances of several runs, (m, k, d) or (m, k, d, d)."""
+        """Return the penalties, (m,), for the covariances of several runs, (m, k, d) or (m, k, d, d)."""
         with np.errstate(over="ignore"):
             if covariance.ndim == 3:
                 total = (np.log(covariance) + self._variance / covariance).sum((1, 2))
             else:
                 try:
                     factor = np.linalg.cholesky(covariance)
-                except np.linalg.LinAlgError:  # of one of them
+                except np.linalg.LinAlgError:  # one of them is singular
                     alone = len(covariance) == 1
                     return np.array([-np.inf if alone else self(own) for own in covariance])
                 white = np.linalg.solve(factor, self._root)
@@ -88,10 +88,11 @@ class Penalty:
 def rows_collapse(
     x: FloatArray, weight: FloatArray | None, shares: FloatArray, covariance: FloatArray, code: str
 ) -> bool:
-    """Return whether rows with these responsibilities, n×k, leave the likelihood of a structure without a maximum.
+    """Return whether the likelihood of a structure has no maximum for rows with these responsibilities, n×k.
 
-    That is told by the scatter of the rows of each component, where EM has not come to it yet, and by the covariances
-    that EM has come to: classes on parallel lines leave no maximum if volumes vary, though they may not all be lines.
+    Two things are checked: the scatter of the rows of each component, which may show the collapse before EM gets there,
+    and the covariances that EM has reached: for components on parallel lines the likelihood has no maximum if volumes
+    vary, even if not all of the components are lines.
     """
     own = shares if weight is None else shares * weight[:, None]
     count = own.sum(0)
@@ -113,7 +114,7 @@ def rows_collapse(
 
 
 def collapsed(scatter: FloatArray, count: FloatArray, code: str) -> bool:
-    """Return whether rows leave no positive variance where a structure needs one: its likelihood has no maximum.
+    """Return whether a variance that a structure needs to be positive is 0, so that its likelihood has no maximum.
 
     Parameters
     ----------
@@ -127,7 +128,7 @@ def collapsed(scatter: FloatArray, count: FloatArray, code: str) -> bool:
     columns = np.diagonal(scatter, axis1=1, axis2=2)
     along = columns if orientation == "I" else np.linalg.eigvalsh(scatter)
     needed = [columns.sum(1) if volume == "V" else columns.sum()]
-    if shape == "V":  # axes that all share may be those of any one component
+    if shape == "V":  # common axes may be those of any one component
         needed.append(along)
     elif shape == "E" and orientation == "E":
         needed.append(np.linalg.eigvalsh(np.tensordot(count, scatter, 1) / count.sum()))

@@ -1,4 +1,4 @@
-"""Generative or discriminative: the learning curves of Ng and Jordan (2002) of two models of the same data."""
+"""Generative or discriminative: the learning curves of two models on the same data, as in Ng and Jordan (2002)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from suffice.tables.labels import as_objects_if_mixed
 from suffice.tables.reading import as_table
 
 MEASURES = ("error", "log-loss")
-#: log-losses are taken of probabilities not below this, so that one confident mistake does not outweigh all else
+#: probabilities are clipped to at least this in the log-loss, so that one confident mistake does not dominate
 LEAST_PROBABILITY = 1e-15
-#: rows to test on, however many are left
+#: the maximum number of test rows
 _MOST_TEST_ROWS = 20_000
 
 
@@ -29,11 +29,12 @@ class Comparison:
 
     Attributes
     ----------
-    names : the two models
+    names : tuple of two str
+        The names of the two models.
     sizes : array of shape (s,)
-        Rows to train on.
+        The numbers of training rows.
     error, log_loss : arrays of shape (2, s, splits)
-        NaN where a model could not be fitted to so few rows.
+        The error rate and the log-loss on the test rows; NaN if a model could not be fitted to so few rows.
     """
 
     names: tuple[str, str]
@@ -50,13 +51,13 @@ class Comparison:
         return mean, mean - spread, mean + spread
 
     def crossing(self, measure: str = "error") -> float | None:
-        """Return from how many rows on the second model is the better one, up to the largest size; None if it never is.
+        """Return the number of rows from which on the second model is better, up to the largest size; None if never.
 
-        Between two sizes the curves are straight lines over the logarithm of the size. The smallest size is returned
-        where the second model is better from the start.
+        Between two sizes the curves are interpolated linearly in the logarithm of the size. The smallest size is
+        returned if the second model is better from the start.
         """
         first, second = _mean(self._values(measure))
-        lead = first - second  # positive where the second is better
+        lead = first - second  # positive if the second model is better
         fitted = np.flatnonzero(np.isfinite(lead))
         if len(fitted) == 0 or lead[fitted[-1]] <= 0:
             return None
@@ -74,7 +75,7 @@ class Comparison:
         return self.error if measure == "error" else self.log_loss
 
     def sentence(self, measure: str = "error") -> str:
-        """Say who wins where."""
+        """Return a sentence on which model is better at which sizes."""
         first, second = self.names
         means = _mean(self._values(measure))
         for name, mean in zip(self.names, means, strict=True):
@@ -114,7 +115,7 @@ class Comparison:
         return f"<Comparison of {self.names[0]} and {self.names[1]} at {len(self.sizes)} sizes>"
 
     def plot(self, axes: Any = None) -> Any:
-        """Draw both measures over the size of the training set, with their bands and crossings; return the axes."""
+        """Plot both measures against the size of the training set, with error bands and crossings; return the axes."""
         import matplotlib.pyplot as plt
 
         if axes is None:
@@ -136,7 +137,7 @@ class Comparison:
 
 
 def _mean(values: FloatArray) -> FloatArray:
-    """Return the mean over the splits of what was fitted, NaN where nothing was."""
+    """Return the mean over the splits with a fitted model; NaN if there is none."""
     count = np.isfinite(values).sum(-1)
     total = np.where(np.isfinite(values), values, 0.0).sum(-1)
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
@@ -156,19 +157,32 @@ def compare(
 ) -> Comparison:
     """Return the learning curves of two classifiers on the same growing training sets.
 
-    Each split puts a share of the rows aside to test on; the first so many of the others, in random order with all
-    classes among the first, train both models. Inside `suffice.keep_on_interrupt`, Ctrl-C keeps the splits that
-    are done.
+    Each split sets a fraction of the rows aside for testing. The other rows are put in random order, with rows of all
+    classes first, and both models are trained on the first rows of this order, up to each size. Inside
+    `suffice.keep_on_interrupt`, Ctrl-C keeps the finished splits.
 
     Parameters
     ----------
     generative, discriminative : classifiers with `predict_proba`
-        They are cloned; the second is the one whose lead `Comparison.crossing` looks for.
+        The two models, which are cloned; `Comparison.crossing` is where the second becomes the better one.
+    X : array, data frame or other table
+        The rows.
+    y : array of shape (n,)
+        The labels, without missing values.
     sizes : sequence of int, optional
-        Rows to train on; by default about ten, from two a class to all there are.
-    n_splits : int
-    test_size : float
-        The share of the rows to test on.
+        The numbers of training rows; by default about ten sizes, from two rows per class to all training rows.
+    n_splits : int, default 20
+        The number of random splits.
+    test_size : float, default 0.3
+        The fraction of the rows used for testing.
+    names : tuple of two str, optional
+        The names of the models; by default those of their classes.
+    random_state : int or None, default 0
+        The seed of the splits.
+
+    Returns
+    -------
+    Comparison
 
     Examples
     --------
@@ -198,7 +212,7 @@ def compare(
     rng = np.random.default_rng(random_state)
     done: list[FloatArray] = []
     try:
-        with keep_on_interrupt(False):  # Ctrl-C ends the comparison, and not one of its fits
+        with keep_on_interrupt(False):  # Ctrl-C ends the comparison, not just one of its fits
             for _ in range(n_splits):
                 train, test = _split(codes, training, rng)
                 done.append(_one_split((generative, discriminative), X, labels, classes, wanted, train, test))
@@ -235,9 +249,9 @@ def _sizes(sizes: Sequence[int] | None, k: int, training: int) -> IntArray:
 
 
 def _split(codes: IntArray, training: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-    """Return rows to train and to test on in random order, but for two rows of each class, which come first."""
+    """Return the training and test rows in random order, except that two rows of each class come first."""
     order = rng.permutation(len(codes))
-    nth = np.empty(len(codes), dtype=np.intp)  # of its class
+    nth = np.empty(len(codes), dtype=np.intp)  # position within its class
     for c in range(codes.max() + 1):
         members = np.flatnonzero(codes[order] == c)
         nth[members] = np.arange(len(members))
@@ -255,11 +269,11 @@ def _one_split(
         for m, model in enumerate(models):
             try:
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # few rows give every reason to warn
+                    warnings.simplefilter("ignore")  # with few rows, many warnings are expected
                     fitted = clone(model).fit(_rows(X, train[:size]), y[train[:size]])
                     probability = _all_classes(fitted, fitted.predict_proba(_rows(X, test)), classes)
             except (ValueError, ArithmeticError, np.linalg.LinAlgError):
-                continue  # too few rows for this model: NaN says so
+                continue  # too few rows for this model: the result stays NaN
             measured[0, m, s] = np.mean(probability.argmax(1) != places)
             own = probability[np.arange(len(test)), places]
             measured[1, m, s] = -np.log(np.maximum(own, LEAST_PROBABILITY)).mean()
@@ -267,14 +281,14 @@ def _one_split(
 
 
 def _all_classes(model: Any, probability: FloatArray, classes: Any) -> FloatArray:
-    """Return probabilities with a column for each class, also those that the model has not met."""
+    """Return probabilities with one column per class, including classes that the model has not seen."""
     whole = np.zeros((len(probability), len(classes)))
     whole[:, np.searchsorted(classes, model.classes_)] = probability
     return whole
 
 
 def _rows(X: Any, rows: IntArray) -> Any:
-    """Return rows of a table in whatever library it is."""
+    """Return some rows of a table of any library."""
     from sklearn.utils import _safe_indexing
 
     return _safe_indexing(X, rows)

@@ -1,4 +1,4 @@
-"""Trials of mixtures of Gaussians over an array, by the compiled loop or its NumPy fallback."""
+"""Trials of Gaussian mixtures over an array, by the compiled loop or its NumPy fallback."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from suffice.selection.trials import NARROW, StoppedError, Trial
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
 
-#: a component with a smaller share than this of all rows is empty
+#: a component with a smaller share of all rows counts as empty
 _EMPTY = 1e-12
 
 
@@ -31,15 +31,15 @@ class GaussianTrial:
     rows : GaussianRows
     structure : Covariance
     loop : EMLoop or PlainLoop
-        Over these rows, which has yet to begin.
+        A loop over these rows that has not started.
     start : array of shape (n,) or (n, k), or a GaussianTrial of other rows
     penalised : bool
-        Whether the loop has a prior; else it is maximum likelihood.
+        Whether the loop has a prior; otherwise it is maximum likelihood.
     penalty : Penalty
-        That of the prior, or of the weak one where there is none.
+        The log-density of the prior, or of the weak prior of `Mixture` if there is none.
     tol : float
     stop : Event
-        Says when to give up, by raising `StoppedError`.
+        When it is set, `advance` raises `StoppedError`.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class GaussianTrial:
 
     @property
     def k(self) -> int:
-        """How many components there are."""
+        """The number of components."""
         return len(self.loop.log_shares)
 
     @property
@@ -75,7 +75,7 @@ class GaussianTrial:
 
     @property
     def objective(self) -> float:
-        """The log-likelihood plus the log-density of the prior, or of the weak one."""
+        """The log-likelihood plus the log-density of the prior, or of the weak prior if there is none."""
         return self._judgement()[1]
 
     @property
@@ -85,12 +85,12 @@ class GaussianTrial:
 
     @property
     def log_likelihood(self) -> float:
-        """That of all rows; −∞ where there is no estimate."""
+        """The log-likelihood of all rows; −∞ if there is no estimate."""
         value = self.loop.log_likelihood
         return value if self.loop.status in (em_loop.CONTINUES, em_loop.CONVERGED) and np.isfinite(value) else -np.inf
 
     def advance(self, iterations: int, *, leaps: bool = False) -> None:
-        """Make so many iterations more, or fewer where the bound stops rising."""
+        """Make the next `iterations` iterations, or fewer if the bound stops rising."""
         loop = self.loop
         if leaps:
             loop.accelerate()
@@ -102,7 +102,7 @@ class GaussianTrial:
         self._judged = None
 
     def _judgement(self) -> tuple[bool, float]:
-        """Return whether there is an estimate, and the objective; both are found out when they are asked for."""
+        """Return whether there is an estimate, and the objective; both are computed when they are first needed."""
         if self._judged is None:
             possible = np.isfinite(self.log_likelihood)
             self._judge(self._penalty(self.loop.covariance) if possible else -np.inf)
@@ -114,7 +114,7 @@ class GaussianTrial:
         self._judged = bool(found), self.log_likelihood + penalty if found else -np.inf
 
     def _collapsed(self) -> bool:
-        """Return whether the scatter of the rows, which rounding may hide, leaves the likelihood without a maximum."""
+        """Return whether the likelihood has no maximum, by the scatter of the rows; rounding may hide a collapse."""
         try:
             shares = self.shares()
             return rows_collapse(self.rows.x, self.rows.weight, shares, self.loop.covariance, self.structure.code)
@@ -122,7 +122,7 @@ class GaussianTrial:
             return True
 
     def log_joint(self, x: FloatArray | None = None) -> FloatArray:
-        """Return log p(x, c), n×k, of the rows or of others."""
+        """Return log p(x, c), n×k, of the rows of the trial or of others."""
         loop, x = self.loop, self.rows.x if x is None else x
         centred = x[None] - loop.means[:, None]
         if loop.covariance.ndim == 2:
@@ -146,23 +146,23 @@ class GaussianTrial:
 
     @property
     def n_parameters(self) -> int:
-        """How many numbers are free, of the components that have rows."""
+        """The number of free parameters of the components that have rows."""
         alive = int((self.loop.count > _EMPTY * self.loop.count.sum()).sum())
         d = self.loop.means.shape[1]
         return self.structure.n_parameters(alive, d) + alive * d + alive - 1
 
     def release(self) -> None:
-        """Give back the work space: there are no more iterations."""
+        """Free the workspace: there are no more iterations."""
         self.loop.release()
 
     def outcome(self, components: Any) -> em.Outcome[Any, Any]:
-        """Return the model and its statistics, as `Mixture` takes them up."""
+        """Return the model and its statistics, in the form that `Mixture` stores."""
         model, statistics = GaussianClimb(components, self.loop, lambda: None).reached()  # type: ignore[arg-type, return-value]
         return em.Outcome(model, statistics, self.loop.bounds, self.converged)
 
 
 def judge(runs: Sequence[Trial]) -> None:
-    """Find the objectives of several runs of one structure at once, where that is quicker than one by one."""
+    """Compute the objectives of several runs of one structure at once, which is faster than one by one."""
     waiting = [run for run in runs if isinstance(run, GaussianTrial) and run._judged is None]
     waiting = [run for run in waiting if np.isfinite(run.log_likelihood)]
     if len(waiting) > 1:

@@ -1,4 +1,4 @@
-"""The mixtures that a search compares, over plain numbers or over any table."""
+"""The mixtures that a search compares, over a numeric array or over any table."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ from suffice.tables.reading import as_table
 if TYPE_CHECKING:
     from suffice.selection.mixture_search import MixtureSearch
 
-#: rows that clusters are found on; of more rows a sample, and what is found there goes on with all of them
+#: the maximum number of rows in which clusters are found; of more rows a sample is used, and EM then goes on with all
 MOST_SAMPLED = 2000
-#: rows whose densities are computed at a time
+#: the number of rows whose densities are computed at a time
 _CHUNK = 20_000
-#: cells of a sparse array that may be filled in
+#: the maximum number of cells of a sparse array that is converted to a dense one
 _MOST_CELLS = 20_000_000
-#: what is told of a mixture
+#: the figures reported for each mixture
 FIGURES = ("log_likelihood", "n_parameters", "bic", "aic", "icl")
 
 
@@ -59,23 +59,26 @@ class Grid(ABC):
     Parameters
     ----------
     search : MixtureSearch
-        Its settings.
+        The settings of the search.
     structures : sequence
-    X, sample_weight : the rows
+        The covariance structures.
+    X, sample_weight : table, array of shape (n,) or None
+        The rows and their weights.
     """
 
-    #: whether sizes can be searched in several threads at a time
+    #: whether several sizes can be searched at the same time, in threads
     threaded: bool
-    #: whether all columns are Gaussian and vary: else maximum likelihood makes values impossible, or has no estimate
+    #: whether all columns are Gaussian and not constant; otherwise maximum likelihood gives values probability 0, or
+    #: has no estimate
     gaussian: bool
 
     def __init__(self, search: MixtureSearch, structures: Sequence[Any], X: Any, sample_weight: Any) -> None:
         self.search, self.structures, self.X, self.sample_weight = search, structures, X, sample_weight
 
     def of_one_size(self, k: int, stop: Event) -> list[Any]:
-        """Return the best run of each structure with k components, None where it has no estimate.
+        """Return the best run of each structure with k components, None if it has no estimate.
 
-        With the prior "auto" that is maximum likelihood, and the weak prior of `Mixture` where it has no estimate.
+        The prior "auto" means maximum likelihood, and the weak prior of `Mixture` if that has no estimate.
         """
         starts, prior = self._starts(k), self.search.prior
         if not starts:
@@ -99,11 +102,11 @@ class Grid(ABC):
 
     @abstractmethod
     def _starts(self, k: int) -> list[Start]:
-        """Return where every structure begins; none where there are too few rows."""
+        """Return the starts of all structures; an empty list if there are too few rows."""
 
     @abstractmethod
     def _trial(self, k: int, structure: Any, start: Start, prior: Any, stop: Event) -> Trial:
-        """Return a run of EM that is about to begin."""
+        """Return a run of EM that has not started."""
 
     @abstractmethod
     def measured(self, run: Any) -> dict[str, Any]:
@@ -115,7 +118,7 @@ class Grid(ABC):
 
     @abstractmethod
     def held_out(self, k: int, stop: Event) -> list[float]:
-        """Return the mean log-likelihood of rows that were held out, for each structure."""
+        """Return the mean log-likelihood of held-out rows, one per structure."""
 
 
 def _figures(log_likelihood: float, certain: float, p: int, total: float) -> dict[str, Any]:
@@ -126,7 +129,7 @@ def _figures(log_likelihood: float, certain: float, p: int, total: float) -> dic
 
 
 def _k_means_starts(rows: FloatArray, weight: FloatArray | None, k: int, n: int, seed: Any) -> list[Start]:
-    """Return clusters of k-means on standardised rows; fewer where some would be empty."""
+    """Return `n` clusterings by k-means on standardised rows; those with empty clusters are left out."""
     deviation = rows.std(0)
     points = (rows - rows.mean(0)) / np.where(deviation > 0, deviation, 1.0)
     rng = generator(seed)
@@ -138,9 +141,9 @@ def _k_means_starts(rows: FloatArray, weight: FloatArray | None, k: int, n: int,
 
 
 class NumericGrid(Grid):
-    """Mixtures of Gaussians over complete rows of numbers in memory, by the compiled loop or its NumPy fallback.
+    """Gaussian mixtures over complete rows of numbers in memory, by the compiled loop or its NumPy fallback.
 
-    Constant columns say nothing: they are left out of runs and figures.
+    Constant columns carry no information: they are left out of runs and figures.
     """
 
     gaussian = True
@@ -151,7 +154,7 @@ class NumericGrid(Grid):
         super().__init__(search, structures, X, sample_weight)
         self.threaded = compiled.library is not None
         self.rows, self.sample = rows, rows
-        #: the loops that runs of one size begin with
+        #: the loops from which the runs of one size are copied, per thread
         self._of_thread = local()
         self._priors: dict[tuple[type[Moments], int, bool], tuple[NormalInverseWishart, Penalty]] = {}
         if len(rows) > MOST_SAMPLED:
@@ -164,7 +167,7 @@ class NumericGrid(Grid):
 
     @classmethod
     def of(cls, search: MixtureSearch, structures: Sequence[Any], X: Any, sample_weight: Any) -> NumericGrid | None:
-        """Return the grid; None where the table or the settings need whole mixtures."""
+        """Return the grid; None if the table or the settings need `TableGrid`."""
         shapes = [as_structure(structure) for structure in structures]
         probe = search._mixture(1, "full", prior=None)
         overall, _, holes = probe._survey(X, sample_weight)
@@ -172,7 +175,7 @@ class NumericGrid(Grid):
         family = schema.blocks[0].family
         if search.acceleration is not None or holes or len(schema.blocks) != 1 or type(family) is not Gaussian:
             return None
-        if family.structure is not as_structure("full"):  # the families say which structure there is
+        if family.structure is not as_structure("full"):  # the families already fix a structure
             return None
 
         def known(_: Any, weight: Any, n: int, start: int) -> PartialLabels:
@@ -238,7 +241,7 @@ class NumericGrid(Grid):
         return found
 
     def _on_all_rows(self, run: GaussianTrial, k: int, structure: Any, stop: Event) -> GaussianTrial | None:
-        """Return a run over all rows from where one over the sample has ended."""
+        """Return a run over all rows that starts from the result of a run over the sample."""
         again = ["auto"] if isinstance(self.search.prior, str) else []
         for prior in [*([] if run.penalised else [None]), *(again if again else [self.search.prior])]:
             whole = self._trial(k, structure, run, prior, stop)
@@ -275,21 +278,21 @@ class NumericGrid(Grid):
             return mixture._adopt(components, run.outcome(components), n_rows)
 
     def _with_constant_columns(self, mixture: Mixture, run: GaussianTrial) -> Mixture:
-        """Return a mixture of all columns with the clusters of a run over those that vary; it needs a prior."""
+        """Return a mixture of all columns with the clusters of a run without constant columns; it needs a prior."""
         init, prior, shares = mixture.init, mixture.prior, run.shares()
         weight = check_weight(self.sample_weight, len(as_table(self.X)))
-        if weight is not None:  # the run is over the rows that have one
+        if weight is not None:  # the run only has the rows with positive weight
             own, shares = shares, np.full((len(weight), shares.shape[1]), 1.0 / shares.shape[1])
             shares[weight > 0] = own
         mixture.set_params(init=shares, prior="auto" if prior is None else prior)
         return mixture.fit(self.X, sample_weight=self.sample_weight).set_params(init=init)
 
     def held_out(self, k: int, stop: Event) -> list[float]:
-        """Return the mean log-likelihood of rows that were held out, for each structure."""
+        """Return the mean log-likelihood of held-out rows, one per structure."""
         total = np.zeros(len(self.structures))
         for train, test in _folds(self.search.cv, len(self.rows.x)):
             rows = _numeric(self.rows.x[train], None if self.rows.weight is None else self.rows.weight[train])
-            if rows is None or rows.x.shape[1] < self.rows.x.shape[1]:  # a column is constant there
+            if rows is None or rows.x.shape[1] < self.rows.x.shape[1]:  # a column is constant in this fold
                 return TableGrid(self.search, self.structures, self.X, self.sample_weight).held_out(k, stop)
             grid = NumericGrid(self.search, self.structures, None, None, rows)
             weight = np.ones(len(test)) if self.rows.weight is None else self.rows.weight[test]
@@ -301,7 +304,7 @@ class NumericGrid(Grid):
 def _loop(
     rows: GaussianRows, structure: Covariance, k: int, prior: NormalInverseWishart | None
 ) -> em_loop.EMLoop | PlainLoop:
-    """Return iterations of EM over the rows, which have yet to begin; without a prior they are maximum likelihood."""
+    """Return an EM loop over the rows that has not started; without a prior it is maximum likelihood."""
     if compiled.library is None:
         return PlainLoop(rows.x, structure, k, weight=rows.weight, prior=prior)
     strength, believed = (0.0, None) if prior is None else (float(prior.scatter_count), np.asarray(prior.scatter))
@@ -314,12 +317,12 @@ def _log_sum(joint: FloatArray) -> FloatArray:
 
 
 def _numeric(x: FloatArray, weight: FloatArray | None) -> GaussianRows | None:
-    """Return the rows that have a weight, and the columns that vary; None where there are none, or missing values."""
+    """Return the rows with positive weight and the columns that vary; None if there are none, or missing values."""
     if weight is not None and not (weight > 0).all():
         x, weight = x[weight > 0], weight[weight > 0]
     if not len(x) or not np.isfinite(x).all():
         return None
-    with np.errstate(over="ignore", invalid="ignore"):  # squares that are too large are an error of the prior
+    with np.errstate(over="ignore", invalid="ignore"):  # too large squares raise an error in the prior
         overall = full_moments(x, Labels(np.zeros(len(x), dtype=np.intp), weight, 1))
         varies = ~constant(overall)
     if not varies.any():
@@ -379,7 +382,7 @@ class TableGrid(Grid):
         return run.fitted()
 
     def held_out(self, k: int, stop: Event) -> list[float]:
-        """Return the mean log-likelihood of rows that were held out, for each structure."""
+        """Return the mean log-likelihood of held-out rows, one per structure."""
         return [self._held_out(k, structure) for structure in self.structures]
 
     def _held_out(self, k: int, structure: Any) -> float:
@@ -398,6 +401,6 @@ class TableGrid(Grid):
 
 def _folds(n_folds: int, n_rows: int) -> Iterator[tuple[IntArray, IntArray]]:
     """Yield the rows to fit and the rows to hold out."""
-    from sklearn.model_selection import KFold  # which imports much
+    from sklearn.model_selection import KFold  # a slow import
 
     yield from KFold(n_folds, shuffle=True, random_state=0).split(np.arange(n_rows))

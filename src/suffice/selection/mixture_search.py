@@ -1,4 +1,4 @@
-"""Which mixture: the number of components and the covariance structure, by a criterion."""
+"""The choice of a mixture: the number of components and the covariance structure, by a criterion."""
 
 from __future__ import annotations
 
@@ -23,50 +23,63 @@ from suffice.tables.labels import check_weight
 from suffice.tables.reading import as_table
 from suffice.tables.sources import Source
 
-#: the covariance models of mclust, from few parameters to many
+#: the covariance structures of mclust, from few parameters to many
 ALL = ("EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV")
-#: criteria of which smaller is better; the held-out likelihood of "cv" is to be large
+#: whether a smaller value of the criterion is better; "cv" is a likelihood, so larger is better
 _SMALLER = {"bic": True, "icl": True, "aic": True, "cv": False}
 
 _CRITERIA_TRUST = "the criteria take these for very few rows. Scale the weights to a mean of 1."
 
 
 class MixtureSearch(DensityMixin, BaseEstimator):
-    """Fit mixtures of several sizes and covariance structures, and keep the best.
+    """A search that fits mixtures of several sizes and covariance structures, and keeps the best.
 
-    All structures of one size begin with the clusters that merging rows gives (`mixtures.agglomeration`), and then with
-    the clusters that the other structures have found. What was found is used as the best mixture is: `predict`,
-    `score_samples`, `sample` and the like are those of `best_estimator_`.
+    All structures of one size start from clusters of agglomeration (`mixtures.agglomeration`), and then from the
+    clusters that the other structures have found. The fitted search is used like a mixture: `predict`, `score_samples`,
+    `sample` and the like are those of `best_estimator_`.
 
     Parameters
     ----------
-    n_components : int, or iterable of int
-        The numbers of components to try; 3 is 1, 2 and 3.
-    covariance : "all", a structure or a list of structures
-        "all" are the fourteen models of mclust, from "EII" to "VVV".
-    criterion : "bic", "icl", "aic" or "cv"
-        The Bayesian criterion, the same with the cost of overlapping clusters, Akaike's, or the mean log-likelihood of
-        held-out rows. The first three are −2 log L plus a penalty: smaller is better.
-    families, max_iter, tol, acceleration, random_state, n_jobs : as in `Mixture`
-    prior : "auto", None, a number, a Prior or a list of Priors
-        "auto" is maximum likelihood where all columns are Gaussian, for that is what the criteria are defined by.
-        A mixture that has no such estimate, because a component collapses, is fitted with the weak prior of `Mixture`
-        instead; its figures depend on that prior, so it is the best one only where there is no other. Tables with
-        columns of other families get the automatic prior of `Mixture`. None is maximum likelihood alone.
-    n_init : int
-        Starts of each size: clusters by merging ellipsoids, by merging spheres, and from the third on by k-means++.
-    cv : int
-        Folds for the criterion "cv".
+    n_components : int or iterable of int, default range(1, 10)
+        The numbers of components to try; an integer tries all up to it: 3 is 1, 2 and 3.
+    covariance : "all", structure or list of structures, default "all"
+        The covariance structures to try; "all" is the fourteen of mclust, from "EII" to "VVV".
+    criterion : "bic", "icl", "aic" or "cv", default "bic"
+        The Bayesian information criterion, the same with a penalty for overlapping clusters, Akaike's criterion, or the
+        mean log-likelihood of held-out rows. The first three are −2 log L plus a penalty: smaller is better.
+    families : "auto", Family, name of a family, or mapping, default "auto"
+        The distribution of each column given the component, as in `Mixture`.
+    prior : "auto", None, number, Prior or list of Priors, default "auto"
+        "auto" is maximum likelihood if all columns are Gaussian, because the criteria are defined for it.
+        A mixture without such an estimate, because a component collapses, is fitted with the weak prior of `Mixture`
+        instead; its criteria depend on that prior, so it is chosen only if there is no other. Tables with columns of
+        other families get the automatic prior of `Mixture`. None is maximum likelihood only.
+    n_init : int, default 2
+        The number of starts per size: agglomeration into ellipsoids, agglomeration into spheres, and from the third on
+        k-means++.
+    max_iter : int, default 500
+        The maximum number of EM iterations of a mixture.
+    tol : float, default 1e-6
+        EM ends when the relative increase of the bound is at most `tol`.
+    acceleration : None or "squarem", default None
+        Whether EM takes extrapolation steps, as in `Mixture`.
+    cv : int, default 5
+        The number of folds for the criterion "cv".
+    random_state : int, Generator, RandomState or None, default None
+        The seed of the starting points.
+    n_jobs : int or None, default None
+        The number of threads; None is one per core.
 
     Attributes
     ----------
     results_ : dict of arrays
         One entry per mixture: "n_components", "covariance", "log_likelihood", "n_parameters", "bic", "aic", "icl",
-        "converged", "prior" (whether it was fitted with one), and "cv" where that is the criterion; NaN where there is
-        no estimate. Constant columns are not counted. A data frame of it is a table.
+        "converged", "prior" (whether it was fitted with one), and "cv" if that is the criterion; NaN if there is no
+        estimate. Constant columns are not counted. It can be passed to a data frame.
     best_estimator_ : Mixture
+        The best mixture.
     best_index_ : int
-        Its place in `results_`.
+        The position of the best mixture in `results_`.
 
     Examples
     --------
@@ -113,18 +126,25 @@ class MixtureSearch(DensityMixin, BaseEstimator):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit every mixture of the grid.
+        """Fit all mixtures of the grid, and keep the best.
 
         Parameters
         ----------
         X : array or data frame, in memory
+            The rows.
         y : ignored
+            Accepted for compatibility with scikit-learn.
         sample_weight : array of shape (n,), optional
+            The weight of each row.
+
+        Returns
+        -------
+        self
 
         Raises
         ------
         KeyboardInterrupt
-            After Ctrl-C, with the best of the sizes that were done kept; see `suffice.keep_on_interrupt`.
+            After Ctrl-C, with the best mixture of the finished sizes kept; see `suffice.keep_on_interrupt`.
         """
         if self.criterion not in _SMALLER:
             raise ValueError(f"criterion must be one of {', '.join(map(repr, _SMALLER))}, not {self.criterion!r}")
@@ -143,7 +163,7 @@ class MixtureSearch(DensityMixin, BaseEstimator):
         done: dict[int, list[tuple[Any, dict[str, Any]]]] = {}
         interrupted = False
         try:
-            with keep_on_interrupt(False), ONE_BLAS_THREAD:  # Ctrl-C ends the search, and not one of its mixtures
+            with keep_on_interrupt(False), ONE_BLAS_THREAD:  # Ctrl-C ends the search, not just one of its fits
                 n_threads = threads(self.n_jobs) if grid.threaded else 1
                 in_threads(lambda k, stop: self._of_one_size(grid, k, stop), sizes, n_threads, done)
         except KeyboardInterrupt:
@@ -179,7 +199,7 @@ class MixtureSearch(DensityMixin, BaseEstimator):
         )
 
     def _of_one_size(self, grid: Grid, k: int, stop: Event) -> list[tuple[Any, dict[str, Any]]]:
-        """Return the best run of each structure with k components, and its figures."""
+        """Return the best run of each structure with k components, with its results."""
         nothing = {**dict.fromkeys(FIGURES, float("nan")), "converged": False, "prior": False}
         found = []
         for run, structure in zip(grid.of_one_size(k, stop), self._structures(), strict=True):
@@ -195,7 +215,7 @@ class MixtureSearch(DensityMixin, BaseEstimator):
         values = self.results_[self.criterion].astype(np.float64)
         if np.isnan(values).all():
             raise ValueError("no mixture of the grid has an estimate; use prior='auto', fewer components or more rows")
-        if self.criterion != "cv":  # held-out rows can tell whether a prior did good; the other criteria cannot
+        if self.criterion != "cv":  # only held-out rows allow a fair comparison of fits with and without a prior
             likelihood = np.where(self.results_["prior"], np.nan, values)
             values = values if np.isnan(likelihood).all() else likelihood
         self.best_index_ = int(np.nanargmin(values) if _SMALLER[self.criterion] else np.nanargmax(values))
@@ -204,7 +224,7 @@ class MixtureSearch(DensityMixin, BaseEstimator):
         self._use(grid.mixture(run, row["n_components"], structure))
 
     def _use(self, best: Mixture) -> Self:
-        """Be the best mixture."""
+        """Store the best mixture and its attributes."""
         self.best_estimator_ = best
         self.n_features_in_ = best.n_features_in_
         self.__dict__.pop("feature_names_in_", None)
@@ -224,7 +244,7 @@ class MixtureSearch(DensityMixin, BaseEstimator):
         return self._best.predict(X)
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> IntArray:
-        """Search, and return the most probable component of each row under the best mixture."""
+        """Run the search, and return the most probable component of each row under the best mixture, (n,)."""
         return self.fit(X, y, sample_weight).predict(X)
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -244,7 +264,7 @@ class MixtureSearch(DensityMixin, BaseEstimator):
         return self._best.score_samples(X)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return the mean log-likelihood of a row under the best mixture."""
+        """Return the mean log-likelihood per row under the best mixture."""
         return self._best.score(X, y, sample_weight)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, IntArray]:
@@ -256,7 +276,7 @@ class MixtureSearch(DensityMixin, BaseEstimator):
         return self._best.impute(X, random_state=random_state, sample=sample)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the criterion against the number of components, one line per structure; return the axes."""
+        """Plot the criterion against the number of components, one line per structure; return the axes."""
         check_is_fitted(self, "best_estimator_")
         import matplotlib.pyplot as plt
 
@@ -284,7 +304,7 @@ class MixtureSearch(DensityMixin, BaseEstimator):
 
 
 def _sizes(n_components: Any) -> list[int]:
-    """Return the numbers of components to try: all up to a number, or those that are listed."""
+    """Return the numbers of components to try: all up to an integer, or those of a list."""
     whole = isinstance(n_components, (int, np.integer)) and not isinstance(n_components, bool)
     listed = range(1, n_components + 1) if whole else n_components
     sizes = list(listed) if isinstance(listed, Iterable) and not isinstance(listed, str) else []

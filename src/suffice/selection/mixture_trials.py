@@ -1,4 +1,4 @@
-"""Trials of any other mixture, a few iterations of `Mixture` at a time."""
+"""Trials of mixtures over any table, a few iterations of `Mixture` at a time."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ class MixtureTrial:
     Parameters
     ----------
     mixture : Mixture
-        Its settings.
+        The settings of the mixture.
     start : Start
-    table, weight : the rows
+    table, weight : table, array of shape (n,) or None
+        The rows and their weights.
     weak : sequence of priors
-        One per block, by which the likelihood is penalised where the mixture has no prior.
+        One prior per block, which penalises the likelihood if the mixture has no prior.
     x : array of shape (n, d) or None
-        The rows where they are complete numbers and vary, for telling whether a component has collapsed.
+        The rows, if they are complete numbers in columns that vary, to detect collapsed components.
     """
 
     def __init__(
@@ -45,7 +46,10 @@ class MixtureTrial:
         self.log_likelihood = self.objective = -np.inf
 
     def advance(self, iterations: int, *, leaps: bool = False) -> None:
-        """Make so many iterations more, or fewer where the bound stops rising; leaps are a setting of the mixture."""
+        """Make the next `iterations` iterations, or fewer if the bound stops rising.
+
+        `leaps` is ignored: extrapolation is a setting of the mixture.
+        """
         if iterations < 1 or self.converged or not self.found:
             return
         fitted = clone(self.mixture).set_params(init=self._next, max_iter=iterations)
@@ -67,7 +71,7 @@ class MixtureTrial:
             self.found, self.log_likelihood, self.objective = False, -np.inf, -np.inf
 
     def _collapsed(self, fitted: Mixture) -> bool:
-        """Return whether the likelihood has no maximum, where rows can tell."""
+        """Return whether the likelihood has no maximum; False if the rows cannot be checked."""
         family = fitted.schema_.blocks[0].family
         if self._x is None or not isinstance(family, Gaussian) or len(fitted.schema_.blocks) > 1:
             return False
@@ -77,19 +81,19 @@ class MixtureTrial:
         return rows_collapse(self._x, weight, shares, found.compact, family.structure.code)
 
     def _penalty(self, fitted: Mixture) -> float:
-        """Return the log-density of the prior, or of the weak one where there is none, up to a constant."""
+        """Return the log-density of the prior, or of the weak prior if there is none, up to a constant."""
         priors = fitted._fitted_components.priors if self.penalised else self._weak
         parts = zip(fitted.schema_.blocks, fitted.distributions_, fitted.statistics_.joint.blocks, priors, strict=True)
         with np.errstate(over="ignore"):
             return float(sum(block.family.log_prior(found, sums, prior) for block, found, sums, prior in parts))
 
     def shares(self) -> FloatArray | None:
-        """Return the responsibilities, n×k; None where components were left without rows."""
+        """Return the responsibilities, n×k; None if some components have no rows."""
         shares: FloatArray = self._next.predict_proba(self._table)
         return shares if shares.shape[1] == self.mixture.n_components else None
 
     def fitted(self) -> Mixture:
-        """Return the mixture, with all of its iterations."""
+        """Return the fitted mixture, with the bounds of all iterations."""
         settings = self.mixture.get_params(deep=False)
         mixture: Mixture = self._next.set_params(init=settings["init"], max_iter=settings["max_iter"])
         mixture.bound_history_, mixture.n_iter_ = self._bounds, len(self._bounds)

@@ -1,4 +1,4 @@
-"""Distributions by name, and which family fits a column best."""
+"""Distributions by name, and the ranking of families that fit a column."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ from suffice.families import (
 from suffice.tables.factorize import NestedCellError, is_missing, is_nested
 from suffice.tables.labels import as_objects_if_mixed, check_weight
 
-#: whole numbers with at least this standard deviation are also compared with densities
+#: integers with at least this standard deviation are also compared with densities
 SMOOTH_DEVIATION = 10.0
-#: the most values for which whole numbers are compared with a Categorical distribution, and the least rows for each
+#: integers are compared with a Categorical distribution if there are at most this many values, with at least this many
+#: rows per value
 _MOST_VALUES = 20
 _LEAST_ROWS = 5
 #: squares of cells larger than this may overflow
@@ -40,7 +41,14 @@ _LARGE = 1e150
 
 
 def distribution(name: str | Family, **parameters: Any) -> Family:
-    """Return the family of that name; its `fit` gives a `Distribution`.
+    """Return the family with the given name; its `fit` returns a `Distribution`.
+
+    Parameters
+    ----------
+    name : str or Family
+        The name of the family; upper case, spaces and hyphens are accepted.
+    **parameters
+        The parameters of the family, such as ``shape`` of the negative binomial.
 
     Examples
     --------
@@ -60,7 +68,7 @@ def distribution(name: str | Family, **parameters: Any) -> Family:
 
 
 class FamilyScore(NamedTuple):
-    """How well a family fits: the smaller its BIC, the better."""
+    """The fit of one family: the smaller its BIC, the better."""
 
     family: str
     bic: float
@@ -72,16 +80,16 @@ class FamilyScore(NamedTuple):
 
 @dataclass(frozen=True)
 class FamilyRanking:
-    """The families that a column may have come from, the best first.
+    """The families fitted to a column, in the order of their BIC, the best first.
 
     Attributes
     ----------
     table : list of FamilyScore
-        Family, BIC, AIC, log-likelihood, number of parameters and the fitted distribution of each.
+        The name, BIC, AIC, log-likelihood, number of parameters and fitted distribution of each family.
     skipped : dict
-        The families that were tried in vain, and why.
+        The families that could not be fitted, with the reasons.
     values, weight : arrays of shape (n,)
-        The cells that were there, and their weights.
+        The observed cells, and their weights.
     """
 
     table: list[FamilyScore]
@@ -118,13 +126,14 @@ class FamilyRanking:
         return "\n".join([head, *lines, *(f"{name}: left out, {why}" for name, why in self.skipped.items())])
 
     def plot(self, ax: Any = None, *, most: int = 3) -> Any:
-        """Draw the column with its best distributions over it, and return the axes; needs Matplotlib.
+        """Plot the column with its best distributions, and return the axes; needs Matplotlib.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-        most : int
-            How many families to draw, at least 1.
+            The axes to plot on; by default new ones.
+        most : int, default 3
+            The maximum number of families to plot, at least 1.
         """
         from suffice.plot.ranking import draw
 
@@ -135,22 +144,28 @@ def best_family(x: Any, sample_weight: Any = None) -> FamilyRanking:
     """Fit every family whose support allows the cells of one column, and rank them by BIC.
 
     BIC = p log n − 2 log-likelihood, with n the total weight and p the number of parameters; fits are by maximum
-    likelihood, and missing cells are left out. Which families are compared:
+    likelihood, and missing cells are left out. The families that are compared:
 
-    - words: Categorical; booleans: Bernoulli;
-    - whole numbers from 0: Poisson, Geometric, NegativeBinomial (its shape is fitted too, and counts as a parameter),
-      Bernoulli for zeros and ones, Categorical where there are few values;
-    - other numbers: Gaussian, and where the cells allow it Exponential, Gamma, InverseGaussian and Beta.
+    - text: Categorical; booleans: Bernoulli;
+    - non-negative integers: Poisson, Geometric, NegativeBinomial (its shape is fitted too, and counts as a parameter),
+      Bernoulli for zeros and ones, Categorical if there are few values;
+    - other numbers: Gaussian, and if all cells are in their support Exponential, Gamma, InverseGaussian and Beta.
 
-    A density and a probability cannot be compared: a density changes with the unit of measurement. For whole numbers
-    there is a way, for a density is about the probability of the unit interval around a number, provided that it hardly
-    changes over that interval. So whole numbers are also compared with densities where their standard deviation is 10
-    or more; with less, and from 0 up, only probabilities are.
+    In general a density and a probability cannot be compared, because a density depends on the unit of measurement. For
+    integers they can, because a density is approximately the probability of the unit interval around a number if it
+    hardly changes over that interval. So integers are also compared with densities if their standard deviation is 10
+    or more; non-negative integers with a smaller one are compared with probabilities only.
 
     Parameters
     ----------
     x : array of shape (n,), a column of a data frame, or a table with one column
+        The cells of the column.
     sample_weight : array of shape (n,), optional
+        The weight of each cell.
+
+    Returns
+    -------
+    FamilyRanking
 
     Examples
     --------
@@ -195,7 +210,7 @@ def _short(number: float) -> str:
 
 
 def _too_large(values: NDArray[Any]) -> str | None:
-    """Return the reason why families do not fit where squares of the cells overflow."""
+    """Return the reason for skipping a family if squares of the cells may overflow; None if they cannot."""
     size = float(np.abs(values).max()) if values.dtype.kind in "iuf" else 0.0
     if size <= _LARGE:
         return None
@@ -203,7 +218,7 @@ def _too_large(values: NDArray[Any]) -> str | None:
 
 
 def _column(x: Any, sample_weight: Any) -> tuple[NDArray[Any], FloatArray]:
-    """Return the cells that are there and count, and their weights."""
+    """Return the observed cells with positive weight, and their weights."""
     array = as_objects_if_mixed(_as_array(x))
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
@@ -237,15 +252,15 @@ def _column(x: Any, sample_weight: Any) -> tuple[NDArray[Any], FloatArray]:
 
 
 def _as_array(x: Any) -> Any:
-    """Return a column of a data-frame library as NumPy has it, nulls as NaN or None."""
+    """Return a column of a data-frame library as a NumPy array, with nulls as NaN or None."""
     if not hasattr(x, "to_numpy"):
         return x
-    # an Arrow array with nulls cannot be looked at without a copy, and has to be told so
+    # an Arrow array with nulls cannot be converted without a copy, which has to be allowed explicitly
     return x.to_numpy(zero_copy_only=False) if type(x).__module__.startswith("pyarrow") else x.to_numpy()
 
 
 def _candidates(values: NDArray[Any], weight: FloatArray) -> Iterator[tuple[Family, int]]:
-    """Yield the families whose support allows the values, each with its parameters beyond those that `fit` finds."""
+    """Yield the families whose support contains the values, each with its number of parameters not counted by `fit`."""
     if values.dtype.kind not in "biuf":
         yield Categorical(), 0
         return
@@ -275,7 +290,7 @@ def _candidates(values: NDArray[Any], weight: FloatArray) -> Iterator[tuple[Fami
 def _of_counts(numbers: FloatArray, weight: FloatArray, mean: float, variance: float) -> Iterator[tuple[Family, int]]:
     yield Poisson(), 0
     yield Geometric(), 0
-    if np.inf > variance > mean > 0:  # else the best shape is infinite, which is Poisson
+    if np.inf > variance > mean > 0:  # otherwise the best shape is infinite, which is Poisson
         yield NegativeBinomial(_best_shape(numbers, weight, mean, variance)), 1
     if numbers.max() <= 1:
         yield Bernoulli(), 0
@@ -284,7 +299,7 @@ def _of_counts(numbers: FloatArray, weight: FloatArray, mean: float, variance: f
 
 
 def _best_shape(numbers: FloatArray, weight: FloatArray, mean: float, variance: float) -> float:
-    """Return the shape of a negative binomial with the largest likelihood, its mean being that of the counts."""
+    """Return the maximum likelihood shape of a negative binomial with the mean of the counts."""
     from scipy.optimize import minimize_scalar
 
     counts, number = np.unique(numbers, return_inverse=True)
@@ -294,6 +309,6 @@ def _best_shape(numbers: FloatArray, weight: FloatArray, mean: float, variance: 
         family = NegativeBinomial(float(np.exp(log_shape)))
         return -float(totals @ family.from_moments(np.array([[mean]])).score(counts[:, None])[:, 0])
 
-    start = float(np.log(mean**2 / (variance - mean)))  # by the variance, mean + mean²/r
+    start = float(np.log(mean**2 / (variance - mean)))  # from the variance, mean + mean²/r
     found = minimize_scalar(loss, bounds=(start - 6.0, start + 6.0), method="bounded", options={"xatol": 1e-8})
     return float(np.exp(found.x))

@@ -1,4 +1,4 @@
-"""How a search finds the best mixture of each structure: which starts are tried, for how long, in which threads."""
+"""The strategy of a mixture search: which starts are tried for each structure, for how long, and in which threads."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ T = TypeVar("T", bound=Trial)
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-#: iterations after which starts are compared by their likelihood, how many of them by their objective, and how many of
-#: these go on
+#: iterations after which starts are compared by their likelihood, how many of the best are then compared by their
+#: objective, and how many of these are continued
 _SHORT, _COMPARED, _KEPT = 8, 6, 2
-#: starts whose objectives differ by less than this share come to the same optimum
+#: starts whose objectives differ by a smaller fraction are assumed to lead to the same optimum
 _SAME = 1e-5
-#: clusters that differ in fewer rows than this share are one start
+#: starts whose clusters differ in a smaller fraction of the rows count as one start
 _NEAR = 0.05
 
 
@@ -32,16 +32,16 @@ def best_of_one_size(
 ) -> list[T]:
     """Return the best run of EM for each structure, all with the same number of components.
 
-    Every structure begins with the first start, and goes on until it converges. Then it tries the other starts, and the
-    clusters that the other structures have found, for a few iterations; the best two of these go on as well.
+    Every structure is first run from the first start until it converges. Then it tries the other starts, and the
+    clusters that the other structures have found, for a few iterations; the best two of these are continued.
 
     Parameters
     ----------
     begin : callable
-        Gives the run of a structure from a start.
+        Returns the run of a structure from a start.
     structures, starts : sequences
     max_iter : int
-        Iterations of a run at most.
+        The maximum number of iterations of a run.
     """
     found = [_run(begin(structure, starts[0]), max_iter) for structure in structures]
     own = [run.shares() if len(structures) > 1 and run.found else None for run in found]
@@ -60,7 +60,7 @@ def best_of_one_size(
 def _near(starts: Sequence[Start]) -> NDArray[np.bool_]:
     """Return which pairs of starts have almost the same clusters, with the same numbers.
 
-    Labels are responsibilities of 0 and 1; other kinds of starts are near to none.
+    Labels are treated as responsibilities of 0 and 1; other kinds of starts are never near.
     """
     near = np.zeros((len(starts), len(starts)), dtype=bool)
     given = {i: start for i, start in enumerate(starts) if isinstance(start, np.ndarray)}
@@ -79,7 +79,7 @@ def _run(run: T, iterations: int) -> T:
 
 
 def _best_of(first: T, others: Iterator[T], max_iter: int) -> T:
-    """Return the best of a run that has ended and of others, which are tried for a few iterations."""
+    """Return the best of a finished run and of other runs, which are first tried for a few iterations."""
     short = min(_SHORT, max_iter)
     tried = sorted((_run(other, short) for other in others), key=lambda run: -run.log_likelihood)
     judge(tried[:_COMPARED])
@@ -100,12 +100,12 @@ def _best_of(first: T, others: Iterator[T], max_iter: int) -> T:
 def in_threads(
     work: Callable[[Item, Event], Result], items: Sequence[Item], n_threads: int, done: dict[int, Result]
 ) -> None:
-    """Do some work for each item and put what comes of it into `done`, by its place; the last items begin first.
+    """Call `work` for each item, and store the results in `done` by position; in threads the last items start first.
 
     Parameters
     ----------
     work : callable
-        Is given an item, and an event that says when to give up, by raising `StoppedError`.
+        Called with an item and an event; when the event is set, it should stop by raising `StoppedError`.
     """
     stop = Event()
     if n_threads == 1 or len(items) == 1:

@@ -1,4 +1,4 @@
-"""Trials of a search: what a run of EM from one start has to offer, and which of two is better."""
+"""Trials of a search: the interface of a run of EM from one start, and the comparison of two runs."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import Any, Protocol
 
 from suffice._arrays import FloatArray
 
-#: the log-density of the weak prior below which a component may have collapsed
+#: if the log-density of the weak prior is below this, a component may have collapsed
 NARROW = -20.0
 
-#: numbers of components, (n,), responsibilities, n×k, or what `Mixture` takes as `init`
+#: component numbers, (n,), responsibilities, n×k, or another value that `Mixture` takes as `init`
 Start = Any
 
 
 class StoppedError(Exception):
-    """The search was interrupted while this thread was at work."""
+    """Raised in a thread of a search that was interrupted."""
 
 
 class Trial(Protocol):
@@ -30,14 +30,14 @@ class Trial(Protocol):
 
     @property
     def log_likelihood(self) -> float:
-        """That of all rows; −∞ where there is no estimate."""
+        """The log-likelihood of all rows; −∞ if there is no estimate."""
 
     @property
     def objective(self) -> float:
         """The log-likelihood plus the log-density of a prior.
 
-        That is the prior of the run, or for maximum likelihood the weak prior of `Mixture`, under which a component
-        that collapses on a few rows is no gain.
+        The prior is that of the run, or for maximum likelihood the weak prior of `Mixture`, under which a component
+        that collapses on a few rows gains nothing.
         """
 
     @property
@@ -45,17 +45,17 @@ class Trial(Protocol):
         """Whether the run has a prior."""
 
     def advance(self, iterations: int, *, leaps: bool = False) -> None:
-        """Make so many iterations more, or fewer where the bound stops rising; with leaps where that is quicker."""
+        """Make the next `iterations` iterations, or fewer if the bound stops rising; `leaps` allows extrapolation."""
 
     def shares(self) -> FloatArray | None:
-        """Return the responsibilities, n×k; None where components were left without rows."""
+        """Return the responsibilities, n×k; None if some components have no rows."""
 
 
 def beats(new: Trial, old: Trial) -> bool:
-    """Return whether a run is to be preferred to another of the same model.
+    """Return whether a run is better than another run of the same model.
 
-    Under maximum likelihood both the likelihood and the penalised one must be higher: the likelihood alone prefers
-    components that collapse on a few rows.
+    Under maximum likelihood both the likelihood and the penalised likelihood must be higher: the likelihood alone
+    prefers components that collapse on a few rows.
     """
     if not (new.found and old.found):
         return new.found
