@@ -33,7 +33,7 @@ FEW_CHUNKS, FEWEST_ROWS = 8, 4096
 
 @dataclass(frozen=True)
 class Chunk:
-    """The rows that a kernel processes at a time: one array per block, responsibilities, and the number of the first.
+    """The rows that a kernel processes at a time: one array per block, responsibilities, and the number of rows before.
 
     `target` holds the targets of a regression, with weights and offsets; it is None for other models.
     If `out` is given, the result will be copied there; a kernel may write into it directly and return `out` itself.

@@ -41,7 +41,7 @@ class NaiveBayes(GenerativeClassifier):
         it, or not at all, as a missing cell.
     threshold : number, mapping of class to number, or None, default None
         With two classes, the probability that the second must reach; with more, the class with the largest
-        probability divided by its threshold is predicted. None predicts the most probable class.
+        probability divided by its threshold is predicted. None, without a cost, predicts the most probable class.
     cost : array of shape (k, k) or None, default None
         ``cost[i, j]`` is the cost of predicting class j when class i is true; the class with the least expected cost
         is predicted.
@@ -142,7 +142,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         The number of mixture components of each class; more than one are found by EM.
     threshold : number, mapping of class to number, or None, default None
         With two classes, the probability that the second must reach; with more, the class with the largest
-        probability divided by its threshold is predicted. None predicts the most probable class.
+        probability divided by its threshold is predicted. None, without a cost, predicts the most probable class.
     cost : array of shape (k, k) or None, default None
         ``cost[i, j]`` is the cost of predicting class j when class i is true; the class with the least expected cost
         is predicted.

@@ -75,6 +75,6 @@ def warn_of_tiny_columns(statistics: ModelStatistics) -> None:
 
 
 def warn_of_light_rows(weight: float, n_rows: int, size: int, so: str = _PRIOR_OUTWEIGHS) -> None:
-    """Warn if weights are so small (normalised, say) that many rows count as few for the classes or components."""
+    """Warn if the weights, perhaps normalised, make many rows count as few for the number of classes or components."""
     if weight < 0.1 * n_rows and weight < 20 * size:
         warn_user(f"the weights of {n_rows} rows sum to {weight:g}: a weight counts rows, so {so}")

@@ -49,7 +49,7 @@ class Components:
     names: Sequence[Any] | None = None
     #: whether rows have missing values and covariances are learned from incomplete rows
     holes: bool = False
-    #: the class that each component belongs to, where classes have several
+    #: the class of each component, if classes have several
     class_of: IntArray | None = None
 
     def begin(self, engine: Engine) -> JointModel:

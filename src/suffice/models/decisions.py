@@ -14,9 +14,9 @@ from suffice._arrays import FloatArray, IntArray
 def decide(posterior: FloatArray, classes: NDArray[Any], threshold: Any, cost: Any) -> IntArray:
     """Return the number of the class to predict for each row.
 
-    With a cost matrix, ``cost[i, j]`` is what predicting class j costs when class i is true, and the class with the
-    least expected cost is chosen. With thresholds, the class with the largest p_c / t_c is, so with two classes the
-    second one is predicted when its probability reaches its threshold.
+    With a cost matrix, ``cost[i, j]`` is the cost of predicting class j when class i is true, and the class with the
+    least expected cost is chosen. With thresholds t_c, the class with the largest p_c / t_c is chosen, so with two
+    classes the second one is predicted when its probability reaches its threshold.
     """
     if threshold is not None and cost is not None:
         raise ValueError("give either a threshold or a cost matrix, not both")
@@ -24,7 +24,7 @@ def decide(posterior: FloatArray, classes: NDArray[Any], threshold: Any, cost: A
         return np.argmin(posterior @ _cost_matrix(cost, len(classes)), axis=1)
     if threshold is not None:
         ratios = posterior / _thresholds(threshold, classes)
-        return len(classes) - 1 - np.argmax(ratios[:, ::-1], axis=1)  # of ties the last, at the threshold
+        return len(classes) - 1 - np.argmax(ratios[:, ::-1], axis=1)  # ties, p = t, go to the later class
     return np.argmax(posterior, axis=1)
 
 

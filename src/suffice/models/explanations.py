@@ -48,7 +48,7 @@ class Explanation:
         return len(self.baseline)
 
     def top(self, row: int = 0, n: int = 5) -> list[tuple[str | int, float]]:
-        """Return the `n` columns with the largest absolute contributions to a row, with these, largest first."""
+        """Return up to `n` columns with their contributions to a row, in the order of their absolute size."""
         values = self.contributions[row]
         return [(self.columns[j], float(values[j])) for j in self._order(row)[:n] if values[j] != 0.0]
 
@@ -94,7 +94,7 @@ def compared_classes(logs: FloatArray, classes: NDArray[Any], target: Any, again
         others = logs.copy()
         others[rows, chosen] = -np.inf
         other = np.argmax(others, axis=1)
-        # where all others are impossible too, argmax may fall on the target itself
+        # if all other classes are impossible too, argmax may return the target itself
         other = np.where(other == chosen, (chosen + 1) % len(classes), other)
     else:
         other = _numbers(against, classes, len(logs))

@@ -40,7 +40,7 @@ def predictive_model(statistics: ModelStatistics, prior: PriorSpec, log_prior: F
         After EM these are the expected statistics, so the uncertainty of the labels themselves is not included.
     prior : as for `GenerativeClassifier`
     log_prior : array of shape (k,)
-        log p(y), or log p(m) where classes have several components.
+        log p(y), or log p(m) if classes have several components.
     """
     schema, predictives = statistics.schema, []
     if isinstance(prior, Prior) and any(takes(block.family, prior) for block in schema.blocks):

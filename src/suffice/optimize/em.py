@@ -173,7 +173,7 @@ def run(
             else:
                 model = problem.improve(statistics, tried)
                 bounds.append(bound)
-                # the absolute tolerance shrinks with the total weight where that is below 1
+                # if the total weight is below 1, the absolute part of the tolerance shrinks with it
                 converged = leap is None and change <= tol * (min(1.0, expected.weight) + abs(bound))
                 outcome = Outcome(model, statistics, bounds, converged)
                 leap = None if leaps is None else leaps.after(statistics, bound, model)

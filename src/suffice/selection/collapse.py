@@ -122,7 +122,7 @@ def collapsed(scatter: FloatArray, count: FloatArray, code: str) -> bool:
         The covariance of the rows of each component, in units of the range of the columns.
     count : array of shape (k,)
     code : str
-        The letters for volume, shape and orientation.
+        The three letters of the structure, for volume, shape and orientation.
     """
     volume, shape, orientation = tuple(code)
     columns = np.diagonal(scatter, axis1=1, axis2=2)

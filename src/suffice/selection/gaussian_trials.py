@@ -114,7 +114,7 @@ class GaussianTrial:
         self._judged = bool(found), self.log_likelihood + penalty if found else -np.inf
 
     def _collapsed(self) -> bool:
-        """Return whether the likelihood has no maximum, by the scatter of the rows; rounding may hide a collapse."""
+        """Return whether the likelihood has no maximum, judged by the scatter of the rows, which rounding may hide."""
         try:
             shares = self.shares()
             return rows_collapse(self.rows.x, self.rows.weight, shares, self.loop.covariance, self.structure.code)

@@ -75,7 +75,7 @@ class MixtureSearch(DensityMixin, BaseEstimator):
     results_ : dict of arrays
         One entry per mixture: "n_components", "covariance", "log_likelihood", "n_parameters", "bic", "aic", "icl",
         "converged", "prior" (whether it was fitted with one), and "cv" if that is the criterion; NaN if there is no
-        estimate. Constant columns are not counted. It can be passed to a data frame.
+        estimate. Constant columns are not counted. A data frame can be made from it.
     best_estimator_ : Mixture
         The best mixture.
     best_index_ : int

@@ -68,7 +68,7 @@ def _near(starts: Sequence[Start]) -> NDArray[np.bool_]:
     shares = [(np.eye(k)[start] if start.ndim == 1 else start).ravel() for start in given.values()]
     if shares:
         places, stacked = np.array(list(given)), np.stack(shares)
-        for i, one in zip(given, shares, strict=True):  # a row whose cluster differs has a distance of 2
+        for i, one in zip(given, shares, strict=True):  # each row in a different cluster adds 2
             near[i, places] = np.abs(stacked - one).sum(1) < 2.0 * _NEAR * (len(one) // k)
     return near
 
