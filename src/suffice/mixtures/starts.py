@@ -36,7 +36,7 @@ _RACE_ROUNDS = sum(rounds for rounds, _ in RACE)
 _SETTLED = 1e-4
 #: the maximum number of multiplications per iteration for which all starts are tried in one compiled call
 _SMALL = 500_000
-#: the maximum number of iterations on a sample of the rows, and the factor of the tolerance there
+#: the maximum number of iterations on a sample of the rows, and the factor by which the tolerance is larger there
 _MOST_ON_SAMPLE, _LOOSER = 200, 10.0
 
 
@@ -278,8 +278,8 @@ class Starts:
 def _smoothed(components: Components, overall: JointStatistics, k: int) -> Components:
     """Return the components with the automatic prior for each family without one, except the Gaussian.
 
-    EM never leaves a probability of 0, so under maximum likelihood it would stay at starting clusters that coincide
-    with the values of one column.
+    A probability that is 0 at the start stays 0 in EM, so maximum likelihood would stay at starting clusters that
+    coincide with the values of one column.
     """
     parts = zip(components.schema.blocks, overall.blocks, components.priors, strict=True)
     priors = [

@@ -48,7 +48,7 @@ class Explanation:
         return len(self.baseline)
 
     def top(self, row: int = 0, n: int = 5) -> list[tuple[str | int, float]]:
-        """Return up to `n` columns with their contributions to a row, in the order of their absolute size."""
+        """Return up to `n` columns with their contributions to a row, those with the largest absolute value first."""
         values = self.contributions[row]
         return [(self.columns[j], float(values[j])) for j in self._order(row)[:n] if values[j] != 0.0]
 

@@ -2,7 +2,7 @@
 
 The same rules apply to every family:
 
-- A value that has probability 0 in some classes but not in all rules these classes out.
+- A value that has probability 0 in some of the classes, but not in all of them, rules these classes out.
 - A value that has probability 0 in every class carries no information about the class. Posteriors, predictions,
   explanations and imputations ignore that cell, with one warning per call; the other cells of the row are used.
 - If the cells of a row together rule out every class, its posterior is the class prior, with one warning.

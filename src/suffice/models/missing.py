@@ -88,7 +88,7 @@ def learn_as_one(chunk: Chunk, schema: Schema) -> JointStatistics:
 
 
 def uncorrelated(schema: Schema) -> Schema:
-    """Return the schema with diagonal in place of other covariances, whose statistics use every observed cell."""
+    """Return the schema with diagonal covariances in place of others: their statistics use every observed cell."""
     simple = Gaussian("diagonal")
     return schema.with_blocks(
         [

@@ -73,7 +73,7 @@ class Squarem(Generic[Model, Sums]):
         return leap
 
     def take_back(self) -> None:
-        """Discard an extrapolation step that lowered the bound, and shorten the next one."""
+        """Discard an extrapolation step that lowered the bound, and reduce the maximum length, but not below _FIRST."""
         self._longest = max(_FIRST, self._longest / _LONGER)
         self._begin(self._statistics[-1:], self._bounds[-1:])
 

@@ -2,7 +2,7 @@
 
 Each iteration evaluates the objective, its gradient and its Hessian at the current point, in one pass over the rows,
 and moves by δ = −H⁻¹ g, halved until the objective falls by a fraction of what its slope predicts (Armijo's rule). Half
-of the Newton decrement, ½ gᵀ H⁻¹ g, estimates how far the objective is above its minimum (exactly so for a quadratic).
+of the Newton decrement, ½ gᵀ H⁻¹ g, estimates how far the objective is above its minimum (exactly if it is quadratic).
 The loop ends when this gap is negligible, with a last step that needs no further pass. The gap that remains after it is
 of the order of the square of the previous one if H is the Hessian, and a fraction of it if H is the expected Hessian.
 """
