@@ -307,7 +307,15 @@ class GLM(Inference, RegressorMixin, BaseEstimator):
         return self._answer(X, predictor, offset, exposure)
 
     def predict(self, X: Any, *, offset: Any = None, exposure: Any = None) -> FloatArray:
-        """Return the mean of y for each row, (n,); offset and exposure as in `linear_predictor`."""
+        """Return the predicted mean of y for each row, (n,).
+
+        Parameters
+        ----------
+        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
+            The rows, with the columns of training.
+        offset, exposure : as in `linear_predictor`
+            The offset and the exposure of the rows.
+        """
         eta, link = self.linear_predictor(X, offset=offset, exposure=exposure), self._pair().link
         warn_outside(link, eta, stacklevel=3)
         return link.mean(eta)
@@ -396,6 +404,17 @@ class GLM(Inference, RegressorMixin, BaseEstimator):
 
         The null deviance is that of the best model with only an intercept and the same offset, on these rows. If it is
         0, because y is constant, the score is 1 if the deviance is 0 as well, else 0.
+
+        Parameters
+        ----------
+        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
+            The rows, with the columns of training.
+        y : array of shape (n,)
+            The response, as in `fit`.
+        sample_weight : array of shape (n,), optional
+            The weight of each row.
+        offset, exposure : as in `linear_predictor`
+            The offset and the exposure of the rows.
         """
         check_is_fitted(self, "coef_")
         model = self._pair()

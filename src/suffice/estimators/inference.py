@@ -72,6 +72,11 @@ class Inference:
         """Return a confidence interval per parameter, estimate ± quantile · standard error, in the order of `terms_`.
 
         The quantile is that of the normal distribution, or of Student's t if the dispersion is estimated.
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            The confidence level, between 0 and 1.
         """
         check_is_fitted(self, "coef_")
         margin = self._quantile(level) * self.std_errors_
@@ -79,6 +84,11 @@ class Inference:
 
     def summary(self, level: float = 0.95) -> Summary:
         """Return a table of estimates, standard errors, z (or t), p-values and intervals, to print or show with rich.
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            The confidence level of the intervals, between 0 and 1.
 
         Examples
         --------

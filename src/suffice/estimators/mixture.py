@@ -389,11 +389,21 @@ class Mixture(ComponentAnswers, DensityMixin, BaseEstimator):
         return self._score(most_probable, X)
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> IntArray:
-        """Fit the mixture and return the most probable component of each row, (n,)."""
+        """Fit the mixture and return the most probable component of each row, (n,); parameters as in `fit`."""
         return self.fit(X, y, sample_weight).predict(X)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return the mean log-likelihood per row."""
+        """Return the mean log-likelihood per row.
+
+        Parameters
+        ----------
+        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
+            The rows, with the columns of training.
+        y : ignored
+            Accepted for compatibility with scikit-learn.
+        sample_weight : array of shape (n,), optional
+            The weight of each row.
+        """
         logs = self.score_samples(X)
         return float(np.average(logs, weights=check_weight(sample_weight, len(logs))))
 

@@ -264,11 +264,11 @@ class MixtureSearch(DensityMixin, BaseEstimator):
         return self._best.score_samples(X)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return the mean log-likelihood per row under the best mixture."""
+        """Return the mean log-likelihood per row under the best mixture; see `Mixture.score`."""
         return self._best.score(X, y, sample_weight)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, IntArray]:
-        """Draw rows from the best mixture, and their components."""
+        """Draw rows from the best mixture, and their components; see `Mixture.sample`."""
         return self._best.sample(n_samples, random_state)
 
     def impute(self, X: Any, *, random_state: Any = None, sample: bool = False) -> Any:
@@ -276,7 +276,13 @@ class MixtureSearch(DensityMixin, BaseEstimator):
         return self._best.impute(X, random_state=random_state, sample=sample)
 
     def plot(self, ax: Any = None) -> Any:
-        """Plot the criterion against the number of components, one line per structure; return the axes."""
+        """Plot the criterion against the number of components, one line per structure; return the axes.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            The axes to plot on; by default new ones.
+        """
         check_is_fitted(self, "best_estimator_")
         import matplotlib.pyplot as plt
 
