@@ -1,9 +1,9 @@
-"""A personal spam filter: messages, their tokens, what the tokens say, and what was learned of them."""
+"""A personal spam filter: reading messages, tokenising, scoring, and the store of what was learned."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # what is read here is loaded by `__getattr__` when it is first asked for
+if TYPE_CHECKING:  # at run time `__getattr__` loads these names on first access
     from suffice.spam.connected import StoreError
     from suffice.spam.evaluation import Bin, Errors, Evaluation, Point
     from suffice.spam.filter import NotTrainedError, SpamFilter
@@ -72,7 +72,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load the module that has a public name when it is first asked for (PEP 562)."""
+    """Load the module of a public name on first access (PEP 562)."""
     if name not in _HOMES:
         raise AttributeError(f"module 'suffice.spam' has no attribute {name!r}")
     value = getattr(import_module(f"suffice.spam.{_HOMES[name]}"), name)

@@ -1,4 +1,4 @@
-"""The day on which a message arrived, by the server that received it."""
+"""The day on which a message arrived, according to the receiving server."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import re
 
 from suffice.spam.message import Message
 
-#: the prefix of the token that keeps the day with a message that is learned; it is no evidence
+#: prefix of the token that stores the arrival day of a learned message; it does not count as evidence
 DAY_PREFIX = "day:"
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DATE = re.compile(
     rf"\b([0-9]{{1,2}})[ -]({'|'.join(_MONTHS)})[a-z]{{0,6}}[ -]([0-9]{{4}}|[0-9]{{2}})\b", re.IGNORECASE
 )
-#: the first of January 1970 as `date` counts days
+#: ordinal of 1 January 1970, as of `date.toordinal`
 _EPOCH = 719_163
 
 
 def arrival_day(message: Message) -> int | None:
-    r"""Return the day, since 1970, of the newest Received header, else of Date; None where neither has a date.
+    r"""Return the day (since 1970) of the newest Received header, else of Date; None if neither has a date.
 
-    A sender can write what it likes into all but the newest Received header.
+    The sender can forge all Received headers but the newest.
 
     Examples
     --------
@@ -37,19 +37,19 @@ def arrival_day(message: Message) -> int | None:
 
 
 def _day(day: str, month: str, year: str) -> int | None:
-    from datetime import date  # scoring needs none
+    from datetime import date  # imported here because scoring does not need it
 
     number = int(year)
     if len(year) == 2:
         number += 2000 if number < 70 else 1900
     try:
         return date(number, 1 + _MONTHS.index(month.lower()), int(day)).toordinal() - _EPOCH
-    except ValueError:  # there is no such day
+    except ValueError:  # not a valid date
         return None
 
 
 def kept_day(tokens: list[str]) -> int | None:
-    """Return the day that is kept among the tokens of a message that was learned, None if it is not known.
+    """Return the arrival day stored among the tokens of a learned message; None if it is unknown.
 
     Examples
     --------

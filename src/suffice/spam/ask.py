@@ -1,4 +1,4 @@
-"""Ask the daemon of the spam filter to stamp a message; loads little. `spam/_filter.c` does the same in C."""
+"""Ask the spam filter's daemon to stamp a message, with few imports. `spam/_filter.c` does the same in C."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import os
 import socket
 import time
 
-#: the environment variable that names the address of the daemon, and where that of the site is
+#: environment variable with the address of the daemon, and the address of the site-wide daemon
 DAEMON_VARIABLE, SITE_DAEMON = "SUFFICE_SPAM_DAEMON", "unix:/run/suffice/spam.sock"
 
 
 def daemon_address() -> str:
-    """Return where the daemon listens by default.
+    """Return the default address of the daemon.
 
-    That is what `$SUFFICE_SPAM_DAEMON` says, else `suffice-spam.sock` in `$XDG_RUNTIME_DIR`, else the one of the site.
+    That is `$SUFFICE_SPAM_DAEMON` if set, else `suffice-spam.sock` in `$XDG_RUNTIME_DIR`, else the site-wide address.
     """
     folder = os.environ.get("XDG_RUNTIME_DIR")
     own = f"unix:{folder}/suffice-spam.sock" if folder else SITE_DAEMON
@@ -21,7 +21,7 @@ def daemon_address() -> str:
 
 
 def running_daemon() -> str:
-    """Return where a daemon is to be asked: that of the site where the user has none."""
+    """Return the address of the daemon to ask: the site-wide one if the user runs none."""
     address = daemon_address()
     if os.environ.get(DAEMON_VARIABLE) or os.path.exists(address.removeprefix("unix:")):
         return address
@@ -29,7 +29,7 @@ def running_daemon() -> str:
 
 
 def stamped_by_daemon(raw: bytes, address: str, *, details: bool, timeout: float) -> tuple[bytes, str]:
-    """Return a message as the daemon stamps it, and its label; OSError or ValueError if there is no proper answer."""
+    """Return a message as stamped by the daemon, and its label; raise OSError or ValueError without a valid answer."""
     deadline = time.monotonic() + timeout
     with _connected(address, timeout) as connection:
         wanted = b"details" if details else b"status"

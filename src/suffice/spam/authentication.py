@@ -1,17 +1,17 @@
-"""What the receiving mail server found out about the sender: SPF, DKIM and DMARC (RFC 8601).
+"""Tokens of the receiving mail server's checks of the sender: SPF, DKIM and DMARC (RFC 8601).
 
-A sender can write Authentication-Results headers of its own. Those of other servers than the ones that the filter was
-told of are ignored. A server puts its headers above what it received, and removes those that came in under its own name
-(RFC 8601, section 5). Should it not, then only the topmost one counts, with those that follow it up to the next
-Received header, and of each method only what is said first.
+A sender can forge Authentication-Results headers, so only those of the configured servers are read. A server adds its
+headers above the message that it received, and removes incoming ones that carry its own name (RFC 8601, section 5). In
+case it does not remove them, only the topmost header and those below it up to the next Received header count, and only
+the first result of each method.
 
 | token | stands for |
 |---|---|
-| `auth:spf pass`, `auth:dkim fail`, `auth:dmarc none`, … | what the server found, method by method |
-| `auth:spf agrees`, `auth:dkim elsewhere`, … | whether the domain that passed is the one of the sender that is shown |
-| `auth:proven`, `auth:proven @example.org` | the domain of the sender is proven by any of these |
-| `auth:unproven`, `auth:unproven @example.org` | it is not: anybody may have written it |
-| `auth:missing` | none of our servers says anything |
+| `auth:spf pass`, `auth:dkim fail`, `auth:dmarc none`, … | the server's result, per method |
+| `auth:spf agrees`, `auth:dkim elsewhere`, … | whether the domain that passed is that of the visible sender |
+| `auth:proven`, `auth:proven @example.org` | at least one method proves the sender's domain |
+| `auth:unproven`, `auth:unproven @example.org` | no method proves it: anyone may have written it |
+| `auth:missing` | none of our servers reported a result |
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from suffice.spam.message import Headers, Message
 from suffice.spam.names import addresses
 from suffice.spam.tokenizing import suffixes
 
-#: how much of a header is read, and how many of them
+#: limits: characters read per header, and number of headers
 VALUE_LIMIT, COUNT_LIMIT = 4_000, 20
 _RESULTS = frozenset(
     ("pass", "fail", "softfail", "neutral", "none", "policy", "temperror", "permerror", "hardfail", "bestguesspass")
@@ -33,18 +33,18 @@ _METHODS = ("spf", "dkim", "dmarc")
 _METHOD = re.compile(r"\s*+([a-z][a-z0-9-]*+)(?:\s*+/\s*+[0-9]++)?\s*+=\s*+([a-z]++)(?!\S)", re.ASCII)
 _PROPERTY = re.compile(r"(?<!\S)(smtp\.mailfrom|header\.(?:d|i|from))\s*+=\s*+(\S++)", re.ASCII)
 _SERVER = re.compile(r"[!#-'*-:<-\[\]-~]++")
-#: the server that speaks, as one word, and the version of the header
+#: the server's name (authserv-id), one word, and the version of the header
 _SPEAKER = re.compile(r"\s*+([!-~]++)(?:\s++[0-9]++)?\s*+", re.ASCII)
-#: a sign of the grammar, or a run of anything else
+#: a delimiter of the grammar, or a run of other characters
 _PART = re.compile(r"\\.|[\\();\"]|[^\\();\"]++", re.DOTALL)
-#: what ends words and values outside of quotes
+#: characters that end words and values outside of quotes
 _SIGNS = re.compile(r"[\s;=]")
-#: letters that are not ASCII stay, or some would become ASCII: the sign of Kelvin is no k
+#: lowercase ASCII only: `str.lower` would map some other characters to ASCII, such as the Kelvin sign to k
 _LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 
 def checked_server(name: str) -> str:
-    """Return the name of a server as it is compared, if it can be one.
+    """Return the name of a server in the form used for comparisons; raise ValueError if it is not valid.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def checked_server(name: str) -> str:
 
 
 def authentication_tokens(message: Message, servers: Collection[str]) -> list[str]:
-    r"""Return the tokens of what the servers of the given names say; none without any name.
+    r"""Return the tokens of the results that the named servers reported; no tokens if no server is named.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def authentication_tokens(message: Message, servers: Collection[str]) -> list[st
             continue
         counted = results if method == "dkim" else results[:1]  # a message may have several signatures
         passed = [domain for result, domain in counted if result == "pass"]
-        # DMARC that passes says so of the domain of the sender, which it need not repeat
+        # a DMARC pass is about the sender's domain, which the header need not repeat
         agrees = any(_agree(domain or (sender if method == "dmarc" else ""), sender) for domain in passed)
         found.append(f"auth:{method} {'pass' if passed else results[0][0]}")
         if passed:
@@ -97,7 +97,7 @@ def authentication_tokens(message: Message, servers: Collection[str]) -> list[st
 
 
 def _by_method(headers: Headers, servers: Collection[str]) -> dict[str, list[tuple[str, str]]]:
-    """Return result and domain, method by method, of the topmost headers of a server up to the next Received header."""
+    """Return (result, domain) pairs per method, from a server's topmost headers up to the next Received header."""
     said: dict[str, list[tuple[str, str]]] = {}
     read = 0
     for name, value in headers:
@@ -111,7 +111,7 @@ def _by_method(headers: Headers, servers: Collection[str]) -> dict[str, list[tup
                 here: dict[str, list[tuple[str, str]]] = {}
                 for method, result, domain in _results(pieces):
                     here.setdefault(method, []).append((result, domain))
-                said = here | said  # what was said first stays
+                said = here | said  # the first result of a method counts
     return said
 
 
@@ -129,9 +129,9 @@ def _results(pieces: list[str]) -> Iterator[tuple[str, str, str]]:
 
 
 def _pieces(text: str) -> list[str]:
-    """Return what semicolons separate, without comments, which may be nested; in one pass.
+    """Return the pieces between semicolons, without comments, which may be nested; in one pass.
 
-    Of texts in quotes, which may be the sender's, the signs that would end them become underscores.
+    In quoted strings, which the sender may have chosen, characters that would end a word become underscores.
     """
     pieces, depth, is_quoted = [""], 0, False
     for part in _PART.findall(text):
@@ -153,13 +153,13 @@ def _pieces(text: str) -> list[str]:
 
 
 def _sender(message: Message) -> str:
-    """Return the domain of the sender that is shown, or an empty string where there is none, or more than one."""
+    """Return the domain of the visible sender, or an empty string if there is none or more than one."""
     value = message.header("from").lower()
     domains = {value[start:end].rpartition("@")[2] for start, end in addresses(value)[:30]}
     return domains.pop() if len(domains) == 1 else ""
 
 
 def _agree(domain: str, sender: str) -> bool:
-    """Return whether two domains are the same, or one is within the other (relaxed, as of RFC 7489)."""
+    """Return whether two domains are equal or one is a subdomain of the other (relaxed alignment, RFC 7489)."""
     shorter, longer = sorted((domain, sender), key=len)
     return "." in shorter and (longer == shorter or longer.endswith("." + shorter))

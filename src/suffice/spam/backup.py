@@ -1,4 +1,4 @@
-"""Copies of a store, whole or not there at all."""
+"""Backup and restore of a store; a copy is complete or does not exist."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from suffice.spam.connected import StoreError
 from suffice.spam.store import PATIENCE, DamagedStoreError, Store
 from suffice.spam.store_tables import APPLICATION, SCHEMA_VERSION, foreign_parts
 
-#: what SQLite may keep beside a file, by the end of the name
+#: suffixes of the files that SQLite may keep beside a database
 _BESIDE = ("-journal", "-wal", "-shm")
 
 
 def back_up(store: Store, path: str | os.PathLike[str]) -> None:
-    """Copy a store, as the last transaction left it, to a file; an older backup there is replaced, nothing else."""
+    """Copy a store, as of its last transaction, to a file; only an older backup may be overwritten."""
     target = replaceable(path)
     _refuse_other_files(store, target)
     with _written("backup", target, store.copy_to) as name:
@@ -33,9 +33,9 @@ def back_up(store: Store, path: str | os.PathLike[str]) -> None:
 
 
 def replaceable(path: str | os.PathLike[str]) -> Path:
-    """Return the path of a file that may be put in the place of another: where links lead to, and of no device.
+    """Return the resolved path of a file that may be replaced; raise if it is a device or another special file.
 
-    Whoever may write to a folder can put a file in the place of anything there, `/dev/null` included.
+    A user who may write to a folder can replace anything in it, `/dev/null` included.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not (target.is_file() or target.is_dir()):
@@ -44,9 +44,9 @@ def replaceable(path: str | os.PathLike[str]) -> Path:
 
 
 def restore(path: str | os.PathLike[str], backup: str | os.PathLike[str]) -> None:
-    """Replace the store at `path`, or make it, by a copy of `backup`, after checking that this is a whole store.
+    """Replace or create the store at `path` by a copy of `backup`, after checking that the backup is intact.
 
-    A file that cannot be read as a store any more is moved to NAME.damaged first.
+    If the file at `path` is no longer readable as a store, it is first moved to NAME.damaged.
     """
     source, target = Path(backup), Path(path)
     if not source.exists():
@@ -55,7 +55,7 @@ def restore(path: str | os.PathLike[str], backup: str | os.PathLike[str]) -> Non
         raise StoreError(f"the backup and the store are the same file, {str(target)!r}; give the file of a backup")
     with closing(_read_only(source)) as copy:
         try:
-            copy.execute("BEGIN")  # what is checked is what is copied
+            copy.execute("BEGIN")  # a read transaction, so that the state checked is the state copied
             _check(copy, source)
         except sqlite3.DatabaseError as error:
             raise _damaged(source, error) from error
@@ -66,7 +66,7 @@ def restore(path: str | os.PathLike[str], backup: str | os.PathLike[str]) -> Non
 
 
 def _replace_contents(target: Path, copy: sqlite3.Connection) -> None:
-    """Replace what a store holds, in one transaction, for those too who have it open."""
+    """Replace the contents of a store in one transaction, also for processes that have it open."""
     store = Store(target, patience=PATIENCE)
     try:
         store.replace_by(copy, PATIENCE)
@@ -75,11 +75,11 @@ def _replace_contents(target: Path, copy: sqlite3.Connection) -> None:
 
 
 def _replace_file(target: Path, copy: sqlite3.Connection) -> None:
-    """Put a copy in the place of a file that is no store any more, and keep that beside it."""
+    """Replace a file that is no longer a store by a copy, and keep the old file beside it."""
     names = chain([f"{target.name}.damaged"], (f"{target.name}.damaged.{number}" for number in count(2)))
     with _written("store", target, copy.backup) as name:
         old = next(old for old in map(target.with_name, names) if not os.path.lexists(old))
-        for end in (*_BESIDE, ""):  # the log first: SQLite would add it to the new file
+        for end in (*_BESIDE, ""):  # the log first: SQLite would apply it to the new file
             part = Path(f"{target}{end}")
             if part.exists():
                 part.rename(f"{old}{end}")
@@ -88,9 +88,9 @@ def _replace_file(target: Path, copy: sqlite3.Connection) -> None:
 
 @contextmanager
 def _written(what: str, target: Path, fill: Callable[[sqlite3.Connection], object]) -> Iterator[str]:
-    """Yield the name of a new file beside the target, filled and on the disk, which is to be moved to its place."""
+    """Yield the name of a new file beside the target, written and synced, for the caller to move into place."""
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)  # for its owner only
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)  # readable by its owner only
     except OSError as error:
         raise StoreError(
             f"the {what} {str(target)!r} cannot be made: {error.strerror}; check that its folder exists and may be "
@@ -116,7 +116,7 @@ def _refuse_other_files(store: Store, target: Path) -> None:
         return
     if not store.in_memory and Path(store.path).exists() and target.samefile(store.path):
         raise StoreError(f"{str(target)!r} is the store itself; give another path for its backup")
-    if _log(target).exists():  # SQLite would add what is in the log of the old file to the new one
+    if _log(target).exists():  # SQLite would apply the log of the old file to the new one
         raise StoreError(f"{str(target)!r} is in use as a store; close what has it open, or give another path")
     try:
         with target.open("rb") as file:
@@ -146,7 +146,7 @@ def _check(copy: sqlite3.Connection, source: Path) -> None:
 
 
 def _problem(copy: sqlite3.Connection) -> str:
-    """Return the first thing that SQLite finds wrong with a file, or an empty string."""
+    """Return the first problem that SQLite's integrity check reports, or an empty string."""
     try:
         found = str(copy.execute("PRAGMA integrity_check(1)").fetchone()[0])
     except sqlite3.DatabaseError as error:
@@ -166,12 +166,12 @@ def _number(connection: sqlite3.Connection, pragma: str) -> int:
 
 
 def _log(path: Path) -> Path:
-    """Return the file in which SQLite keeps the newest part of a store that is open."""
+    """Return the path of SQLite's write-ahead log, which holds the newest changes of an open store."""
     return path.with_name(f"{path.name}-wal")
 
 
 def _read_only(path: Path) -> sqlite3.Connection:
-    # a file that nothing has open is read as it is, which leaves no log beside it
+    # a file that no process has open is read as immutable, which creates no log beside it
     how = "mode=ro" if _log(path).exists() else "immutable=1"
     try:
         return sqlite3.connect(f"{path.resolve().as_uri()}?{how}", uri=True, isolation_level=None)

@@ -1,4 +1,4 @@
-"""What a verdict is made of beside the counts of tokens."""
+"""What a verdict needs besides the counts of tokens: totals, score settings and thresholds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SCORING = Scoring()
 
 @dataclass(frozen=True)
 class Basis:
-    """Total weights of spam and ham, settings of the score in their unit, and thresholds.
+    """Total weights of spam and ham, score settings in the unit of these weights, and thresholds.
 
     Examples
     --------
@@ -36,9 +36,9 @@ class Basis:
 
     @classmethod
     def of(cls, store: Store, today: int) -> Self:
-        """Return that of a store, for messages of today."""
-        # Totals and counts are in units of `scale`, what a message of today adds. In w(t) only α, m and κ are compared
-        # with them, so that these are put into the same unit, instead of dividing every count.
+        """Return the basis of a store, for messages of today."""
+        # Totals and counts are in units of `scale`, the weight of a message of today. In w(t) only α, m and κ are
+        # compared with them, so these three are scaled instead of dividing every count.
         scale = store.forgetting.scale(today)
         slope, intercept = store.get("link", (_SCORING.slope, _SCORING.intercept))
         scoring = replace(
@@ -52,15 +52,15 @@ class Basis:
         return cls(*store.totals(), scoring, Thresholds(*store.get("thresholds", ())))
 
     def verdict(self, names: Iterable[str], rows: Mapping[str, Row]) -> Verdict:
-        """Return the verdict about a message, given its tokens and the rows of those that are known."""
+        """Return the verdict on a message, given its tokens and the rows of the known tokens."""
         if self.spam <= 0 or self.ham <= 0:
             return Verdict(0.5, "unsure", 0.0, [])
-        known = [row for row in map(rows.get, names) if row is not None]  # others add nothing
+        known = [row for row in map(rows.get, names) if row is not None]  # unknown tokens add nothing
         seen, in_spam, in_ham = zip(*known, strict=True) if known else ((), (), ())
         return self.concluded("\n".join(seen), evidence(seen, in_spam, in_ham, self.spam, self.ham, self.scoring))
 
     def concluded(self, seen: str, parts: Sequence[float]) -> Verdict:
-        """Return the verdict, given tokens, one a line, and what each adds to the log-odds."""
+        """Return the verdict, given the tokens, one per line, and the contribution of each to the log-odds."""
         if self.spam <= 0 or self.ham <= 0:
             return Verdict(0.5, "unsure", 0.0, [])
         log_odds = math.fsum(parts)
@@ -68,9 +68,9 @@ class Basis:
         return Verdict.of(probability, self.thresholds.label(probability), log_odds, seen, parts)
 
     def learned(self, rows: dict[str, Row], spam: int, ham: int, names: Iterable[str]) -> Self:
-        """Return what it is after a message was learned with these weights, whose tokens are added to the rows."""
+        """Return the basis after learning a message with these weights, and add its tokens to `rows` in place."""
         for name in names:
-            for each in (name, ATTACHED + name):  # as of `Store.rows`
+            for each in (name, ATTACHED + name):  # as in `Store.rows`
                 if each == name or each in rows:
                     _, in_spam, in_ham = rows.get(each, (each, 0, 0))
                     rows[each] = each, in_spam + spam, in_ham + ham

@@ -1,6 +1,6 @@
-"""Work on a message that ends in time, since it is done by a process that can be ended.
+"""Work on a message with a hard time limit: it runs in a process that can be killed.
 
-No limit inside a process is a hard one: a loop in compiled code may look at neither the clock nor signals.
+No limit inside a process is hard: a loop in compiled code may check neither the clock nor signals.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 from suffice.spam.workers import Worker, WorkerError, end_after
 
-#: seconds that reading or scoring one message may take; the slowest known takes two
+#: limit in seconds for reading or scoring one message; the slowest known message takes two
 BUDGET = 20.0
-#: seconds that a process may take to start
+#: limit in seconds for a process to start
 START = 60.0
 
 T = TypeVar("T")
@@ -22,12 +22,12 @@ G = TypeVar("G")
 
 
 class Bounded:
-    """A process that is asked, and that is ended and replaced when an answer takes too long.
+    """A worker process that answers requests, and is killed and replaced if an answer takes too long.
 
     Parameters
     ----------
     seconds : float
-        How long an answer may take.
+        Time limit of an answer.
     """
 
     def __init__(self, seconds: float = BUDGET) -> None:
@@ -36,30 +36,30 @@ class Bounded:
         self._ended = threading.Event()
 
     def start(self, ready: Callable[[None], object] = bool) -> None:
-        """Start the process, if there is none, and wait until it answers; no message is charged for that time.
+        """Start the process if there is none, and wait until it answers; this time does not count for any message.
 
         Parameters
         ----------
         ready : callable
-            Called there with None: its module is loaded then.
+            Called in the process with None, so that its module is imported there.
         """
-        if self._worker is not None and self._worker.is_broken:  # the system may have ended it for want of memory
+        if self._worker is not None and self._worker.is_broken:  # the system may have killed it when memory ran out
             self.close()
         if self._ended.is_set():
             raise WorkerError("the process was ended")
         if self._worker is None:
             self._worker = Worker()
-            if self._ended.is_set():  # meanwhile, by another thread
+            if self._ended.is_set():  # another thread called `end` meanwhile
                 self._worker.end()
             self._ask(ready, None, START)
 
     def ask(self, work: Callable[[G], T], given: G, seconds: float | None = None) -> T:
-        """Return what a function, which is pickled, makes of something there, or raise what it raises.
+        """Return the result of a pickled function, called in the process, or raise what it raises.
 
         Raises
         ------
         TimeoutError
-            If it takes longer; the process is ended then.
+            If it takes longer than the limit; the process is then killed.
         WorkerError
             If the process ends on its own.
         """
@@ -77,14 +77,14 @@ class Bounded:
         return answer
 
     def end(self) -> None:
-        """End the process, also from another thread, and start none again."""
+        """End the process, also from another thread, and never start another."""
         self._ended.set()
         worker = self._worker
         if worker is not None:
             worker.end()
 
     def close(self) -> None:
-        """End the process; the next question starts another."""
+        """End the process; the next request starts another."""
         if self._worker is not None:
             self._worker.end()
             self._worker.close()
@@ -92,10 +92,10 @@ class Bounded:
 
 
 def forked(work: Callable[[], bytes], seconds: float) -> bytes:
-    """Return what a function returns, which is called in a copy of this process; TimeoutError if it takes too long.
+    """Return the result of a function called in a fork of this process; raise TimeoutError if it takes too long.
 
-    For a process that has just begun, without threads and open stores, a copy is the quickest. Where there are no such
-    copies, as on Windows, the function is called here, and no time limits it.
+    For a process that has just started, without threads and open stores, a fork is fastest. Where there is no fork, as
+    on Windows, the function is called in this process, without a time limit.
     """
     if not hasattr(os, "fork"):
         return work()
@@ -103,7 +103,7 @@ def forked(work: Callable[[], bytes], seconds: float) -> bytes:
 
     source, sink = os.pipe()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which whoever calls this has none of
+        warnings.simplefilter("ignore", DeprecationWarning)  # about threads: callers of this function have none
         child = os.fork()
     if child == 0:
         _answer(work, sink, seconds)
@@ -119,7 +119,7 @@ def forked(work: Callable[[], bytes], seconds: float) -> bytes:
 
 
 def _answer(work: Callable[[], bytes], sink: int, seconds: float) -> Any:
-    """Write the answer, and end this process, which is the copy, without anything that the original would do."""
+    """Write the answer and exit this forked process at once, without the parent's clean-up."""
     try:
         end_after(seconds)
         answer = work()

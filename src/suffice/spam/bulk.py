@@ -1,4 +1,4 @@
-"""What many messages at once are made into: lessons to learn, and weights of tokens that are looked up once."""
+"""Batches of messages: counts to learn from, and token weights that are looked up once per batch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from suffice.spam.workers import Chunk, checked
 if TYPE_CHECKING:
     from suffice.spam.basis import Basis
 
-#: weights of at most so many tokens are kept between messages: compiled, about 50 MB
+#: limit of token weights kept between messages; about 50 MB with compiled code
 KNOWN_LIMIT = 150_000 if compiled is None else 1_000_000
 _FIELD_OF_PREFIX = {prefix: number for number, (_, prefixes, _) in enumerate(FIELDS) for prefix in prefixes}
 _WORDS, _PAIRS = FIELD_NAMES.index("words"), FIELD_NAMES.index("pairs")
@@ -30,7 +30,7 @@ FIELD_WEIGHTS = [weight for _, _, weight in FIELDS]
 
 
 class Lesson(NamedTuple):
-    """Messages to learn with their classes, what they add to the counts, and the numbers of those not read, and why."""
+    """Messages to learn with their classes, their token counts, and (number, reason) of each unreadable message."""
 
     messages: list[tuple[Reading, Label]]
     counts: Counts
@@ -38,7 +38,7 @@ class Lesson(NamedTuple):
 
 
 def lesson(servers: Servers, chunk: Chunk) -> Lesson:
-    """Read messages, each given with its class; `servers` as of `lines_of`."""
+    """Read messages, each given with its class; `servers` as in `lines_of`."""
     messages: list[tuple[Reading, Label]] = []
     skipped: list[tuple[int, str]] = []
 
@@ -61,12 +61,12 @@ def _identity_and_lines(servers: Servers, raw: bytes) -> tuple[bytes, str]:
 
 
 def lines_of_chunk(servers: Servers, chunk: Chunk) -> list[str | Unread]:
-    """Return the tokens of messages, one a line; `servers` as of `lines_of`."""
+    """Return the tokens of each message, one per line; `servers` as in `lines_of`."""
     return [isolated(partial(lines_of, servers=servers), raw) for raw, _ in chunk]
 
 
 class KnownWeights:
-    """What tokens weigh, kept between messages for as long as the store stays as it was."""
+    """A cache of token weights, valid as long as the store does not change."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -77,28 +77,28 @@ class KnownWeights:
         return len(self._weights)
 
     def has(self, message: str, basis: Basis) -> bool:
-        """Return whether the tokens of a message are known, as they weigh on this basis."""
+        """Return whether the cache has the weights of all tokens of a message on this basis."""
         return basis is self._basis and self._weights.add([message])[1] == 0
 
     def prepare(self, messages: list[str], basis: Basis) -> None:
-        """Look up the tokens of messages that are not known yet; within a snapshot, of which this is the basis."""
+        """Look up the tokens of messages that are not cached yet; call within a snapshot that `basis` was read in."""
         if basis is not self._basis or len(self._weights) > KNOWN_LIMIT:
             self._weights = no_weights()
             self._weight_of, self._temper = WeightOfCounts(basis.spam, basis.ham, basis.scoring), basis.scoring.temper
-        self._basis = None  # should the look-up fail
+        self._basis = None  # in case the look-up fails
         new, count = self._weights.add(messages)
         counts = zip(*self._store.counts(new), strict=True) if count else ()
         self._weights.fill(array("d", map(self._weight_of.__getitem__, counts)))
         self._basis = basis
 
     def evidence(self, lines: str) -> tuple[str, array[float]]:
-        """Return which tokens of a message, which was prepared, any message learned holds, and what they add."""
+        """Return the known tokens of a prepared message, one per line, and the contribution of each."""
         seen, parts = self._weights.evidence(lines, self._temper, MAJORITY, ALLOWED, FIELD_WEIGHTS)
         return seen, array("d", parts)
 
 
 class _Weights:
-    """The twin of `_scan.Weights`."""
+    """The Python fallback of `_scan.Weights`."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[float, int]] = {}
@@ -108,18 +108,18 @@ class _Weights:
         return len(self._known)
 
     def add(self, messages: Iterable[str]) -> tuple[str, int]:
-        """Return the tokens that are not known yet, sorted, in JSON, and how many there are."""
+        """Return the tokens that are not cached yet, sorted, as JSON, and their number."""
         found = dict.fromkeys(name for lines in messages if lines for name in lines.split("\n"))
-        # the tokens of a message are sorted, so that these are in sorted runs, which Python's sort makes use of
+        # the tokens of each message are sorted, so the input consists of sorted runs, which Timsort exploits
         self._new = sorted(name for name in found if name not in self._known)
         return json.dumps(self._new, ensure_ascii=False), len(self._new)
 
     def fill(self, weights: array[float]) -> None:
-        """Say what the new tokens weigh, NaN for those that nobody knows."""
+        """Set the weights of the new tokens, NaN for unknown ones."""
         self._known.update(zip(self._new, zip(weights, map(field_of, self._new), strict=True), strict=True))
 
     def evidence(self, lines: str, temper: float, *_: object) -> tuple[str, bytes]:
-        """Return the tokens of a message that are known, and what each adds to the log-odds."""
+        """Return the known tokens of a message, and the contribution of each to the log-odds."""
         found = [(name, self._known[name]) for name in (lines.split("\n") if lines else ())]
         found = [(name, known) for name, known in found if not math.isnan(known[0])]
         parts = tempered([known for _, known in found], Scoring(temper=temper))
@@ -127,12 +127,12 @@ class _Weights:
 
 
 def no_weights() -> _Weights:
-    """Return what keeps the weights of tokens, with none yet."""
+    """Return an empty cache of token weights, compiled if possible."""
     return _Weights() if compiled is None else compiled.Weights(_FIELD_OF_PREFIX, _WORDS, _PAIRS)
 
 
 class WeightOfCounts(dict[tuple[int | str, int | str], float]):
-    """By counts, whole or in digits: most tokens are in one message or two, so that few weights differ."""
+    """Weights by (spam, ham) counts, as int or digits; most tokens are in one or two messages, so few differ."""
 
     def __init__(self, spam: int, ham: int, scoring: Scoring) -> None:
         self._totals = spam, ham, scoring

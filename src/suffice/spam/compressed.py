@@ -1,4 +1,4 @@
-"""Compressed mailboxes, read as they are expanded: one that grows beyond all measure fills neither memory nor time."""
+"""Compressed mailboxes, decompressed as they are read, with limits on memory and expansion (decompression bombs)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import re
 import zlib
 from typing import Any, BinaryIO
 
-#: a file may expand to this many times its size, and to this many bytes whatever its size is
+#: limits of expansion: this many times the size of the file, and this many bytes for a file of any size
 EXPANSION_LIMIT, EXPANSION_FREE = 200, 64_000_000
-#: how much memory the dictionary of an xz file may take; `xz -9` needs 65 MiB
+#: memory limit for the dictionary of an xz file; `xz -9` needs 65 MiB
 DICTIONARY_LIMIT = 128 << 20
 
 _READ = 1 << 16
@@ -17,7 +17,7 @@ _GZIP, _BZIP2, _XZ = b"\x1f\x8b\x08", re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x
 
 
 class CompressedError(ValueError):
-    """A compressed file is damaged, or expands to far more than mail does."""
+    """A compressed file is damaged, or expands beyond the limit."""
 
 
 def is_compressed(first: bytes) -> bool:
@@ -33,7 +33,7 @@ def is_compressed(first: bytes) -> bool:
 
 
 def expanded(first: bytes, file: BinaryIO) -> BinaryIO:
-    r"""Return what a compressed file holds, given its first bytes and the file behind them.
+    r"""Return the decompressed contents as a file, given the first bytes and the file positioned after them.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def expanded(first: bytes, file: BinaryIO) -> BinaryIO:
 
 
 class _Expanding(io.RawIOBase):
-    """The bytes behind one compressed stream, or several one after the other."""
+    """The decompressed bytes of one or several concatenated compressed streams."""
 
     def __init__(self, first: bytes, file: BinaryIO) -> None:
         self._waiting, self._file = first, file
@@ -81,11 +81,11 @@ class _Expanding(io.RawIOBase):
                 return len(piece)
 
     def _next(self) -> bool:
-        """Begin the stream behind the one that has ended, and return whether there is one."""
+        """Start the next concatenated stream, and return whether there is one."""
         rest = (self._decoder.unused_data + self._waiting).lstrip(b"\0")
         while len(rest) < 10 and (more := self._more()):
             rest = (rest + more).lstrip(b"\0")
-        if not is_compressed(rest):  # what is behind is no mail, and is left out as by gzip itself
+        if not is_compressed(rest):  # trailing garbage is ignored, as gzip itself does
             return False
         self._decoder, self._waiting = _decoder(rest), rest
         return True

@@ -1,4 +1,4 @@
-"""SQLite connections that are closed when the object that opened them is dropped."""
+"""SQLite connections that are closed when the object that opened them is deleted."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import os
 import sqlite3
 import threading
 
-#: the open connections, with the process and thread of each. So they are never garbage themselves: `__del__` of what
-#: opened them closes them, and a forked process keeps what it inherited, which SQLite forbids to use or close there
+#: the open connections, with the process and thread of each. This reference keeps them from being garbage-collected:
+#: `__del__` of the owner closes them, and a forked process keeps those it inherited, which SQLite forbids to use or
+#: close there
 _OPEN: dict[sqlite3.Connection, tuple[int, int]] = {}
 
 
 class StoreError(ValueError):
-    """A file is no store, is damaged, or is of a later version; says what was found and what to do."""
+    """A file is not a store, is damaged, or is of a later version; the message says what to do."""
 
 
 class Connected:
@@ -23,7 +24,7 @@ class Connected:
     ``check_same_thread=False``, so that it can be closed there, and `_connection` checks the thread instead.
     """
 
-    #: of the file, for error messages
+    #: name of the file, for error messages
     name: str
 
     def _connect(self, database: str, timeout: float, *, uri: bool = False) -> None:
@@ -33,7 +34,7 @@ class Connected:
 
     @property
     def _connection(self) -> sqlite3.Connection:
-        """Return the connection; raise StoreError in another process or thread than the one that opened it."""
+        """Return the connection; raise StoreError in a process or thread that did not open it."""
         here = _here()
         if here != self._opened_by:
             what = "thread" if here[0] == self._opened_by[0] else "process"
@@ -43,7 +44,7 @@ class Connected:
         return self._held
 
     def close(self) -> None:
-        """Close the file; what was committed is in it. A forked process leaves it to the one that opened it."""
+        """Close the file, which keeps all committed changes; a forked process leaves that to its parent."""
         if os.getpid() == self._opened_by[0]:
             self._connection.close()
             _OPEN.pop(self._held, None)
@@ -61,6 +62,6 @@ def _here() -> tuple[int, int]:
 
 @atexit.register
 def _close_at_exit() -> None:
-    """Close what nobody dropped; a thread that is still at work with its own connection would have to be waited for."""
+    """Close the connections that are still open, except those of other threads, which may be in use."""
     for connection in [each for each, opened_by in _OPEN.items() if opened_by == _here()]:
         connection.close()

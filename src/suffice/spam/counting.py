@@ -1,4 +1,4 @@
-"""In how many spams and in how many hams each token is: a sum over messages."""
+"""Counts of the spams and hams that hold each token: a sum over messages."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from typing import NamedTuple
 from suffice.spam.scan import compiled
 from suffice.spam.shares import Label
 
-#: so many tokens are one text of `Counts.packed`: some megabytes at most, SQLite allows a thousand
+#: tokens per text of `Counts.packed`: a few megabytes at most, where SQLite allows a thousand
 PACK_LIMIT = 20_000
 
 
 class Counts(NamedTuple):
-    """How many messages of each class there are, and how many of them hold each token, in a form quick to pickle.
+    """The number of messages of each class, and of those that hold each token, in a form that pickles quickly.
 
     Attributes
     ----------
     messages : dict
-        By class.
+        Number of messages per class.
     tokens : str
-        One a line, sorted.
+        The tokens, one per line, sorted.
     spam, ham : array
-        How many messages of the class hold each of them.
+        Number of messages of the class that hold each token.
     """
 
     messages: dict[Label, int]
@@ -35,14 +35,14 @@ class Counts(NamedTuple):
     ham: array[int]
 
     def rows(self) -> Iterator[tuple[str, int, int]]:
-        """Return every token with its counts in spam and in ham, sorted."""
+        """Return (token, count in spam, count in ham) of every token, sorted."""
         tokens = self.tokens.split("\n") if self.spam else []
         return zip(tokens, self.spam, self.ham, strict=True)
 
     def packed(self, most: int = PACK_LIMIT) -> tuple[list[str], list[tuple[str, int, int]]]:
-        """Return the rows as JSON, objects of token: spam · 2³² + ham, and apart the rows whose tokens need escapes.
+        """Return the rows as JSON objects {token: spam · 2³² + ham}, and separately the rows whose tokens need escapes.
 
-        SQLite takes such a text in a third of the time of as many rows.
+        SQLite reads such a text in a third of the time that the single rows take.
         """
         if compiled is not None:
             result: tuple[list[str], list[tuple[str, int, int]]]
@@ -68,7 +68,7 @@ def counted(messages: Iterable[tuple[Label, Iterable[str]]]) -> Counts:
 
 
 def counted_lines(messages: Iterable[tuple[Label, str]]) -> Counts:
-    """Count the tokens of messages, each given by its class and its distinct tokens, one a line."""
+    """Count the tokens of messages, each given by its class and its distinct tokens, one per line."""
     number: Counter[Label] = Counter()
 
     def each() -> Iterator[tuple[bool, str]]:
@@ -82,12 +82,12 @@ def counted_lines(messages: Iterable[tuple[Label, str]]) -> Counts:
 
 
 def _count(messages: Iterable[tuple[bool, str]]) -> tuple[str, bytes, bytes]:
-    """Do what `_scan.count` does."""
+    """Count tokens as `_scan.count` does (its Python fallback)."""
     spam, ham = held = Counter[str](), Counter[str]()
     for is_ham, lines in messages:
         if lines:
             held[is_ham].update(lines.split("\n"))
-    # tokens of a message are sorted, so that these are in sorted runs, which Python's sort makes use of
+    # the tokens of each message are sorted, so the input consists of sorted runs, which Timsort exploits
     names = sorted({**spam, **ham} if spam and ham else spam or ham)
     in_spam, in_ham = (array("I", map(counts.get, names, repeat(0))).tobytes() for counts in held)
     return "\n".join(names), in_spam, in_ham

@@ -7,35 +7,35 @@ import codecs
 import re
 from functools import lru_cache
 
-#: a line that goes on in the next one, with white space that was added on the way
+#: a soft line break with white space that was added in transit
 _PADDED_BREAK = re.compile(rb"=[ \t]++(?=\r?\n)")
 _ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
 _NOT_BASE64 = bytes(set(range(256)) - set(_ALPHABET))
 _ENCODED_WORD = re.compile(
     r"=\?([^?\s*]{1,40})(?:\*[^?\s]{0,20})?\?([bq])\?([^?]{0,2000})\?=(?:\s+(?==\?))?", re.IGNORECASE
 )
-_FOLD = re.compile(r"\n\s*", re.ASCII)  # a value is given as Latin-1
-#: codecs that are no character sets of mail, some of which take quadratic time
+_FOLD = re.compile(r"\n\s*", re.ASCII)  # values are decoded as Latin-1
+#: Python codecs that are not character sets of mail; some take quadratic time
 _NOT_CHARSETS = frozenset({"idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined", "mbcs", "oem"})
 
 
 @lru_cache(maxsize=256)
 def codec_of(charset: str) -> str:
-    """Return Python's name of a declared charset, or an empty string if there is no such."""
+    """Return Python's name of a declared charset, or an empty string if it is unknown."""
     if not charset.isascii() or not charset.replace("-", "").replace("_", "").isalnum():
         return ""
     try:
         codec = codecs.lookup(charset)
         b"a".decode(codec.name)
     except UnicodeError:
-        pass  # half a character of two bytes
+        pass  # one byte of a two-byte character
     except (LookupError, ValueError):
-        return ""  # no such codec, or one that makes bytes of bytes
+        return ""  # no such codec, or one from bytes to bytes
     return "" if codec.name.replace("-", "_") in _NOT_CHARSETS else codec.name
 
 
 def as_text(raw: bytes, charset: str) -> str:
-    r"""Return the text of bytes: in the declared charset, else in UTF-8, else in Windows-1252.
+    r"""Return the bytes decoded in the declared charset, else in UTF-8, else in Windows-1252.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def as_text(raw: bytes, charset: str) -> str:
 
 
 def decoded_body(raw: bytes, encoding: str) -> bytes:
-    """Return a body without its transfer encoding; an unknown one, or none, changes nothing."""
+    """Return a body with its transfer encoding decoded; unchanged if the encoding is unknown or empty."""
     if encoding == "quoted-printable":
         return binascii.a2b_qp(_PADDED_BREAK.sub(b"=", raw))
     if encoding == "base64":
@@ -71,7 +71,7 @@ def decoded_body(raw: bytes, encoding: str) -> bytes:
 
 
 def from_base64(raw: bytes) -> bytes:
-    """Return the bytes behind base64; what is no base64 is skipped, and an unfinished end is dropped.
+    """Return the decoded base64; other characters are skipped, and an incomplete end is dropped.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def from_base64(raw: bytes) -> bytes:
 
 
 def from_uuencoding(raw: bytes) -> bytes:
-    """Return the bytes behind uuencoding; lines that are none of it are skipped."""
+    """Return the decoded uuencoded data; invalid lines are skipped."""
     pieces = []
     for line in raw.split(b"\n"):
         if line.startswith((b"begin ", b"end")) or not line:
@@ -101,7 +101,7 @@ def from_uuencoding(raw: bytes) -> bytes:
 
 
 def decoded_words(value: str) -> str:
-    """Return the value of a header, given as Latin-1: its encoded words decoded and its folds single spaces.
+    """Return a header value, given as Latin-1, with encoded words decoded and each fold replaced by one space.
 
     Examples
     --------

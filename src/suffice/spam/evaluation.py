@@ -1,4 +1,4 @@
-"""How good a filter is: errors, calibration, and what a threshold trades, on messages without their own counts."""
+"""Evaluation of a filter on labelled messages: errors, calibration, and the trade-off over thresholds."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from operator import itemgetter
 
 from suffice.spam.verdict import Thresholds
 
-#: probabilities are kept so far from 0 and 1 in the log-loss, that one of them does not make it infinite
+#: probabilities are clipped this far from 0 and 1 in the log-loss, which stays finite
 _TINY = 1e-15
 
 
 @dataclass(frozen=True)
 class Errors:
-    """What two thresholds make of messages whose class is known.
+    """The errors of two thresholds on messages of known class.
 
     Attributes
     ----------
     spam, ham : int
-        How many there are.
+        Number of messages of each class.
     false_positives : int
         Hams called spam.
     missed : int
@@ -46,7 +46,7 @@ class Errors:
 
 @dataclass(frozen=True)
 class Bin:
-    """Messages with probabilities from `low` to `high`: mean probability, the share that is spam, their number."""
+    """Messages with probabilities from `low` to `high`: mean probability, fraction of spam, number of messages."""
 
     low: float
     high: float
@@ -57,7 +57,7 @@ class Bin:
 
 @dataclass(frozen=True)
 class Point:
-    """Hams called spam and spams not caught by this threshold, and by all up to that of the next point."""
+    """Hams called spam and spams not caught at this threshold, and at all thresholds below the next point."""
 
     threshold: float
     false_positives: int
@@ -66,20 +66,20 @@ class Point:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Probabilities of messages whose class is known, and what follows from them.
+    """Predicted probabilities of messages of known class, and the measures derived from them.
 
     Attributes
     ----------
     probabilities : tuple of float
-        Of spam, one a message.
+        The probability of spam of each message.
     is_spam : tuple of bool
-        What each message is.
+        Whether each message is spam.
     thresholds : Thresholds
-        Those of the filter.
+        The thresholds of the filter.
     left_out : int
-        How many of the messages the filter has learned; each was scored as if it had not learned this one.
+        Number of messages that the filter has learned; each of them was scored leave-one-out.
     skipped : int
-        How many messages could not be read, and are not among these.
+        Number of messages that could not be read, which are not included.
 
     Examples
     --------
@@ -100,7 +100,7 @@ class Evaluation:
     skipped: int = 0
 
     def errors(self, thresholds: Thresholds | None = None) -> Errors:
-        """Return the errors of thresholds, by default those of the filter."""
+        """Return the errors at the given thresholds, by default those of the filter."""
         label = (thresholds or self.thresholds).label
         found = Counter(zip(self.is_spam, map(label, self.probabilities), strict=True))
         return Errors(
@@ -113,13 +113,13 @@ class Evaluation:
         )
 
     def cost(self, thresholds: Thresholds | None = None, false_positive: float = 100.0) -> float:
-        """Return what errors cost, false_positive · (hams called spam) + (spams not caught)."""
+        """Return the cost of the errors, false_positive · (hams called spam) + (spams not caught)."""
         errors = self.errors(thresholds)
         return false_positive * errors.false_positives + errors.not_caught
 
     @property
     def one_minus_auc(self) -> float:
-        """How many pairs of a spam and a ham are in the wrong order, in per cent; ties are half wrong.
+        """The percentage of (spam, ham) pairs that are ranked in the wrong order; ties count half.
 
         NaN without spams or without hams.
         """
@@ -147,18 +147,18 @@ class Evaluation:
 
     @property
     def calibration_error(self) -> float:
-        """The distance between probability and share of spam, Σ count |probability − spam| / n over ten bins."""
+        """The expected calibration error, Σ count |probability − spam fraction| / n over ten bins."""
         bins = self.reliability()
         return math.fsum(each.count * abs(each.probability - each.spam) for each in bins) / len(self.is_spam)
 
     def reliability(self, bins: int = 10) -> list[Bin]:
-        """Return bins of equal width, without the empty ones: of messages with p = 0.8 four of five should be spam."""
+        """Return the non-empty bins of equal width; if calibrated, four of five messages with p = 0.8 are spam."""
         if bins < 1:
             raise ValueError(f"bins must be at least 1, but it is {bins!r}")
         edges = [number / bins for number in range(bins + 1)]
         inside: list[list[tuple[float, bool]]] = [[] for _ in range(bins)]
         for p, spam in zip(self.probabilities, self.is_spam, strict=True):
-            # the bin (low, high], and the first one has 0 too
+            # each bin is (low, high]; the first one includes 0
             inside[max(bisect_left(edges, p) - 1, 0)].append((p, spam))
         return [
             Bin(
@@ -173,17 +173,17 @@ class Evaluation:
         ]
 
     def trade_off(self) -> list[Point]:
-        """Return the errors of every threshold of spam T: a point at 0, one wherever they change, and one at 1.
+        """Return the errors at every spam threshold T: a point at 0, one at each change, and one at 1.
 
-        As T grows there are fewer false positives, and more spams that are not caught. The errors of any T are those of
-        the last point that is not above it.
+        As T grows there are fewer false positives and more spams that are not caught. The errors at any T are those of
+        the last point at or below it.
         """
         false_positives = len(self.is_spam) - sum(self.is_spam)
         points = [Point(0.0, false_positives, 0)]
         ordered = sorted(zip(self.probabilities, self.is_spam, strict=True))
         not_caught = 0
         for p, tied in groupby(ordered, key=itemgetter(0)):
-            if p < 1.0:  # a message with p is spam up to T = p, and no longer from the next number on
+            if p < 1.0:  # a message with p is called spam up to T = p, and not from the next float on
                 kinds = [spam for _, spam in tied]
                 false_positives -= len(kinds) - sum(kinds)
                 not_caught += sum(kinds)

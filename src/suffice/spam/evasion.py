@@ -1,16 +1,16 @@
-"""What spammers do to words so that filters do not know them, undone."""
+"""Undo the disguises that spammers use to hide words from filters."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 
-#: characters without a width: they split words for a program and not for a reader
+#: zero-width characters: they split words for a program but not for a reader
 _UNSEEN = re.compile(
     "[\0\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\U000e0000-\U000e007f\U000e0100-\U000e01ef]"
 )
-#: marks upon letters that are left when all that Unicode has a letter for are composed: strokes, accents of phonetics
+#: combining marks that remain after Unicode composition (NFKC), such as strokes and phonetic accents
 _UPON_LETTERS = re.compile("[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+")
 _LOOK_ALIKE = str.maketrans(
     "аеорсухіјѕԁһԛԝвкмнтгпАВЕКМНОРСТУХІЈЅԌԚԜ" + "αοερτυνικχωβΑΒΕΖΗΙΚΜΝΟΡΤΥΧ" + "ıɑɡℓո",
@@ -19,21 +19,21 @@ _LOOK_ALIKE = str.maketrans(
 _FOREIGN = re.compile("[\u0370-\u052fıɑɡℓո]")
 _WORD = re.compile(r"\w+")
 _LATIN = re.compile("[a-zA-Z]")
-#: single letters with the same sign between them, four at least
+#: at least four single letters with the same separator between them
 _SPACED = re.compile(r"(?<![^\W_])[^\W\d_]([ .\-_*/|])[^\W\d_](?:\1[^\W\d_]){2,40}(?![^\W_]|[.\-_*/|][^\W\d_])")
-#: what any of them holds; far fewer places begin with a sign than with a letter
+#: a quick pre-check that any of them matches; it starts at separators, which are rarer than letters
 _SPACED_HINT = re.compile(r"[ .\-_*/|][^\W\d_][ .\-_*/|][^\W\d_][ .\-_*/|]")
 _DISGUISE = str.maketrans("013457|@$!+", "oieastlasit")
-#: Unicode sorts combining marks in quadratic time; pieces keep it bounded
+#: normalisation sorts combining marks in quadratic time; pieces of this many characters bound it
 _PIECE = 512
 
 
 def normalised(text: str) -> str:
-    r"""Return a text in which what looks alike is alike.
+    r"""Return a text in which characters that look alike are the same.
 
-    Characters without a width go, compatible forms (full width, ligatures, mathematical letters) become plain, marks
-    upon letters that are no part of a letter go, and letters of other alphabets within a word of Latin ones become the
-    Latin ones that they look like.
+    Zero-width characters are removed, compatibility forms (full width, ligatures, mathematical letters) become plain,
+    combining marks that compose with no letter are removed, and letters of other alphabets within a Latin word become
+    the Latin letters that they resemble.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def _in_one_alphabet(match: re.Match[str]) -> str:
 
 
 def spaced_words(text: str) -> list[str]:
-    """Return the words that were written with a sign between any two letters.
+    """Return the words that were written with a separator between all letters.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def spaced_words(text: str) -> list[str]:
     """
     words = []
     hint = _SPACED_HINT.search(text, 1)
-    while hint:  # which begins with the first sign, after the first letter
+    while hint:  # the hint starts at the first separator, after the first letter
         match = _SPACED.match(text, hint.start() - 1)
         if match:
             words.append(match[0].replace(match[1], ""))
@@ -82,7 +82,7 @@ def spaced_words(text: str) -> list[str]:
 
 
 def plain_word(word: str) -> str:
-    """Return a word with the letters that its digits and signs stand for, or an empty string if it needs none.
+    """Return a word with digits and symbols replaced by the letters they stand for; empty if it is not disguised.
 
     Examples
     --------
@@ -94,6 +94,6 @@ def plain_word(word: str) -> str:
     plain = word.translate(_DISGUISE)
     if plain == word or not plain.isalpha() or not 4 <= len(word) <= 20:
         return ""
-    # a word is disguised by a few signs; 1st, 90s and 2nd are no words in disguise
+    # a disguise replaces only a few letters; 1st, 90s and 2nd are not disguised words
     changed = sum(a != b for a, b in zip(word, plain, strict=True))
     return plain if 2 * changed < len(word) else ""

@@ -1,4 +1,4 @@
-"""A spam filter that one person teaches: messages in, verdicts out."""
+"""A personal spam filter that is trained on messages and returns verdicts."""
 
 from __future__ import annotations
 
@@ -33,29 +33,29 @@ from suffice.spam.unlabeled import Unlabeled, learn_unlabeled
 from suffice.spam.verdict import Size, Thresholds, Training, Verdict
 from suffice.spam.workers import Chunk, checked, spread
 
-if TYPE_CHECKING:  # few methods need them
+if TYPE_CHECKING:  # used by few methods
     from datetime import date
 
     from suffice.spam.transfer import Transfer
 
 T = TypeVar("T")
 
-#: at most so many messages are learned in one transaction by `train_many`
+#: limit of messages that `train_many` learns in one transaction
 BATCH = 1024
-#: messages older than so many half-lives, which count a thousandth, are removed by `expire`
+#: age in half-lives at which `expire` removes messages by default; they then count a thousandth
 OLD = 10.0
-#: the first of January 1970 as `date` counts days
+#: ordinal of 1 January 1970, as of `date.toordinal`
 _EPOCH = 719_163
-#: the first and the last day that `date` knows, in days since 1970
+#: the first and the last day that `date` can represent, in days since 1970
 _FIRST, _LAST = 1 - _EPOCH, 3_652_059 - _EPOCH
 
 
 class NotTrainedError(LookupError):
-    """A message was to be untrained or moved that was never trained."""
+    """The message to untrain or retrain was never trained."""
 
 
 class SpamFilter:
-    r"""A filter with a store of its own.
+    r"""A spam filter with its own store.
 
     Several processes may score while one trains. A filter belongs to the thread and the process that opened it; only
     `interrupt` may be called from other threads.
@@ -63,15 +63,15 @@ class SpamFilter:
     Parameters
     ----------
     path : str or path, optional
-        The store, one file a user, which is made if there is none; in memory without.
+        File of the store, one per user, created if it does not exist; in memory if None.
     clock : callable, optional
-        Returns the time in seconds since 1970.
+        Function that returns the time in seconds since 1970.
     patience : float
-        For how many seconds to wait for another process that writes to the store, before a StoreError says so.
+        How many seconds to wait for another process that writes to the store, before raising StoreError.
     budget : float, optional
-        How many seconds reading one message may take in `score`, `score_many`, `train` and `retrain`. It is then done
-        by a process of its own, which is ended if it takes longer: the message counts as one that cannot be read.
-        Without it messages are read here, or by several processes, for as long as it takes.
+        Time limit in seconds for reading one message in `score`, `score_many`, `train` and `retrain`. Messages are then
+        read in a separate process, which is killed if one takes longer; that message counts as unreadable. If None,
+        messages are read in this process, or in several processes, without a time limit.
 
     Examples
     --------
@@ -101,7 +101,7 @@ class SpamFilter:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], patience: float = PATIENCE, budget: float | None = None) -> Self:
-        """Open the store at `path`, or make it."""
+        """Open the store at `path`, creating it if it does not exist."""
         return cls(path, patience=patience, budget=budget)
 
     def train(
@@ -115,21 +115,21 @@ class SpamFilter:
     ) -> bool:
         """Learn a message, and return whether anything changed.
 
-        A message that is known as of this class is left as it is, one that is known as of the other class is moved.
+        A message already learned with this class is left unchanged; one learned with the other class is moved.
 
         Parameters
         ----------
         raw : bytes
-            The message, as it was received.
+            The message as received.
         label : "spam" or "ham"
             Its class.
         bucket : str, optional
-            For ham, the bucket that it belongs to, which is made if there is none; "" to take it out of any. Without it
-            a message stays in its bucket. What becomes spam leaves it.
+            For ham, the bucket that it belongs to, created if it does not exist; "" to remove it from its bucket; None
+            to leave it in its bucket. A message that becomes spam leaves its bucket.
         only_errors : bool
-            Learn it only if it is known as of the other class, or its verdict is not `label` yet (unsure is an error).
+            Learn it only if it was learned with the other class, or its verdict is not `label` (unsure is an error).
         at : float, optional
-            When it arrived, in seconds since 1970, which matters with a half-life; now by default.
+            Arrival time in seconds since 1970, used if there is a half-life; now by default.
 
         Raises
         ------
@@ -153,27 +153,27 @@ class SpamFilter:
         progress: Callable[[int], object] | None = None,
         skipped: Callable[[int, str], object] | None = None,
     ) -> Training:
-        """Learn many messages, in transactions of a thousand each: an interruption or error leaves what is committed.
+        """Learn many messages, in transactions of about a thousand; an interruption or error keeps the committed ones.
 
         Parameters
         ----------
         raws : iterable of bytes
-            The messages; some thousand of them are in memory at a time.
+            The messages; a few thousand of them are in memory at a time.
         labels : "spam", "ham" or an iterable of them
-            One class for all, or one for each.
+            One class for all messages, or one per message.
         bucket, only_errors, at
-            As of `train`; with `only_errors` the order matters, and with a bucket all must be ham.
+            As in `train`; with `only_errors` the order matters, and with a bucket all messages must be ham.
         processes : int, optional
-            How many processes read messages; all cores by default.
+            Number of processes that read messages; all cores by default.
         progress : callable, optional
-            Called with the number of messages done, after each transaction; the first ones are smaller.
+            Called with the number of messages done after each transaction; the first transactions are smaller.
         skipped : callable, optional
-            Called for each message that cannot be read, with its number, from 0 on, and the reason.
+            Called with the number (from 0) and the reason for each message that cannot be read.
 
         Returns
         -------
         Training
-            How many were learned, moved, known and right, and how many could not be read.
+            How many were learned, moved, already known or already right, and how many could not be read.
         """
         bucket = checked_bucket(bucket, labels, only_errors)
         day = self._day(at)
@@ -196,20 +196,21 @@ class SpamFilter:
         progress: Callable[[int], object] | None = None,
         skipped: Callable[[int, str], object] | None = None,
     ) -> Unlabeled:
-        """Learn from messages whose class is not known, by EM; parameters as of `train_many`.
+        """Learn from unlabelled messages by EM; parameters as in `train_many`.
 
-        The messages stay in the store, and those given earlier are estimated anew. A label that one of them gets later,
-        by `train`, replaces what was guessed. An interruption leaves a whole store.
+        The messages stay in the store, and the classes of those given earlier are estimated again. A label that one of
+        them gets later, by `train`, replaces the estimate. An interruption leaves a consistent store.
 
         Returns
         -------
         Unlabeled
-            How many were new and known, how many of the new ones are spam, by expectation, and how many rounds it took.
+            How many were new and already known, the expected number of spams among the new ones, and the number of
+            iterations.
 
         Raises
         ------
         ValueError
-            If fewer than 25 spams or 25 hams with a label are learned.
+            If fewer than 25 labelled spams or 25 labelled hams were learned.
         """
         skips = Skips(skipped)
         read = skips.left(readings(raws, processes, self.servers))
@@ -217,7 +218,7 @@ class SpamFilter:
         return replace(found, skipped=skips.count)
 
     def untrain(self, raw: bytes) -> Known:
-        """Undo the training of a message exactly, and return the class it had, "unlabeled" if none.
+        """Undo the training of a message exactly, and return its class, "unlabeled" if it had none.
 
         Raises
         ------
@@ -231,7 +232,7 @@ class SpamFilter:
         return label
 
     def retrain(self, raw: bytes, label: Label) -> bool:
-        """Move a message that was trained to a class, and return whether it was of the other.
+        """Move a trained message to a class, and return whether this changed its class.
 
         Raises
         ------
@@ -244,7 +245,7 @@ class SpamFilter:
             return self._learn(message, False, self._day(None)).changed
 
     def score(self, raw: bytes) -> Verdict:
-        """Return the verdict about a message; the label is "error" if it cannot be read."""
+        """Return the verdict on a message; the label is "error" if it cannot be read."""
         state, servers, lists = self._settings()
         lines = isolated(self._in_time(partial(lines_of, servers=servers)), checked(raw))
         if self._known_weights is None:
@@ -253,9 +254,10 @@ class SpamFilter:
         return lists.applied(verdict, raw) if lists else verdict
 
     def score_many(self, raws: Iterable[bytes], *, processes: int | None = None) -> Iterator[Verdict]:
-        """Yield the verdicts about many messages, in their order; parameters as of `train_many`.
+        """Yield the verdicts on many messages, in their order; parameters as in `train_many`.
 
-        Messages are scored some thousand ahead, each chunk on what the store holds then; lists are as at the beginning.
+        A few thousand messages are scored ahead, each chunk on the state of the store at that time; the lists are read
+        once, at the start.
         """
         lists = self.lists
         if not lists:
@@ -275,15 +277,15 @@ class SpamFilter:
             work = partial(_score_elsewhere, self._store.path, self._store.patience, self._clock())
             here = partial(self._score_chunk, known)
             yield from chain.from_iterable(spread(work, items, processes, here=here))
-        else:  # what is in memory, or not committed yet, is seen by this process alone
+        else:  # only this process sees a store in memory, or changes that are not committed
             for lines in spread(partial(lines_of_chunk, self.servers), items, processes):
                 yield from self._verdicts(lines, known)
 
     def label_of(self, raw: bytes) -> Label | None:
-        """Return the class that a message was trained as, None if it has none."""
+        """Return the class that a message was trained as; None if it has none."""
         identity = isolated(_identity, checked(raw))
         if isinstance(identity, Unread):
-            return None  # it cannot have been learned
+            return None  # an unreadable message cannot have been learned
         with self._store.snapshot():
             label = self._store.labels([identity]).get(identity)
         return None if label == "unlabeled" else label
@@ -297,21 +299,21 @@ class SpamFilter:
         progress: Callable[[int], object] | None = None,
         skipped: Callable[[int, str], object] | None = None,
     ) -> Evaluation:
-        """Return how good the filter is on messages whose class is known; nothing is learned.
+        """Evaluate the filter on messages of known class, without learning anything.
 
-        Without messages it is all those that were learned, each scored without its own counts (leave-one-out), from the
-        store alone. That is exact for the messages there are, and optimistic about those to come: near-copies of a
-        message are still counted, spam changes, and a link that was tuned on these messages knows them.
+        If no messages are given, all learned messages are used, each scored without its own counts (leave-one-out),
+        from the store alone. That is exact for these messages, but optimistic about future ones: near-copies of a
+        message still count, spam changes over time, and the link may have been tuned on these messages.
 
         Parameters
         ----------
         raws, labels, processes
-            Messages and their classes, as of `train_many`. Those that were learned are scored without their own counts
-            too; `left_out` says how many.
+            Messages and their classes, as in `train_many`. Those that were learned are also scored without their own
+            counts; `left_out` is their number.
         progress : callable, optional
             Called with the number of messages done.
         skipped : callable, optional
-            As of `train_many`.
+            As in `train_many`.
         """
         sample = sample_of(self._store, self._basis, raws, labels, processes, progress, skipped)
         basis = self._basis()
@@ -327,19 +329,19 @@ class SpamFilter:
         progress: Callable[[int], object] | None = None,
         skipped: Callable[[int, str], object] | None = None,
     ) -> Tuning:
-        """Fit the logistic link and the thresholds to the messages that were learned, or to others.
+        """Fit the logistic link and the thresholds to the learned messages, or to given ones.
 
-        Where it is known when messages arrived, the newest quarter of those that were learned is scored as if none of
-        it had been; the others, each as if it had not been. What was there before is kept where it costs less.
+        If arrival days are known, the newest quarter of the learned messages is scored as if none of it had been
+        learned, and every other message leave-one-out. The previous link and thresholds are kept if they cost less.
 
         Parameters
         ----------
         cost : float
-            Of a ham that is called spam, in spams that are not caught.
+            Cost of a ham called spam, in units of spams not caught.
         raws, labels, progress, skipped
-            As of `evaluate`.
+            As in `evaluate`.
         write : bool
-            Keep link and thresholds in the store, and use them from now on.
+            Write the link and thresholds to the store, and use them from now on.
 
         Raises
         ------
@@ -357,9 +359,9 @@ class SpamFilter:
         return result
 
     def backup(self, path: str | os.PathLike[str]) -> None:
-        """Copy the store to a file, while others may use it: the copy is whole, or not there at all.
+        """Copy the store to a file, also while others use it; the copy is complete or does not exist.
 
-        An older backup is replaced; a file that is none is refused.
+        An older backup is replaced; a file that is not a backup is refused.
         """
         from suffice.spam.backup import back_up  # rarely needed
 
@@ -367,19 +369,19 @@ class SpamFilter:
 
     @classmethod
     def restore(cls, path: str | os.PathLike[str], backup: str | os.PathLike[str]) -> None:
-        """Replace the store at `path`, or make it, by a checked copy of a backup, in one transaction.
+        """Replace or create the store at `path` by a checked copy of a backup, in one transaction.
 
-        Processes that have the store open see it as it was or as it is then. A damaged backup is refused. A store that
-        cannot be opened any more is kept as NAME.damaged.
+        Processes that have the store open see either the old or the new contents. A damaged backup is refused. A store
+        that can no longer be opened is kept as NAME.damaged.
         """
         from suffice.spam.backup import restore
 
         restore(path, backup)
 
     def export_text(self, file: BinaryIO, *, progress: Callable[[int], object] | None = None) -> int:
-        """Write all that the store holds as lines of JSON, and return how many messages and imports it has.
+        """Write the whole store as lines of JSON, and return the number of messages and imports.
 
-        `import_text` makes the same store of it again. `suffice.spam.transfer` says what is in a line.
+        `import_text` restores the same store from it. `suffice.spam.transfer` documents the lines.
         """
         from suffice.spam.transfer import export_store  # rarely needed
 
@@ -389,26 +391,27 @@ class SpamFilter:
     def import_text(
         self, file: BinaryIO, *, words: Iterable[str] = (), progress: Callable[[int], object] | None = None
     ) -> Transfer:
-        """Take in a text that `export_text`, `bogoutil -d` or `sa-learn --backup` wrote, all of it or nothing.
+        """Import a text written by `export_text`, `bogoutil -d` or `sa-learn --backup`, all of it or nothing.
 
-        Messages that are known stay as they are, and settings are taken if nothing was learned yet. Counts of another
-        filter have no messages: nothing can be evaluated on them, and they take the place of those that were imported
-        from the same program before. They count in the ratio of the spam and ham that was learned here, so that it is
-        best to train first; import again when that has grown.
+        Known messages are left unchanged, and settings are imported only if nothing was learned yet. The counts of
+        another filter come without messages, so nothing can be evaluated on them; they replace an earlier import from
+        the same program. They are scaled to the ratio of spam and ham that was learned here, so it is best to train
+        first, and to import again when more has been learned.
 
         Parameters
         ----------
         file : binary file
             The text, which may be compressed by gzip, bzip2 or xz.
         words : iterable of str
-            Words to look up in a dump of SpamAssassin, which holds hashes of tokens, beside those that the store knows.
+            Words to look up in a dump of SpamAssassin, which holds hashes of tokens, in addition to the tokens of the
+            store.
         progress : callable, optional
             Called with the number of messages done.
 
         Raises
         ------
         DumpError
-            If a line is damaged, which it names, or the text is none of these.
+            If a line is damaged (the message names it), or the text has none of these formats.
         """
         from suffice.spam.transfer import import_text
 
@@ -416,7 +419,7 @@ class SpamFilter:
             return import_text(self._store, file, self._day(None), words, progress)
 
     def remove_import(self, program: str) -> bool:
-        """Undo what was imported from "bogofilter" or "spamassassin", and return whether there was anything."""
+        """Undo the import from "bogofilter" or "spamassassin", and return whether there was one."""
         from suffice.spam.transfer import remove_import
 
         with self._store.transaction():
@@ -424,13 +427,13 @@ class SpamFilter:
 
     @property
     def imports(self) -> dict[str, dict[str, int]]:
-        """What was imported: by program, how many spams and hams it had learned, and how many tokens are taken over."""
+        """The imports per program: how many spams and hams it had learned, and how many tokens were imported."""
         found = self._store.get("imports", {})
         return {program: {key: about[key] for key in ("spam", "ham", "tokens")} for program, about in found.items()}
 
     @property
     def thresholds(self) -> Thresholds:
-        """The probabilities up to which a message is ham and from which on it is spam, kept in the store."""
+        """The probability up to which a message is ham and the one from which it is spam, kept in the store."""
         return Thresholds(*self._store.get("thresholds", ()))
 
     @thresholds.setter
@@ -447,20 +450,20 @@ class SpamFilter:
 
     @property
     def lists(self) -> Lists:
-        """The senders that are always or never wanted, kept in the store."""
+        """The lists of allowed and blocked senders, kept in the store."""
         found = self._store.get("lists")
         return Lists(*map(tuple, found)) if found else Lists()
 
     def allow(self, *entries: str) -> None:
-        """Call all mail of these senders ham, whatever it says: addresses, or domains, as `suffice.spam.lists` says."""
+        """Label all mail from these senders ham, whatever its score; entries are as documented in `suffice.spam.lists`."""
         self._put_lists(lambda lists: lists.with_entries("allow", entries))
 
     def block(self, *entries: str) -> None:
-        """Call all mail of these senders spam, whatever it says; entries as of `allow`."""
+        """Label all mail from these senders spam, whatever its score; entries as in `allow`."""
         self._put_lists(lambda lists: lists.with_entries("block", entries))
 
     def unlist(self, name: Literal["allow", "block"], *entries: str) -> None:
-        """Remove entries from the list of senders that are allowed, or blocked; ListError if one is not there."""
+        """Remove entries from the list of allowed or blocked senders; raise ListError if one is not there."""
         self._put_lists(lambda lists: lists.without_entries(name, entries))
 
     def _put_lists(self, change: Callable[[Lists], Lists]) -> None:
@@ -470,7 +473,7 @@ class SpamFilter:
 
     @property
     def half_life(self) -> float | None:
-        """After how many days a message counts half, kept in the store; None, the default, to forget nothing."""
+        """The number of days after which a message counts half, kept in the store; None (default) to forget nothing."""
         return self._store.forgetting.half_life
 
     @half_life.setter
@@ -484,7 +487,8 @@ class SpamFilter:
     def servers(self) -> tuple[str, ...]:
         """The names (authserv-id) of the mail servers whose Authentication-Results are evidence, kept in the store.
 
-        Those of others are ignored, and so are all without any name. What was learned before stays as it was read.
+        Headers of other servers are ignored, and all headers if no server is named. Messages learned before a change
+        are not read again.
         """
         return self._store.servers
 
@@ -499,24 +503,24 @@ class SpamFilter:
             self._store.put("servers", checked_names)
 
     def expire(self, days: float | None = None) -> int:
-        """Remove messages that are older than so many days, by default ten half-lives, and return how many."""
+        """Remove messages older than `days`, by default ten half-lives, and return how many were removed."""
         if days is None:
             half_life = self.half_life
             if half_life is None:
                 raise ValueError("expire needs a number of days, since the filter has no half_life; give one of them")
             days = OLD * half_life
-        if not days >= 0:  # nor is it a number if it is NaN
+        if not days >= 0:  # also true for NaN
             raise ValueError(f"expire needs a number of days that is at least 0, but it is {days!r}; give another")
         with self._store.transaction():
             return self._store.expire(math.ceil(max(_FIRST, self._day(None) - days)))
 
     def stats(self) -> Size:
-        """Return how many spams, hams and tokens the store holds."""
+        """Return the number of spams, hams, tokens and unlabelled messages in the store."""
         with self._store.snapshot():
             return Size(*self._store.size())
 
     def days(self) -> tuple[date, date] | None:
-        """Return the first and the last day on which messages were learned; None without any."""
+        """Return the first and the last day of the learned messages; None if there are none."""
         from datetime import date
 
         with self._store.snapshot():
@@ -527,20 +531,20 @@ class SpamFilter:
         return first, last
 
     def interrupt(self) -> None:
-        """End what the filter does with its store, from any thread: that raises a StoreError, and so does all later.
+        """Interrupt the running operation on the store, from any thread; it and all later ones raise StoreError.
 
-        What was committed stays, the rest is undone. To go on, close the filter and open it anew. Waiting for another
-        process is not interrupted, but ends after `patience`.
+        Committed changes stay, the rest is undone. To continue, close the filter and open it again. Waiting for another
+        process is not interrupted, but ends after `patience` seconds.
         """
         self._store.interrupt()
 
     @property
     def known_tokens(self) -> int:
-        """Of how many tokens `score` keeps the weights in memory."""
+        """The number of tokens whose weights `score` keeps in memory."""
         return 0 if self._known_weights is None else len(self._known_weights)
 
     def forget_tokens(self) -> None:
-        """Free the memory that `score` keeps weights in; they are read again from the store when they are needed."""
+        """Free the weights that `score` keeps in memory; they are read again from the store when needed."""
         self._known_weights = None
 
     def close(self) -> None:
@@ -558,7 +562,7 @@ class SpamFilter:
         self.close()
 
     def _in_time(self, read: Callable[[bytes], T]) -> Callable[[bytes], T]:
-        """Return a function that reads a message within the budget."""
+        """Return a function that reads a message within the time limit `budget`."""
         return read if self._bounded is None else partial(self._bounded.ask, read)
 
     def _lines_in_time(self, chunk: Chunk) -> list[str | Unread]:
@@ -566,14 +570,14 @@ class SpamFilter:
         return [isolated(read, raw) for raw, _ in chunk]
 
     def _lesson(self, raw: bytes, label: Label) -> Lesson:
-        """Read one message to learn; UnreadableError if that fails."""
+        """Read one message to learn; raise UnreadableError if that fails."""
         return readable(self._in_time(partial(_lesson_of, self.servers, checked_label(label))), checked(raw))
 
     def _score_chunk(self, known: KnownWeights, chunk: Chunk) -> list[Verdict]:
         return self._verdicts(lines_of_chunk(self.servers, chunk), known)
 
     def _verdicts(self, messages: Sequence[str | Unread], known: KnownWeights) -> list[Verdict]:
-        """Return the verdicts about messages, given by their tokens, one a line, on one state of the store."""
+        """Return the verdicts on messages, each given as its tokens, one per line, on one state of the store."""
         with self._store.snapshot():
             basis = self._basis()
             read = [lines for lines in messages if not isinstance(lines, Unread)]
@@ -588,13 +592,13 @@ class SpamFilter:
         return [verdict if verdict.problem else verdict.in_buckets(next(kinds)) for verdict in verdicts]
 
     def _kinds_of(self, messages: Sequence[str]) -> list[dict[str, float]]:
-        """Return the probabilities of the buckets for messages; within a snapshot."""
+        """Return the probability of each bucket per message; call within a snapshot."""
         if self._sorting is None:
             self._sorting = Sorting(self._store)
         return self._sorting.probabilities(messages, self._day(None))
 
     def _learn(self, batch: Lesson, only_errors: bool, day: int, bucket: str | None = None) -> Training:
-        """Learn messages, and put them into a bucket unless that is None; within a transaction."""
+        """Learn messages, and put them into a bucket unless it is None; call within a transaction."""
         if bucket is None:
             return self._learn_labels(batch, only_errors, day)
         identities = [item.digest for item, _ in batch.messages]
@@ -617,7 +621,7 @@ class SpamFilter:
             if found == label:
                 known += 1
                 continue
-            if found == "unlabeled":  # a guess gives way to a label
+            if found == "unlabeled":  # a label replaces an estimate
                 found = None
             learned += found is None
             moved += found is not None
@@ -625,16 +629,16 @@ class SpamFilter:
             wanted[identity] = pair
         self._store.remove(identity for identity in wanted if identity in before)
         if wanted:
-            is_whole = len(wanted) == len(batch.messages)  # else the counts are those of too many
+            is_whole = len(wanted) == len(batch.messages)  # else `counts` covers more messages than are learned
             self._store.add(list(wanted.values()), day, batch.counts if is_whole else None)
         return Training(learned, moved, known)
 
     def _learn_errors(self, batch: list[tuple[Reading, Label]], labels: dict[bytes, Known], day: int) -> Training:
-        """Learn those whose verdict is not their class yet, each verdict on what was learned before it."""
+        """Learn the messages whose verdict differs from their class, judging each after learning those before it."""
         self._store.renew(day)
         weight, basis = self._store.forgetting.weight(day), self._basis()
         read = [item.tokens for item, _ in batch]
-        rows = self._store.rows(sorted(set(chain.from_iterable(read))))  # and what is learned is added here at once
+        rows = self._store.rows(sorted(set(chain.from_iterable(read))))  # updated in place as messages are learned
         wanted: dict[bytes, tuple[Reading, Label]] = {}
         learned = moved = known = right = 0
         for pair, names in zip(batch, read, strict=True):
@@ -664,14 +668,14 @@ class SpamFilter:
         return Training(learned, moved, known, right)
 
     def _basis(self) -> Basis:
-        """Return what verdicts need beside the rows of tokens; read anew when the store has changed."""
+        """Return totals, score settings and thresholds; read again if the store has changed."""
         state = self._store.version(), self._day(None)
         if self._known_basis is None or self._known_basis[0] != state:
             self._known_basis = state, Basis.of(self._store, state[1])
         return self._known_basis[1]
 
     def _settings(self) -> tuple[object, Servers, Lists]:
-        """Return the state of the store, the servers that are believed and the lists; read anew when it has changed."""
+        """Return the version of the store, the trusted servers and the lists; read again if the store has changed."""
         with self._store.explained():
             state = self._store.version()
         if self._known_settings is None or self._known_settings[0] != state:
@@ -679,7 +683,7 @@ class SpamFilter:
         return self._known_settings
 
     def _known_verdict(self, lines: str | Unread, state: object) -> Verdict | None:
-        """Return the verdict about a message, None if something must be read for it from the store in this state."""
+        """Return the verdict on a message from cached values; None if something must be read from the store."""
         if isinstance(lines, Unread) or self._known_basis is None or self._known_weights is None:
             return None
         found, basis = self._known_basis
@@ -697,21 +701,21 @@ class SpamFilter:
         return label
 
     def _day(self, at: float | None) -> int:
-        """Return the day of a time; what comes from the future is of today, and nothing is from before the year 1."""
+        """Return the day of a time, clipped to the range from the year 1 to today."""
         if at is not None and math.isnan(at):
             raise ValueError("`at` must be a time in seconds since 1970, but it is not a number; leave it out for now")
         now = self._clock()
         return int(max(_FIRST * DAY, min(now, now if at is None else at)) // DAY)
 
 
-#: the filter that a process of `score_many` has opened, and its rows
+#: per path, the filter that a worker process of `score_many` has opened, and its cache of token weights
 _OPENED: dict[str, tuple[SpamFilter, KnownWeights]] = {}
 
 
 def _score_elsewhere(path: str, patience: float, now: float, chunk: Chunk) -> list[Verdict]:
-    """Score a chunk in a process that was started for it, on the store at a path."""
+    """Score a chunk of messages in a worker process, with the store at `path`."""
     if path not in _OPENED:
-        if not os.path.exists(path):  # opening it would make it
+        if not os.path.exists(path):  # opening it would create it
             raise StoreError(f"the store {path!r} is not there any more; messages cannot be scored")
         opened = SpamFilter(path, patience=patience)
         _OPENED[path] = opened, KnownWeights(opened._store)
@@ -733,5 +737,5 @@ def _lesson_of(servers: Servers, label: Label, raw: bytes) -> Lesson:
 
 
 def _as_weights(label: Label, weight: int) -> tuple[int, int]:
-    """Return what a message of a class adds to the weights of spam and of ham."""
+    """Return what a message of a class adds to the total weights of spam and of ham."""
     return (weight, 0) if label == "spam" else (0, weight)

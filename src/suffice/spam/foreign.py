@@ -1,10 +1,10 @@
-"""What other filters have learned, read from their own text dumps: bogofilter and SpamAssassin.
+"""Readers for the text dumps of other filters: bogofilter and SpamAssassin.
 
-A dump says in how many spams and in how many hams each token was seen, and how many of either there were. Tokens that
-both filters make are taken over; those of other fields, such as pairs and the hand of programs, are not in a dump.
+A dump holds, per token, the number of spams and of hams that contain it, and the total numbers of both. Tokens that
+both filters make are imported; other fields, such as word pairs and the traces of mail programs, are not in a dump.
 
-SpamAssassin keeps five bytes of a hash of each token. So tokens can be asked for, and not listed: whatever the store
-knows, and words that are given, are hashed the same way and looked up.
+SpamAssassin keeps five bytes of a hash of each token, so tokens can be looked up but not listed: the tokens of the
+store and the given words are hashed the same way and looked up.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _VERSION = re.compile(rb"v\t([0-9]{1,9})\tdb_version\b.*")
 _TOTAL = re.compile(rb"v\t([0-9]{1,9})\tnum_(spam|nonspam)")
 _HASHED = re.compile(rb"t\t([0-9]{1,9})\t([0-9]{1,9})\t[0-9]{1,12}\t([0-9a-f]{10})")
 _WORD = re.compile(r"[^\W_](?:[^\W_]|['’.,@$!|+-](?=[^\W_]))*[!%]?")
-#: fields of bogofilter with those of ours that hold the words, and the hosts, of the same headers
+#: by field of bogofilter, our fields for the words and for the hosts of the same headers
 _FIELDS = {
     "subj": ("subject:", None),
     "from": ("from:", "from:@"),
@@ -35,22 +35,22 @@ _FIELDS = {
 
 
 class DumpError(ValueError):
-    """A dump cannot be read; says which line, and why."""
+    """A dump cannot be read; the message names the line and the reason."""
 
 
 class Learned(NamedTuple):
-    """What a dump says.
+    """The contents of a dump.
 
     Attributes
     ----------
     program : str
-        Who wrote it.
+        The program that wrote it.
     spam, ham : int
-        How many messages of each class were learned.
+        Number of messages of each class that were learned.
     counts : dict
-        By token of ours, how many spams and how many hams hold it.
+        Per token of ours, the number of spams and of hams that hold it.
     tokens : int
-        How many tokens the dump has, also those that are not taken over.
+        Number of tokens in the dump, including those that are not imported.
     """
 
     program: str
@@ -61,7 +61,7 @@ class Learned(NamedTuple):
 
 
 def program_of(first: bytes) -> str:
-    r"""Return the program whose dump begins with a line; an empty string if it is none that is known.
+    r"""Return the program whose dumps begin with this line; an empty string if it is unknown.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def program_of(first: bytes) -> str:
 
 
 def from_bogofilter(lines: Iterable[bytes]) -> Learned:
-    r"""Read what `bogoutil -d wordlist.db` writes.
+    r"""Read the output of `bogoutil -d wordlist.db`.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def from_bogofilter(lines: Iterable[bytes]) -> Learned:
 
 
 def _names_of(token: str) -> list[str]:
-    """Return the tokens of ours that one of bogofilter stands for."""
+    """Return our tokens that correspond to a token of bogofilter."""
     if "\ufffd" in token:
         return []
     field, colon, text = token.partition(":")
@@ -114,7 +114,7 @@ def _names_of(token: str) -> list[str]:
     if not colon:
         text = token
     text = normalised(text).lower()
-    if words == "" and text.count("*") == 1:  # a pair, of a word list with more than one word per token
+    if words == "" and text.count("*") == 1:  # a word pair, from a word list with several words per token
         pair = text.split("*")
         return [" ".join(pair)] if all(map(_is_word, pair)) else []
     if at is not None and hosts(text) == [text]:
@@ -127,7 +127,7 @@ def _is_word(text: str) -> bool:
 
 
 def from_spamassassin(lines: Iterable[bytes], candidates: Iterable[str]) -> Learned:
-    """Read what `sa-learn --backup` writes, as far as its tokens are among the candidates, tokens of ours."""
+    """Read the output of `sa-learn --backup`, restricted to the tokens (of ours) in `candidates`."""
     totals = {b"spam": 0, b"nonspam": 0}
     hashed: dict[bytes, tuple[int, int]] = {}
     for number, line in _numbered(lines):
@@ -141,7 +141,7 @@ def from_spamassassin(lines: Iterable[bytes], candidates: Iterable[str]) -> Lear
                     f"the dump has version {int(found[1])}, but version 3 is what can be read, which SpamAssassin 3.0 "
                     "and later write"
                 )
-        elif not line.startswith((b"s\t", b"v\t")):  # messages that were learned, and other facts
+        elif not line.startswith((b"s\t", b"v\t")):  # "s" lines are learned messages, "v" lines variables
             raise _damaged(number, line, "sa-learn --backup")
     spam, ham = _checked_totals(totals[b"spam"], totals[b"nonspam"])
     counts: dict[str, tuple[int, int]] = {}
@@ -153,7 +153,7 @@ def from_spamassassin(lines: Iterable[bytes], candidates: Iterable[str]) -> Lear
 
 
 def hashed_names(token: str) -> list[str]:
-    """Return what SpamAssassin calls a token of ours before it hashes it; nothing if it makes no such token.
+    """Return SpamAssassin's names, before hashing, of a token of ours; empty if it has no such token.
 
     Examples
     --------
@@ -188,7 +188,7 @@ def _add(counts: dict[str, tuple[int, int]], names: Iterable[str], spam: int, ha
 
 
 def _limited(counts: dict[str, tuple[int, int]], spam: int, ham: int) -> dict[str, tuple[int, int]]:
-    """Return counts up to those of all messages, since a message may hold several forms of a word, which were added."""
+    """Return counts clipped to the number of messages: a message may hold several forms of a word, which add up."""
     return {name: (min(one, spam), min(other, ham)) for name, (one, other) in counts.items() if one or other}
 
 

@@ -1,13 +1,13 @@
-"""How much a message of some day counts: weights that grow, so that nothing old need be touched.
+"""Weights of messages by day: new weights grow exponentially, so that old ones never need an update.
 
-With a half-life of τ days a message of day d counts 2^(−(today − d)/τ). Dividing by 2^(−today/τ) gives weights that
-never change once they are written,
+With a half-life of τ days a message of day d counts 2^(−(today − d)/τ). Dividing by 2^(−today/τ) gives weights that do
+not depend on today,
 
     weight(d) = ⌊2²⁰ · 2^((d − origin)/τ)⌉,   2²⁰ without a half-life,
 
-and what is learned stays a sum. The weights are whole numbers, and so is a share of one (`suffice.spam.unlabeled`), so
-that sums do not depend on their order and subtraction undoes addition exactly. Divided by the weight of today they are
-counts again.
+so the statistics stay plain sums. The weights are integers, and so are shares of them (`suffice.spam.unlabeled`): sums
+do not depend on their order, and subtraction undoes addition exactly. Divided by the weight of today they are counts
+again.
 """
 
 from __future__ import annotations
@@ -16,22 +16,23 @@ import math
 from dataclasses import dataclass
 
 DAY = 86_400
-#: the weight of a message of the day `origin`, or of any without a half-life; 20 half-lives before it counts nothing
+#: weight of a message of the day `origin`, or of any message without a half-life; 20 half-lives before `origin` the
+#: weight is 0
 UNIT = 2**20
-#: a weight that is too large for the sums of millions of messages to stay whole numbers of 64 bits
+#: weight above which sums over millions of messages could overflow 64-bit integers
 LIMIT = 2**40
 
 
 @dataclass(frozen=True)
 class Forgetting:
-    """A half-life, and the day from which weights are counted.
+    """A half-life, and the origin of the weights.
 
     Attributes
     ----------
     half_life : float or None
-        In days; without one nothing is forgotten and every message weighs `UNIT`.
+        In days; if None, nothing is forgotten and every message weighs `UNIT`.
     origin : int
-        A day since 1970, whose messages weigh `UNIT`.
+        The day (since 1970) whose messages weigh `UNIT`.
 
     Examples
     --------
@@ -51,15 +52,15 @@ class Forgetting:
             )
 
     def weight(self, day: int) -> int:
-        """Return what a message of a day adds to the counts."""
+        """Return the weight that a message of a day adds to the counts."""
         return UNIT if self.half_life is None else round(self.scale(day))
 
     def scale(self, today: int) -> float:
-        """Return what a message of today adds to the counts, by which counts are divided; not rounded."""
+        """Return the weight of a message of today, not rounded; counts are divided by it."""
         if self.half_life is None:
             return float(UNIT)
         return UNIT * 2.0 ** max(-900.0, min((today - self.origin) / self.half_life, 900.0))
 
     def is_due(self, day: int) -> bool:
-        """Return whether the weights of this day have grown so large that they must be counted from a later day."""
+        """Return whether the weights of this day are so large that a later origin is needed."""
         return self.scale(day) > LIMIT

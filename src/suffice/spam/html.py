@@ -1,4 +1,4 @@
-"""HTML as a person sees it, and apart from it what is there but not shown."""
+"""The visible text of HTML, and separately the text that is not shown."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from functools import lru_cache
 from html import unescape
 from typing import NamedTuple
 
-# every quantifier that could give back what it took is possessive, or stops at the end of the text at the latest: the
-# time is linear in the text
+# every quantifier that could backtrack is possessive, or stops at the end of the text at the latest, so the time is
+# linear in the text
 _UNSEEN = {name: rf"(?ai:</{name})[^<>]*+>?" for name in ("script", "style", "noembed", "template")}
-#: a comment, an element with what is in it, none of which is seen, or a tag
+#: a comment, an element whose contents are never shown, or a tag
 _TAG = re.compile(
     r"(<(?:!(?=--).*?(?:-->|\Z)|"
     + "|".join(rf"(?ai:{name})(?![a-zA-Z0-9])[^<>]*+>.*?(?:{end}|\Z)" for name, end in _UNSEEN.items())
@@ -22,7 +22,7 @@ _TAG_PARTS = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*+)([^<>]*+)>")
 _LINK = re.compile(
     r"(?:href|src|action|background)\s*+=\s*+(?:\"\s*+([^\"]++)|'\s*+([^']++)|([^\"'\s>]++))", re.IGNORECASE
 )
-#: what attributes hold that link to something, and that change what is seen
+#: substrings of attributes that link to something, and of attributes that change visibility
 _LINKING, _STYLING = ("href", "src", "action", "background"), ("style", "color", "hidden", "background")
 _HIDING = re.compile(
     r"display\s*+:\s*+none|visibility\s*+:\s*+hidden|mso-hide\s*+:\s*+all|(?:^|\s)hidden(?=[\s=/]|$)"
@@ -32,11 +32,11 @@ _HIDING = re.compile(
 _COLOUR = re.compile(r"(?:^|[\s;\"'])color\s*+[:=]\s*+[\"']?(rgb\s*+\([\d\s,]*+\)|#?\w++)")
 _BACKGROUND = re.compile(r"(bgcolor\s*+=|background(?:-color|-image)?\s*+[:=])\s*+[\"']?([#\w]*+(?:\([\d\s,]*+\))?)")
 _NUMBERS = re.compile(r"\d++")
-#: a numeric character reference that is longer than that of any character, and its digits without leading zeros
+#: a numeric character reference too long for any character, and one with its digits without leading zeros
 _LONG_REFERENCE = re.compile(r"&#(?:[0-9]{8}|[xX][0-9a-fA-F]{7})")
 _REFERENCE = re.compile(r"&#(?:0*+([0-9]++|(?<=0))|([xX])0*+([0-9a-fA-F]++|(?<=0)));?+")
 
-#: elements that do not break a word in two
+#: inline elements, which do not split a word
 _INLINE = frozenset({
     "a", "abbr", "acronym", "b", "bdo", "big", "cite", "code", "del", "dfn", "em", "font", "i", "ins", "kbd", "label",
     "mark", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "tt", "u", "var", "wbr",
@@ -47,10 +47,10 @@ _COLOURS = {
     "yellow": (255, 255, 0), "gray": (128, 128, 128), "silver": (192, 192, 192), "ivory": (255, 255, 240),
     "snow": (255, 250, 250), "whitesmoke": (245, 245, 245), "navy": (0, 0, 128),
 }  # fmt: skip
-#: colours whose channels differ by less in all cannot be told apart on a screen
+#: colours whose channels differ by at most this much in total look the same on a screen
 _COLOUR_DISTANCE = 24
 _STACK_LIMIT = 100
-#: tags up to so many characters are remembered with what they do
+#: tags of at most this many characters are cached with their parsed form
 _TAG_LIMIT = 200
 _LINK_SIGNS = str.maketrans("\\", "/", "\t\r\n")
 
@@ -59,7 +59,7 @@ Colour = tuple[int, ...] | None
 
 @dataclass(frozen=True, slots=True)
 class Html:
-    """What an HTML text holds: what is seen, what is hidden, where it links to, and which elements it has."""
+    """The contents of an HTML text: visible text, hidden text, links and names of elements."""
 
     visible: str
     hidden: str
@@ -68,10 +68,11 @@ class Html:
 
 
 def read_html(text: str) -> Html:
-    """Return the parts of an HTML text in time linear in its length; nothing makes it fail.
+    """Return the contents of an HTML text in time linear in its length; no input makes it fail.
 
-    Hidden are comments, scripts and styles, elements that are not displayed or have no size, and text in the colour of
-    its background, as far as attributes say it. Elements within a line join their text, all others part it.
+    Hidden text is in comments, scripts and styles, in elements that are not displayed or have no size, and in text of
+    the same colour as its background, as far as attributes show it. Inline elements join their text, all others
+    separate it.
 
     Examples
     --------
@@ -86,12 +87,12 @@ def read_html(text: str) -> Html:
     elements: set[str] = set()
     stack = _Stack()
     entries = stack.entries
-    pieces = _TAG.split(text)  # text and tags by turns
+    pieces = _TAG.split(text)  # alternating text and tags
     shown = visible
     for before, source in zip(pieces[::2], pieces[1::2], strict=False):
         if before:
             shown.append(before)
-        # the same tags come again and again
+        # cached, since the same tags occur again and again
         name, parts, is_closing, links, style, unseen = (
             _known_tag(source) if len(source) <= _TAG_LIMIT else _read_tag(source)
         )
@@ -116,7 +117,7 @@ def read_html(text: str) -> Html:
 
 
 class _Style(NamedTuple):
-    """How an element looks: not at all, with a background of its own, which may be unknown, and in which colour."""
+    """The look of an element: hidden or not, its own background (None if unknown), and the text colour."""
 
     is_hidden: bool
     has_background: bool
@@ -125,7 +126,7 @@ class _Style(NamedTuple):
 
 
 class _Tag(NamedTuple):
-    """What a tag does: the name is empty if it is no element, `unseen` is what it holds that is not seen."""
+    """A parsed tag: `name` is empty if it is not an element, `unseen` is the text inside that is not shown."""
 
     name: str = ""
     parts: bool = False
@@ -164,10 +165,10 @@ _known_tag = lru_cache(maxsize=4096)(_read_tag)
 
 
 def _read_style(attributes: str) -> _Style | None:
-    """Return how attributes in lower case make an element look; None if as the one around it."""
+    """Return the style set by attributes in lower case; None if it is the same as that of the parent."""
     has_background, background = False, None
     for kind, value in _BACKGROUND.findall(attributes):
-        # an image behind the text: its colour is not known
+        # the colour of a background image is unknown
         has_background, background = True, colour(value) if "image" not in kind else None
     ink = _COLOUR.search(attributes)
     found = _Style(
@@ -177,7 +178,7 @@ def _read_style(attributes: str) -> _Style | None:
 
 
 def _as_followed(link: str) -> str:
-    """Return a link as a browser follows it: without references, line ends and tabs, and with plain slashes."""
+    """Return a link as a browser follows it: references resolved, no line ends and tabs, backslashes as slashes."""
     return unescaped(link[:2000]).translate(_LINK_SIGNS).rstrip()
 
 
@@ -192,27 +193,28 @@ def unescaped(text: str) -> str:
     """
     if "&" not in text:
         return text
-    if _LONG_REFERENCE.search(text):  # Python makes no number of more than 4,300 digits
+    if _LONG_REFERENCE.search(text):  # Python converts at most 4,300 digits to an int
         text = _REFERENCE.sub(_short_reference, text)
     return unescape(text)
 
 
 def _short_reference(match: re.Match[str]) -> str:
-    """Return a reference to the same character without leading zeros, or the replacement character if there is none."""
+    """Return the reference without leading zeros, or the replacement character if there is no such character."""
     decimal, x, digits = match.groups("")
     digits = digits or decimal
     return f"&#{x}{digits or 0};" if len(digits) <= 7 else "\ufffd"
 
 
 class _Stack:
-    """The open elements that change what is seen; the others are only counted by name."""
+    """The stack of open elements that change visibility or background; others are only counted by name."""
 
     def __init__(self) -> None:
         self.hidden = False
-        #: name, how many of that name are open within, hidden and background outside of it
+        #: per element, its name, and `hidden` and `background` outside of it; `depths` counts open elements of that
+        #: name
         self.entries: list[tuple[str, bool, Colour]] = []
         self.depths: list[int] = []
-        #: the places of entries by name
+        #: indices of `entries` by name
         self.places: dict[str, list[int]] = {}
         self.background: Colour = (255, 255, 255)
 
@@ -226,14 +228,14 @@ class _Stack:
                 self.entries.append((name, self.hidden, self.background))
                 self.depths.append(1)
                 self.background = background
-                # ink that can be seen again shows what was hidden by its colour; nothing shows what is not displayed
+                # an element inside a hidden one stays hidden
                 self.hidden = self.hidden or unseen
                 return
         if self.entries and self.entries[-1][0] == name:
             self.depths[-1] += 1
 
     def close(self, name: str) -> None:
-        """Leave an element, and those that were not closed within it."""
+        """Leave an element, and those inside it that were not closed."""
         places = self.places.get(name)
         if not places:
             return
@@ -247,7 +249,7 @@ class _Stack:
 
 
 def colour(value: str) -> Colour:
-    """Return red, green and blue of a colour as HTML writes it, or None if it is not known."""
+    """Return (red, green, blue) of an HTML colour, or None if it is unknown."""
     if value in _COLOURS:
         return _COLOURS[value]
     if value.startswith("rgb"):

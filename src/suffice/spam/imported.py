@@ -1,8 +1,9 @@
-"""Counts that another filter has learned, as the store keeps them: rows beside those of messages.
+"""Counts learned by another filter, kept in the store as rows beside those of messages.
 
-A dump has no messages, and no tokens of fields that the other filter does not know. These would be worth less in the
-class of which more was imported. So an import counts in the ratio of the store's own spam and ham, one to one where
-there are none: all tokens of either class are then worth less by the same factor, which changes no ratio of theirs.
+A dump has no messages, and no tokens of fields that the other filter does not know. The rates of these tokens would
+fall more in the class of which more was imported. An import is therefore scaled to the store's own ratio of spam to
+ham, or to 1:1 if the store is empty: the rates in both classes then fall by the same factor, and their ratios do not
+change.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from typing import NamedTuple, Self
 
 from suffice.spam.forgetting import UNIT
 
-#: an import counts as at most so many messages of a class, so that sums stay whole numbers of 64 bits
+#: limit of messages per class that an import counts as, so that sums fit 64-bit integers
 MOST = 1_000_000
-#: so many tokens are in one row
+#: number of tokens per row
 _TOKENS = 20_000
 
 
 class Imported(NamedTuple):
-    """Counts of one row: those of messages, what each of these counts, in units of 1/`UNIT`, and those of tokens."""
+    """One row: the numbers of messages, the scale of each class in units of 1/`UNIT`, and the counts of tokens."""
 
     spam: int
     ham: int
@@ -30,14 +31,14 @@ class Imported(NamedTuple):
     counts: dict[str, tuple[int, int]]
 
     def packed(self) -> bytes:
-        """Return it as the store keeps it; `unpacked` reads it."""
+        """Return the row compressed, as stored; `unpacked` is the inverse."""
         head = f"{self.spam}\t{self.ham}\t{self.spam_scale}\t{self.ham_scale}"
         rows = [f"{token}\t{spam}\t{ham}" for token, (spam, ham) in sorted(self.counts.items())]
         return zlib.compress("\n".join([head, *rows]).encode(), 1)
 
     @classmethod
     def unpacked(cls, packed: bytes) -> Self:
-        """Read what `packed` has made.
+        """Return the row from the result of `packed`.
 
         Examples
         --------
@@ -52,11 +53,11 @@ class Imported(NamedTuple):
         return cls(spam, ham, spam_scale, ham_scale, counts)
 
     def totals(self, weight: int) -> tuple[int, int]:
-        """Return what its messages add to the totals, given what a message of its day adds."""
+        """Return what the row adds to the totals, given the weight of a message of its day."""
         return self._scaled(self.spam, self.ham, weight)
 
     def rows(self, weight: int) -> Iterator[tuple[str, int, int]]:
-        """Return what each token adds, given what a message of its day adds."""
+        """Return what each token adds to the counts, given the weight of a message of its day."""
         return ((token, *self._scaled(*both, weight)) for token, both in self.counts.items())
 
     def _scaled(self, spam: int, ham: int, weight: int) -> tuple[int, int]:
@@ -66,7 +67,7 @@ class Imported(NamedTuple):
 def in_rows(
     spam: int, ham: int, counts: dict[str, tuple[int, int]], own_spam: int, own_ham: int
 ) -> Iterator[tuple[bytes, Imported]]:
-    """Yield rows with their digests, given counts and how many messages the store has learned itself.
+    """Yield (digest, row) pairs, given the counts and the number of messages that the store itself has learned.
 
     Examples
     --------

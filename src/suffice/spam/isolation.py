@@ -1,7 +1,7 @@
-"""What a message does to the reader stays with that message: the one place where its exceptions are caught.
+"""Isolation of messages from each other: the one place where exceptions of reading a message are caught.
 
-A message is written by whoever sends it, and the next one that the reader cannot take may be on its way. So whoever
-reads messages calls `isolated` (many messages: skip this one, go on) or `readable` (one message: say so).
+Messages are untrusted input, and any of them may make the reader fail. Code that reads messages therefore calls
+`isolated` (many messages: skip this one and continue) or `readable` (one message: raise UnreadableError).
 """
 
 from __future__ import annotations
@@ -13,35 +13,35 @@ T = TypeVar("T")
 
 
 class UnreadableError(ValueError):
-    """A message that the filter cannot read; says what went wrong inside."""
+    """A message that the filter cannot read; the text says what went wrong inside."""
 
 
 class Spoiled(bytes):
-    """A message that is not read: it has ended the process that read it, took too long, or its file is damaged."""
+    """A message that is not read: it crashed the process that read it, took too long, or its file is damaged."""
 
     reason = ""
 
     @classmethod
     def by(cls, raw: bytes, error: Exception) -> Spoiled:
-        """Make one of a message and what became of its process."""
+        """Return a spoiled message, given the message and the error of the process that read it."""
         return cls.because(_reason(error), raw)
 
     @classmethod
     def because(cls, reason: str, raw: bytes = b"") -> Spoiled:
-        """Make one of the reason why it is not read."""
+        """Return a spoiled message, given the reason why it is not read."""
         spoiled = cls(raw)
         spoiled.reason = reason
         return spoiled
 
 
 class Unread(NamedTuple):
-    """What stands in the place of a result for a message that could not be read."""
+    """The placeholder result of a message that could not be read."""
 
     reason: str
 
 
 def readable(read: Callable[[bytes], T], raw: bytes) -> T:
-    r"""Return what a function makes of a message; raise UnreadableError, whatever goes wrong inside.
+    r"""Return the result of a function on a message; raise UnreadableError if it raises any exception.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def _reason(error: Exception) -> str:
 
 
 def isolated(read: Callable[[bytes], T], raw: bytes) -> T | Unread:
-    """Return what a function makes of a message, or `Unread`, whatever goes wrong inside.
+    """Return the result of a function on a message, or `Unread` if it raises any exception.
 
     Examples
     --------
@@ -83,12 +83,12 @@ def isolated(read: Callable[[bytes], T], raw: bytes) -> T | Unread:
 
 
 class Skips:
-    """Counts the messages that are skipped, and tells who wants to know.
+    """A counter of skipped messages that calls an optional callback.
 
     Parameters
     ----------
     tell : callable, optional
-        Called with the number of each such message, from 0 on in the order they were given, and the reason.
+        Called with the number of each skipped message (from 0, in the order given) and the reason.
     """
 
     def __init__(self, tell: Callable[[int, str], object] | None = None) -> None:
@@ -96,13 +96,13 @@ class Skips:
         self._tell = tell
 
     def skip(self, number: int, reason: str) -> None:
-        """Take note of a message."""
+        """Count a skipped message, and call the callback."""
         self.count += 1
         if self._tell is not None:
             self._tell(number, reason)
 
     def left(self, results: Iterable[T | Unread]) -> Iterator[T]:
-        """Yield the results of messages that could be read.
+        """Yield the results of readable messages, and count the others.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""The settings that a store keeps, each as JSON, and what each may be."""
+"""The settings kept in a store, each as JSON, and their valid values."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 from suffice.spam.forgetting import Forgetting
 from suffice.spam.verdict import Thresholds
 
-#: the most days before and after 1970 that a day of a store may be
+#: limit of the days of a store, in days before and after 1970
 DAYS = 10_000_000
 
 
 class SettingError(ValueError):
-    """A setting is none that a store keeps."""
+    """A setting has a value that a store cannot have."""
 
 
 def checked_setting(key: str, value: Any) -> Any:
-    """Return a setting as it was read from JSON; SettingError if it cannot be one of this key.
+    """Return a setting read from JSON; raise SettingError if the value is not valid for this key.
 
     Examples
     --------

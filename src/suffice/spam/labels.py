@@ -1,4 +1,4 @@
-"""Messages with the classes they are said to be of."""
+"""Pairs of messages and their labels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from suffice.spam.workers import Chunk, spread
 
 
 def checked_label(label: str) -> Label:
-    """Return a class, if it is one."""
+    """Return the label; raise ValueError if it is not a valid class."""
     if label == "spam":
         return "spam"
     if label == "ham":
@@ -22,12 +22,12 @@ def checked_label(label: str) -> Label:
 
 
 def labelled(raws: Iterable[bytes], labels: Label | Iterable[Label]) -> Iterator[tuple[bytes, Label]]:
-    """Yield messages, each with its class; one class may be given for all.
+    """Yield (message, class) pairs; one class may be given for all messages.
 
     Raises
     ------
     ValueError
-        If there are not as many labels as messages: at once where both have a length, else when one of them ends.
+        If the numbers of labels and messages differ: immediately if both have a length, else when one of them ends.
     """
     if isinstance(labels, str):
         label = checked_label(labels)
@@ -50,7 +50,7 @@ def labelled(raws: Iterable[bytes], labels: Label | Iterable[Label]) -> Iterator
 def labelled_readings(
     raws: Iterable[bytes], labels: Label | Iterable[Label], processes: int | None, servers: Servers = ()
 ) -> Iterator[tuple[Reading, Label] | Unread]:
-    """Read messages, and yield each with its class; parameters as of `labelled` and `readings`."""
+    """Read messages, and yield each with its class; parameters as in `labelled` and `readings`."""
     return chain.from_iterable(spread(partial(_read_chunk, servers), labelled(raws, labels), processes))
 
 

@@ -1,8 +1,8 @@
-"""Log-odds of messages as if they had not been learned.
+"""Leave-one-out scores: log-odds of messages as if they had not been learned.
 
-What is learned is a sum, so that a filter without one message is that sum minus the message: its weight is taken from
-the counts of its tokens and from the totals, and what is left is scored. That is exact, and needs no second training.
-A filter as it was before the newest messages came is the sum minus all of them.
+The statistics are sums, so the filter without one message has these sums minus the message: its weight is subtracted
+from the counts of its tokens and from the totals, and the message is scored on the result. That is exact, and needs no
+retraining. The filter before the newest messages arrived has the sums minus all of them.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from suffice.spam.store import Row, Store
 from suffice.spam.tokenizing import ATTACHED
 from suffice.spam.verdict import Thresholds
 
-#: so many messages are scored together: the rows of their tokens are in memory at a time
+#: batch size; the rows of the tokens of one batch are in memory at a time
 BATCH = 512
-#: the share of messages that are the newest, the most of them, and how many spams and hams must be among the older ones
+#: fraction of messages taken as the newest, limit of their number, and least number of older spams and of older hams
 NEWEST, NEWEST_MOST, OLDER = 0.25, 4000, 20
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Log-odds of messages whose class is known, none of them with its own counts."""
+    """Log-odds of messages of known class, each scored without its own counts."""
 
     log_odds: tuple[float, ...]
     is_spam: tuple[bool, ...]
     left_out: int
     skipped: int = 0
-    #: how many of them are the newest, scored as if none of these had been learned
+    #: number of newest messages, scored as if none of them had been learned
     newest: int = 0
 
     def evaluation(self, slope: float, intercept: float, thresholds: Thresholds) -> Evaluation:
-        """Return what a logistic link and thresholds make of them."""
+        """Return the evaluation of the sample with a logistic link and thresholds."""
         probabilities = tuple(logistic(slope * x + intercept) for x in self.log_odds)
         return Evaluation(probabilities, self.is_spam, thresholds, self.left_out, self.skipped)
 
@@ -59,9 +59,9 @@ def sample_of(
     *,
     in_time: bool = False,
 ) -> Sample:
-    """Score messages with labels, or without any given those that were learned; none with its own counts.
+    """Score the given labelled messages, or all learned ones if none are given, each without its own counts.
 
-    With `in_time` the newest of those that were learned are scored as if none of these had been, where days are known.
+    With `in_time` the newest learned messages are scored as if none of them had been learned, if days are known.
     """
     totals = store.totals()
     if min(totals) <= 0:
@@ -85,9 +85,9 @@ def sample_of(
 def log_odds_without(
     own: Iterable[str], others: Iterable[str], rows: dict[str, Row], weights: tuple[int, int], basis: Basis
 ) -> float:
-    """Return the log-odds of a message after its weights are taken from all sums.
+    """Return the log-odds of a message after subtracting its weights from all sums.
 
-    Its tokens are those that it was learned with, `own`, and others, if the tokeniser has changed since.
+    Its tokens are those that it was learned with (`own`), and `others` if the tokeniser has changed since.
     """
     spam, ham = weights
     weight, get = spam + ham, rows.get
@@ -97,9 +97,10 @@ def log_odds_without(
     for name in chain(own, others):
         row = get(name)
         if row is not None:
-            # once for itself, and once for the same one in the message itself where this one is attached
+            # once for the token itself, and for an attached token once more for the same token in the message's own
+            # text
             times = (name in held) + (name.startswith(ATTACHED) and name.removeprefix(ATTACHED) in held)
-            if row[1] + row[2] > times * weight:  # others hold it too
+            if row[1] + row[2] > times * weight:  # other messages hold it too
                 left.append((name, row[1] - times * spam, row[2] - times * ham))
     seen, in_spam, in_ham = zip(*left, strict=True) if left else ((), (), ())
     return math.fsum(evidence(seen, in_spam, in_ham, basis.spam - spam, basis.ham - ham, basis.scoring))
@@ -108,7 +109,7 @@ def log_odds_without(
 def learned(
     store: Store, basis: Callable[[], Basis], progress: Callable[[int], object] | None, in_time: bool = False
 ) -> Sample:
-    """Score every message that was learned with a label, from the store alone; `in_time` as of `sample_of`."""
+    """Score every labelled message of the store, from the store alone; `in_time` as in `sample_of`."""
     log_odds: list[float] = []
     is_spam: list[bool] = []
     days: list[int | None] = []
@@ -130,9 +131,9 @@ def learned(
 
 
 def newest_of(days: Sequence[int | None], is_spam: Sequence[bool]) -> set[int]:
-    """Return the places of the newest messages: whole days, about a quarter of all whose day is known.
+    """Return the indices of the newest messages: whole days, about a quarter of all messages with a known day.
 
-    There are none where too few spams or hams would be left.
+    The set is empty if too few spams or hams would be left.
 
     Examples
     --------
@@ -147,14 +148,14 @@ def newest_of(days: Sequence[int | None], is_spam: Sequence[bool]) -> set[int]:
         return set()
     first = known[-max(1, min(NEWEST_MOST, int(NEWEST * len(known))))]
     if known.count(first) + len(known) - bisect_right(known, first) > 2 * NEWEST * len(known):
-        first += 1  # one day has too many of them
+        first += 1  # this day has too many messages, so start with the next
     newest = {place for place, day in enumerate(days) if day is not None and day >= first}
     left = [spam for place, spam in enumerate(is_spam) if place not in newest]
     return newest if OLDER <= sum(left) <= len(left) - OLDER else set()
 
 
 def _before(store: Store, basis: Basis, newest: set[int]) -> Iterator[tuple[int, float]]:
-    """Yield the places of the newest messages and their log-odds by what is left without all of them."""
+    """Yield the indices of the newest messages and their log-odds, scored on the sums minus all of them."""
     forgetting, spam, ham = store.forgetting, 0, 0
     taken: dict[str, list[int]] = {}
     none = [0, 0]
@@ -178,7 +179,7 @@ def _before(store: Store, basis: Basis, newest: set[int]) -> Iterator[tuple[int,
 
 
 def _at(store: Store, places: set[int]) -> Iterator[tuple[int, KnownMessage]]:
-    """Yield the messages with a label at some places in the order of the store."""
+    """Yield (index, message) of labelled messages at the given indices, in the order of the store."""
     number = 0
     for batch in store.known(("spam", "ham"), BATCH) if places else ():
         for message in batch:
@@ -193,7 +194,7 @@ def given(
     pairs: Iterator[tuple[Reading, Label]],
     progress: Callable[[int], object] | None,
 ) -> Sample:
-    """Score messages with labels; what was learned of them, also without a label, is left out."""
+    """Score given labelled messages; those that were learned, also without a label, are scored leave-one-out."""
     log_odds: list[float] = []
     is_spam: list[bool] = []
     left_out = 0

@@ -1,15 +1,16 @@
-"""Senders that are always or never wanted: lists of addresses and domains, which decide before any statistics do.
+"""Allow and block lists of sender addresses and domains, which take precedence over the statistics.
 
 | entry | matches the sender |
 |---|---|
 | `ann@example.org` | with this address |
-| `example.org`, `@example.org` | with an address at this domain, and at none below it |
-| `.example.org` | at this domain, and at all below it |
+| `example.org`, `@example.org` | with an address at this domain, but not at its subdomains |
+| `.example.org` | with an address at this domain or any of its subdomains |
 
-The most exact entry decides. A sender is who stands in `From`, which anyone can write: whoever knows an entry of the
-list of allowed senders can send mail in its name, unless the mail server checks it (DMARC).
+The most specific entry decides. The sender is the address in `From`, which anyone can forge: whoever knows an entry of
+the allow list can send mail in its name, unless the mail server checks it (DMARC).
 
-What is allowed must be plain: one `From` header with one address. What is blocked is looked for in all of them.
+An allowed sender must be unambiguous: one `From` header with one address. Blocked senders are looked for in all `From`
+headers and addresses.
 """
 
 from __future__ import annotations
@@ -28,10 +29,11 @@ from suffice.spam.verdict import Verdict
 
 ListName = Literal["allow", "block"]
 
-#: how many bytes of `From` headers, and how many addresses of one, are looked at
+#: limits: bytes of `From` headers, and addresses per header, that are read
 _VALUE_LIMIT, _ADDRESS_LIMIT = 10_000, 100
 _DOMAIN_LIMIT, _LABEL_LIMIT, _LOCAL_LIMIT = 253, 63, 64
-#: parts of a value of `From`: a quoted text, which may lack its end, a sign of the grammar, white space, anything else
+#: parts of a `From` value: a quoted string (perhaps unterminated), a delimiter of the grammar, white space, anything
+#: else
 _PART = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|(?P<open>\\?\Z))|[<>@,;:()\\\[\]]|\s+|[^<>@,;:()\\\[\]"\s]+', re.DOTALL)
 _SPACED_DOT = re.compile(r" *+\. *+")
 _ATOM = re.compile(r"[^\x00-\x20\x7f()<>@,;:\\\"\[\]]+")
@@ -39,11 +41,11 @@ _LABEL = re.compile(r"[^\W_](?:[\w-]*[^\W_])?|_[\w-]+")
 
 
 class ListError(ValueError):
-    """An entry is neither an address nor a domain."""
+    """An entry of a list is neither an address nor a domain, or is not there."""
 
 
 class Sender(NamedTuple):
-    """Who a message is from: addresses in the form in which they are compared, and whether it is one beyond doubt."""
+    """The sender of a message: addresses in normal form, and whether there is exactly one, unambiguously."""
 
     addresses: tuple[tuple[str, str], ...]
     is_plain: bool
@@ -51,7 +53,7 @@ class Sender(NamedTuple):
 
 @dataclass(frozen=True)
 class Lists:
-    r"""The entries of both lists, in the form in which they are compared, sorted.
+    r"""The entries of both lists, in normal form, sorted.
 
     Examples
     --------
@@ -68,13 +70,13 @@ class Lists:
         return bool(self.allow or self.block)
 
     def with_entries(self, name: ListName, entries: Iterable[str]) -> Self:
-        """Return the lists with entries in one of them, and no longer in the other."""
+        """Return the lists with entries added to one of them and removed from the other."""
         added = {checked_entry(entry) for entry in entries}
         other: ListName = "block" if name == "allow" else "allow"
         return self._changed(name, added.union(getattr(self, name)), other, set(getattr(self, other)) - added)
 
     def without_entries(self, name: ListName, entries: Iterable[str]) -> Self:
-        """Return the lists without entries of one of them; ListError if one is not there."""
+        """Return the lists with entries removed from one of them; raise ListError if one is not there."""
         known = set(getattr(self, name))
         for entry in entries:
             if checked_entry(entry) not in known:
@@ -86,7 +88,7 @@ class Lists:
         return replace(self, **{other: tuple(sorted(others)), name: tuple(sorted(entries))})
 
     def decision(self, raw: bytes) -> tuple[ListName, str] | None:
-        """Return the list that a message is decided by, and the entry; None where statistics decide."""
+        """Return the list and the entry that decide about a message; None if the statistics decide."""
         sender = isolated(sender_of, raw)
         if isinstance(sender, Unread):
             return None
@@ -100,7 +102,7 @@ class Lists:
         return min(found, key=lambda item: item[0])[1:] if found else None
 
     def applied(self, verdict: Verdict, raw: bytes) -> Verdict:
-        """Return a verdict with the label that the lists say; probability and evidence stay those of the statistics."""
+        """Return a verdict with the label set by the lists; probability and evidence stay those of the statistics."""
         if verdict.label == "error" or (decision := self.decision(raw)) is None:
             return verdict
         name, entry = decision
@@ -116,13 +118,13 @@ def _as_set(entries: tuple[str, ...]) -> frozenset[str]:
 
 
 def _entries_for(local: str, domain: str) -> list[str]:
-    """Return the entries that match an address, the most exact first."""
+    """Return the entries that match an address, the most specific first."""
     labels = domain.split(".")
     return [f"{local}@{domain}", domain, *("." + ".".join(labels[place:]) for place in range(len(labels)))]
 
 
 def checked_entry(entry: str) -> str:
-    """Return an entry of a list in the form in which it is compared.
+    """Return an entry of a list in normal form; raise ListError if it is neither an address nor a domain.
 
     Examples
     --------
@@ -134,7 +136,7 @@ def checked_entry(entry: str) -> str:
     local, at, domain = text.rpartition("@")
     below = "." if not at and domain.startswith(".") else ""
     address = _compared(local or "x", domain.removeprefix(below))
-    if address is None or "*" in text or (at and "@" in local):  # who writes * means a domain
+    if address is None or "*" in text or (at and "@" in local):  # a wildcard is probably meant as a domain
         raise ListError(
             f"an entry must be an address (ann@example.org), a domain (example.org) or a domain with all below it "
             f"(.example.org), but it is {entry!r}"
@@ -143,7 +145,7 @@ def checked_entry(entry: str) -> str:
 
 
 def _compared(local: str, domain: str) -> tuple[str, str] | None:
-    """Return an address in the form in which it is compared: in lower case, its domain in ASCII; None if it is none."""
+    """Return an address in normal form, in lower case with its domain in ASCII; None if it is not valid."""
     domain = unicodedata.normalize("NFC", domain.strip().removesuffix(".")).lower()
     local = unicodedata.normalize("NFC", local).lower()
     if not 0 < len(local) <= _LOCAL_LIMIT or len(domain) > _DOMAIN_LIMIT or not _ATOM.fullmatch(local):
@@ -153,9 +155,10 @@ def _compared(local: str, domain: str) -> tuple[str, str] | None:
 
 
 def _label(label: str) -> str:
-    """Return a label of a domain in ASCII, or an empty string if it is none.
+    """Return a label of a domain in ASCII, or an empty string if it is not valid.
 
-    Letters are not mapped to others, as IDNA 2003 does (straße to strasse): these are domains of different owners.
+    Letters are not mapped to others as in IDNA 2003 (straße to strasse), since these can be domains of different
+    owners.
     """
     if len(label) > _LABEL_LIMIT or not _LABEL.fullmatch(label):
         return ""
@@ -166,7 +169,7 @@ def _label(label: str) -> str:
 
 
 def sender_of(raw: bytes) -> Sender:
-    r"""Return the addresses of all `From` headers of a message, as they were sent: no encoded word is an address.
+    r"""Return the addresses of all `From` headers of a message, as sent: encoded words are not decoded.
 
     Examples
     --------
@@ -186,9 +189,9 @@ def sender_of(raw: bytes) -> Sender:
 
 
 def _addresses(value: str) -> tuple[list[tuple[str, str]], bool]:
-    """Return the addresses in a value of `From`, and whether it is a list of mailboxes as RFC 5322 has it.
+    """Return the addresses in a `From` value, and whether it is a list of mailboxes as defined by RFC 5322.
 
-    What is in angle brackets is the address of its mailbox, and what is before them a name, whatever it looks like.
+    The text in angle brackets is the address of a mailbox, and the text before them a name, whatever it looks like.
     """
     mailboxes, is_clear = _mailboxes(value)
     found: list[tuple[str, str]] = []
@@ -196,7 +199,7 @@ def _addresses(value: str) -> tuple[list[tuple[str, str]], bool]:
         starts, ends = parts.count("<"), parts.count(">")
         if starts or ends:
             is_clear &= starts == ends == 1 and parts.index("<") < parts.index(">") == len(parts) - 1
-            # where there are several, programs differ in which they show
+            # if there are several, mail programs differ in which they show
             texts = [text.partition(">")[0] for text in "".join(parts).split("<")[1:]]
             found += [address for text in texts if (address := _split(text)) is not None]
             is_clear &= "@" not in parts[: parts.index("<")] if starts else False
@@ -205,13 +208,13 @@ def _addresses(value: str) -> tuple[list[tuple[str, str]], bool]:
         else:
             is_clear = False
     is_clear &= len(found) == len(mailboxes)
-    if not is_clear:  # whatever a mail program may take for the sender
+    if not is_clear:  # add everything that a mail program may take for the sender
         found += [address for place in addresses(value) if (address := _split(value[slice(*place)])) is not None]
     return found, is_clear
 
 
 def _mailboxes(value: str) -> tuple[list[list[str]], bool]:
-    """Return the parts of each mailbox of a list, spaces for white space and comments, and whether all was in order."""
+    """Return the parts of each mailbox, white space and comments as spaces, and whether the list is well-formed."""
     result: list[list[str]] = [[]]
     depth, is_clear = 0, True
     for match in _PART.finditer(value):
@@ -224,7 +227,7 @@ def _mailboxes(value: str) -> tuple[list[list[str]], bool]:
             continue
         elif part.isspace():
             result[-1].append(" ")
-        elif part in ",;:":  # groups of mailboxes are no mailboxes, but hold some
+        elif part in ",;:":  # a group is not a mailbox, but holds some
             is_clear &= part == ","
             result.append([])
         else:
@@ -234,13 +237,13 @@ def _mailboxes(value: str) -> tuple[list[list[str]], bool]:
 
 
 def _stripped(parts: list[str]) -> list[str]:
-    """Return parts without spaces at their ends."""
+    """Return the parts without leading and trailing spaces."""
     filled = [place for place, part in enumerate(parts) if part != " "]
     return parts[filled[0] : filled[-1] + 1] if filled else []
 
 
 def _split(text: str) -> tuple[str, str] | None:
-    """Return the address that a text is, in the form in which it is compared; spaces may be around its dots and @."""
+    """Return an address in normal form, None if it is not valid; spaces around its dots and @ are allowed."""
     local, at, domain = text.rpartition("@")
     local, domain = local.strip(), _SPACED_DOT.sub(".", domain)
     if '"' not in local:

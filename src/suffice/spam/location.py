@@ -1,25 +1,25 @@
-"""Where the store of a user is."""
+"""The location of a user's store."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-#: the environment variable that names the store
+#: environment variable with the path of the store
 STORE_VARIABLE = "SUFFICE_SPAM_STORE"
 
 
 def default_store() -> Path:
-    """Return the user's own store.
+    """Return the path of the user's own store.
 
-    That is `suffice/spam.sqlite` in `$XDG_DATA_HOME`, which is `~/.local/share` where it is not set.
+    That is `suffice/spam.sqlite` in `$XDG_DATA_HOME`, or in `~/.local/share` if that is not set.
     """
     home = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     return Path(home) / "suffice" / "spam.sqlite"
 
 
 def store_path(given: Path | None) -> Path:
-    """Return the store to use: the one that is given, the one that `$SUFFICE_SPAM_STORE` names, or the user's own."""
+    """Return the path of the store to use: the one given, else `$SUFFICE_SPAM_STORE`, else the user's own."""
     if given is not None:
         return given
     named = os.environ.get(STORE_VARIABLE)
@@ -27,7 +27,7 @@ def store_path(given: Path | None) -> Path:
 
 
 def existing_store(given: Path | None) -> Path:
-    """Return the store to use, which must be there."""
+    """Return the path of the store to use, which must exist."""
     path = store_path(given)
     if not path.exists():
         raise FileNotFoundError(
@@ -37,7 +37,7 @@ def existing_store(given: Path | None) -> Path:
 
 
 def store_to_make(given: Path | None) -> Path:
-    """Return the store to use, which may be made; so is the folder of the user's own."""
+    """Return the path of the store to use, which need not exist; create the folder of the user's own store."""
     path = store_path(given)
     if path == default_store():
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
