@@ -455,7 +455,7 @@ class SpamFilter:
         return Lists(*map(tuple, found)) if found else Lists()
 
     def allow(self, *entries: str) -> None:
-        """Label all mail from these senders ham, whatever its score; entries are as documented in `suffice.spam.lists`."""
+        """Label all mail from these senders ham, whatever its score; entries as in `suffice.spam.lists`."""
         self._put_lists(lambda lists: lists.with_entries("allow", entries))
 
     def block(self, *entries: str) -> None:

@@ -10,29 +10,31 @@ from typing import BinaryIO
 
 from suffice.spam.compressed import CompressedError, expanded, is_compressed
 
-#: a message is read up to here; the rest of it is skipped (the reader looks at less than this)
+#: bytes of a message that are read; the rest is skipped (the tokeniser reads less than this)
 MESSAGE_LIMIT = 64_000_000
 
 _LINE_LIMIT = 1_000_000
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
 _EMPTY_LINE = re.compile(rb"^\r?\n", re.MULTILINE)
 _FIELD = re.compile(rb"[!-9;-~]{1,100}[ \t]*:")
-#: what tells the line between two messages of an mbox from a sentence that begins with "From": day, time and year
+#: weekday, time and year, which distinguish the line between two messages of an mbox from a sentence that begins with
+#: "From"
 _DATED = re.compile(rb" (?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? .{0,40}[0-9]:[0-9]{2}.{0,40} [0-9]{4}")
 _HEAD_LIMIT = 4_096
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _MAC_LINES = re.compile(rb"From [^\r\n]*\r[^\n]")
-#: Thunderbird writes its marks on top; below the first header that mail servers add, they may be the sender's
+#: end of Thunderbird's own marks, which are on top: below the first header that mail servers add, marks may be forged
 _MARKS_END = re.compile(rb"^(?:return-path|received|delivered-to)[ \t]*:|^\r?\n", re.IGNORECASE | re.MULTILINE)
 _MARK = re.compile(rb"^x-mozilla-status(2?):[ \t]*([0-9a-f]{1,8})[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
-#: bits of `X-Mozilla-Status` and `X-Mozilla-Status2`: removed, but still in the file; marked as deleted on the server
+#: bits of `X-Mozilla-Status` (removed but still in the file) and of `X-Mozilla-Status2` (marked as deleted on the
+#: server)
 _EXPUNGED, _DELETED_ON_SERVER = 0x0008, 0x0020_0000
-#: what follows a message in an `.emlx`, and the bit of its flags that says deleted
+#: start of the properties that follow a message in an `.emlx` file, and the bit of its flags for "deleted"
 _PROPERTIES = re.compile(rb"<\?xml version=[^>]{0,100}>\s{0,10}<!DOCTYPE plist")
 _FLAGS = re.compile(rb"<key>flags</key>\s{0,20}<(?:integer|real)>([0-9]{1,18})")
 _EMLX_DELETED = 2
 _EMLX = (".emlx", ".emlx.gz", ".emlx.bz2", ".emlx.xz")
-#: what else holds mail, by its first bytes, and what to do about it
+#: other formats by their first bytes, and the advice for each
 _FOREIGN = {
     b"!BDN": (
         "is an Outlook data file (PST or OST), which is not read; convert it with `readpst -r -o FOLDER FILE` (Debian "
@@ -70,13 +72,13 @@ _FOREIGN = {
 
 
 class MailboxError(ValueError):
-    """What was given holds no messages that can be read; says what was found and what to do."""
+    """A path or file holds no readable messages; the text says what was found and what to do."""
 
 
 def located_in(file: BinaryIO, name: str) -> Iterator[tuple[str, bytes]]:
-    r"""Yield the raw messages of an open binary file, each with the place it is at, as `located` does.
+    r"""Yield the raw messages of an open binary file, each with its place, as `located` does.
 
-    Messages of an mbox that Thunderbird has marked as deleted are left out, but count in the numbers of the others.
+    Messages of an mbox that Thunderbird has marked as deleted are left out, but are counted in the numbering.
 
     Examples
     --------
@@ -105,7 +107,7 @@ def located_in(file: BinaryIO, name: str) -> Iterator[tuple[str, bytes]]:
 
 
 def message_in(file: BinaryIO, name: str) -> Iterator[tuple[str, bytes]]:
-    """Yield an open binary file as one message with its place, also where it begins with a "From " line."""
+    """Yield an open binary file as one message with its place, even if it begins with a "From " line."""
     with _explained(name):
         first, file = _begun(file, name)
         yield name, _rest(first, file)
@@ -113,7 +115,7 @@ def message_in(file: BinaryIO, name: str) -> Iterator[tuple[str, bytes]]:
 
 @contextmanager
 def _explained(name: str) -> Iterator[None]:
-    """Name the file in what is wrong with compressed data."""
+    """Raise MailboxError with the name of the file in place of CompressedError."""
     try:
         yield
     except CompressedError as error:
@@ -121,7 +123,7 @@ def _explained(name: str) -> Iterator[None]:
 
 
 def _begun(file: BinaryIO, name: str) -> tuple[bytes, BinaryIO]:
-    """Return the first line of a file, and what is behind it, expanded if need be; refuse other programs' formats."""
+    """Return the first line of a file, and the file after it, decompressed if needed; refuse unsupported formats."""
     first = file.readline(_LINE_LIMIT)
     if is_compressed(first):
         file = expanded(first, file)
@@ -141,7 +143,7 @@ def _begun(file: BinaryIO, name: str) -> tuple[bytes, BinaryIO]:
 
 
 def _without_gap(first: bytes, file: BinaryIO) -> bytes:
-    """Return the beginning of a file up to the end of a line, without what editors put before an mbox or a header."""
+    """Return the start of a file up to a line end, without a byte order mark or empty lines before the mail."""
     line, gap = first.removeprefix(_BYTE_ORDER_MARK), b""
     if _FIELD.match(line):
         return line
@@ -155,13 +157,13 @@ def _without_gap(first: bytes, file: BinaryIO) -> bytes:
 def _rest(first: bytes, file: BinaryIO) -> bytes:
     """Return a file as one message, given its first line."""
     rest = file.read(MESSAGE_LIMIT)
-    while file.read(_LINE_LIMIT):  # so that what writes into a pipe can end
+    while file.read(_LINE_LIMIT):  # so that a program writing into the pipe can finish
         pass
     return first + rest
 
 
 def is_deleted(raw: bytes) -> bool:
-    r"""Return whether Thunderbird has marked a message of an mbox as deleted; it stays there until the next compaction.
+    r"""Return whether Thunderbird has marked a message of an mbox as deleted; it stays there until compaction.
 
     Examples
     --------
@@ -179,9 +181,9 @@ def is_deleted(raw: bytes) -> bool:
 
 
 def from_emlx(raw: bytes) -> bytes | None:
-    r"""Return the message of an `.emlx` file: a line with its size, the message, properties. None if it is deleted.
+    r"""Return the message of an `.emlx` file (a line with its size, the message, properties); None if it is deleted.
 
-    Where the size is not true, the message ends before the properties, or with the file.
+    If the size is wrong, the message ends before the properties, or at the end of the file.
 
     Examples
     --------
@@ -204,7 +206,7 @@ def from_emlx(raw: bytes) -> bytes | None:
 
 
 def as_mbox(raw: bytes) -> bytes:
-    r"""Return a message as an mbox holds it: behind a "From " line, its own such lines quoted, an empty line last.
+    r"""Return a message in mbox format: after a "From " line, with its own such lines quoted and an empty line last.
 
     Examples
     --------
@@ -220,11 +222,11 @@ def as_mbox(raw: bytes) -> bytes:
 
 
 def _mbox(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the messages behind the first "From " line, one in memory at a time.
+    """Yield the messages after the first "From " line, one in memory at a time.
 
-    A line that begins with "From " begins a message if it comes after an empty line, and has a date in it or a header
-    behind it: programs that do not quote such lines leave them in letters. Within a text it needs both, since some
-    programs put no empty line between messages.
+    A line that begins with "From " starts a message if it follows an empty line and either has a date in it or a header
+    after it, since some programs do not quote such lines within messages. Without an empty line before, it needs both,
+    since some programs put no empty line between messages.
     """
     collected = bytearray()
     after_empty = in_text = False
@@ -246,7 +248,7 @@ def _mbox(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _unquoted(collected: bytearray) -> bytes:
-    """Return a message without the empty line that the mailbox puts behind it, and without quotes of "From "."""
+    """Return a message without the empty line that the mbox adds after it, and with quoted "From " lines unquoted."""
     last = next((end for end in (b"\r\n", b"\n") if collected.endswith(b"\n" + end)), b"")
     if last and _EMPTY_LINE.search(collected, 0, len(collected) - len(last)):
         del collected[-len(last) :]

@@ -1,4 +1,4 @@
-"""Where messages are kept: mbox, Maildir, MH, a folder of any of them, one file, a stream, lines, or an IMAP folder."""
+"""Sources of messages: mbox, Maildir, MH, a folder of any of them, one file, a stream, lines, or an IMAP folder."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ __all__ = [
     "stream",
 ]
 
-#: how the address of an IMAP folder begins; one slash is enough, since one that went through a path has lost the other
+#: start of the address of an IMAP folder; one slash is enough, since conversion to a path removes the other
 IMAP_ADDRESS = re.compile(r"(imaps?):/{1,2}(?=[^/])", re.IGNORECASE)
 
-#: how files within folders are opened: what became a link or a pipe since it was listed is not followed or waited for
+#: flags for opening files within folders, so that a file replaced by a link or a pipe is not followed or waited for
 _IN_FOLDER = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-#: what mail programs keep beside mail: indexes, settings, logs; in lower case
+#: suffixes of files that mail programs keep beside mail (indexes, settings, logs), in lower case
 _NOT_MAIL = (
     *(".msf", ".dat", ".sqlite", ".sqlite-wal", ".sqlite-shm", ".db", ".json", ".js", ".ini", ".log", ".plist"),
     *(".lock", ".index", ".index.ids", ".index.sorted", ".cmeta", ".ibex.index", ".ev-summary", ".ev-summary-meta"),
     *(".toc", ".snm"),
 )
 _NOT_MAIL_NAMES = frozenset(("cmds", "filterlog.html", "junklog.html", "nstmp", "table_of_contents"))
-#: copies of messages that Thunderbird makes for the search of the system
+#: suffix of folders with copies of messages that Thunderbird makes for desktop search
 _COPIES = ".mozmsgs"
-#: the flags of a Maildir file, among which T is for trashed
+#: flags of a Maildir file that include T (trashed)
 _TRASHED = re.compile(r"[:;!]2,[^,:;!]*T[^,:;!]*$")
 
 
@@ -47,17 +47,17 @@ Reader = Callable[[BinaryIO, str], Iterable[tuple[str, bytes]]]
 
 
 class _GoneError(MailboxError):
-    """A file was moved, or a link was put in its place, since its folder was listed."""
+    """A file was moved, or replaced by a link, since its folder was listed."""
 
 
 def messages(path: str | os.PathLike[str]) -> Iterator[bytes]:
-    """Yield the raw messages of a file or a folder, whichever kind it is.
+    """Yield the raw messages of a file or a folder, whose format is detected.
 
-    A folder with `cur` and `new` is a Maildir, one whose messages have numbers for names is MH, and in any other each
-    file is an mbox or a message, but for the indexes and settings of mail programs. Folders within are read too, each
-    as what it is, and symbolic links within folders are not followed. A file that begins with "From " is an mbox, one
-    whose name ends in `.emlx` a message of Apple Mail, any other one message; all may be compressed by gzip, bzip2 or
-    xz. Messages that are marked as deleted in a Maildir, by Thunderbird or by Apple Mail are left out.
+    A folder with `cur` and `new` is a Maildir, one whose files have numbers as names is MH, and in any other folder
+    each file is an mbox or a message, except the indexes and settings of mail programs. Subfolders are read too, each
+    in its own format; symbolic links within folders are not followed. A file that begins with "From " is an mbox, one
+    whose name ends in `.emlx` a message of Apple Mail, any other file one message; all may be compressed by gzip, bzip2
+    or xz. Messages marked as deleted in a Maildir, by Thunderbird or by Apple Mail are left out.
 
     Parameters
     ----------
@@ -67,13 +67,13 @@ def messages(path: str | os.PathLike[str]) -> Iterator[bytes]:
     Yields
     ------
     bytes
-        One message, as it is stored.
+        One message, as stored.
 
     Raises
     ------
     MailboxError
-        If there is nothing at `path`, or it may not be read, is damaged, or of a format that is not read, such as PST.
-        Where that is so of something in a folder, all else comes first.
+        If there is nothing at `path`, or it may not be read, is damaged, or has an unsupported format such as PST. If
+        that happens for a file in a folder, all other messages are yielded first.
     """
     problem = ""
     for _, raw in located(path):
@@ -86,21 +86,22 @@ def messages(path: str | os.PathLike[str]) -> Iterator[bytes]:
 
 
 def located(path: str | os.PathLike[str], skip: Callable[[Path], bool] | None = None) -> Iterator[tuple[str, bytes]]:
-    """Yield the raw messages of a file or a folder, each with the place it is at.
+    """Yield the raw messages of a file or a folder, each with its place.
 
     Parameters
     ----------
     path : str or path
-        As of `messages`.
+        As in `messages`.
     skip : callable, optional
-        Asked for each folder and each file that is no message of a Maildir or an MH folder, within the one that is
-        given: those for which it returns True are left out.
+        Called with each folder within the given one, and each file that is not a message of a Maildir or an MH folder;
+        those for which it returns True are left out.
 
     Yields
     ------
     (str, bytes)
-        The path of a file with one message, or that of an mbox with a colon and the number of the message, from 1 on,
-        if it holds several, and so for an IMAP folder; and the message. What cannot be read in a folder is `Spoiled`.
+        The place and the message. The place is the path of a file with one message, or for an mbox with several
+        messages and for an IMAP folder the path, a colon and the number of the message, from 1. A file in a folder that
+        cannot be read is yielded as `Spoiled`.
     """
     place = Path(path)
     if IMAP_ADDRESS.match(os.fspath(path)):
@@ -147,7 +148,7 @@ def lines(file: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def located_lines(file: Iterable[bytes], name: str) -> Iterator[tuple[str, bytes]]:
-    r"""Yield every line that is not empty as a message without headers, each with its number behind the name.
+    r"""Yield every line that is not empty as a message without headers, each with the name and its line number.
 
     Examples
     --------
@@ -162,7 +163,7 @@ def located_lines(file: Iterable[bytes], name: str) -> Iterator[tuple[str, bytes
 
 
 def _folders(place: Path, skip: Callable[[Path], bool] | None) -> Iterator[tuple[str, bytes]]:
-    """Yield the messages of a folder, and of the folders within; without recursion, which has a limit."""
+    """Yield the messages of a folder and its subfolders, without recursion, whose depth is limited."""
     waiting = [place]
     while waiting:
         folder = waiting.pop()
@@ -175,10 +176,10 @@ def _folders(place: Path, skip: Callable[[Path], bool] | None) -> Iterator[tuple
             continue
         names = [inner.name for inner in within]
         if "cur" in names or "new" in names:
-            yield from _maildir(within)  # its files are a message each, also with a "From " line
+            yield from _maildir(within)  # each file is one message, even with a "From " line
             within = [inner for inner in within if inner.name not in ("cur", "new", "tmp")]
         elif (numbered := _numbered(files)) is not None:
-            yield from _mixed(numbered)  # archives are called by their years, and are mboxes
+            yield from _mixed(numbered)  # archives named by year are mboxes
         else:
             yield from _mixed([file for file in files if _may_be_mail(file) and not (skip and skip(file))])
         inner = [inner for inner in within if _is_read(inner, names) and not (skip and skip(inner))]
@@ -194,7 +195,7 @@ def _maildir(within: list[Path]) -> Iterator[tuple[str, bytes]]:
 
 
 def _numbered(files: list[Path]) -> list[Path] | None:
-    """Return the messages of an MH folder in their order; None if it is none."""
+    """Return the messages of an MH folder in their order; None if it is not an MH folder."""
     numbered = [file for file in files if file.name.isascii() and file.name.isdigit()]
     marked = [file for file in files if file.name.startswith((".", ","))]
     if not numbered or len(numbered) < len(files) - len(marked):
@@ -203,7 +204,7 @@ def _numbered(files: list[Path]) -> list[Path] | None:
 
 
 def _mixed(files: Iterable[Path], read: Reader = located_in) -> Iterator[tuple[str, bytes]]:
-    """Yield the messages of files, each of which is an mbox or a message by default."""
+    """Yield the messages of files, by default each an mbox or a message."""
     for file in files:
         try:
             opened = _opened(file, _IN_FOLDER)
@@ -215,7 +216,7 @@ def _mixed(files: Iterable[Path], read: Reader = located_in) -> Iterator[tuple[s
         with opened:
             try:
                 yield from read(opened, str(file))
-            except (MailboxError, OSError) as error:  # one file is no reason to leave the others out
+            except (MailboxError, OSError) as error:  # one bad file does not stop the others
                 yield str(file), Spoiled.because(str(error))
 
 
@@ -225,16 +226,16 @@ def _may_be_mail(file: Path) -> bool:
 
 
 def _is_read(folder: Path, beside: list[str]) -> bool:
-    """Return whether a folder within another may hold mail, given the names of those beside it."""
+    """Return whether a subfolder may hold mail, given the names of its siblings."""
     name = folder.name
-    if name.startswith("."):  # those of Maildir++, and of KMail; others are indexes
+    if name.startswith("."):  # hidden folders hold mail in Maildir++ and KMail; others are indexes
         return name.endswith(".directory") or any((folder / part).is_dir() for part in ("cur", "new"))
-    # Apple Mail keeps attachments beside the messages they were in
+    # Apple Mail keeps attachments beside their messages
     return not name.endswith(_COPIES) and not (name == "Attachments" and "Messages" in beside)
 
 
 def _listed(folder: Path) -> tuple[list[Path], list[Path]]:
-    """Return the files and the folders in a folder, sorted; no links, which may lead anywhere."""
+    """Return the files and the subfolders of a folder, sorted, without links, which may lead anywhere."""
     files, within = [], []
     try:
         with os.scandir(folder) as found:
@@ -244,7 +245,7 @@ def _listed(folder: Path) -> tuple[list[Path], list[Path]]:
                 elif entry.is_dir(follow_symlinks=False):
                     within.append(folder / entry.name)
     except FileNotFoundError:
-        return [], []  # it was moved since the folder it was in was listed
+        return [], []  # it was moved since its parent was listed
     except OSError as error:
         raise MailboxError(
             f"the folder {str(folder)!r} cannot be read: {error.strerror}; check its permissions"

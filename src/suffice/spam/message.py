@@ -1,4 +1,4 @@
-"""A message as bytes, read into headers and parts: whatever the bytes are, and in bounded time and memory."""
+"""Parsing of a raw message into headers and parts, for any bytes, in bounded time and memory."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from typing import NamedTuple
 from suffice.spam.decoding import as_text, decoded_body, decoded_words
 from suffice.spam.isolation import Unread, isolated
 
-#: how much of a message is looked at; what lies behind is left out
+#: bytes of a message that are read; the rest is ignored
 RAW_LIMIT = 16_000_000
 HEADER_LIMIT = 65_536
 HEADER_COUNT_LIMIT = 500
-#: how much of the headers is looked at for a sender that is on a list, so that others before it do not hide it
+#: bytes of the headers searched for a listed sender, so that other headers before it cannot hide it
 RAW_HEADER_LIMIT = 1_048_576
-#: characters of the texts that are the message's own, and of those that are attached to it, all together; a text may
-#: have half of what is left, so that none takes all
+#: limits of characters, in total, for the message's own texts and for attached texts; each text may use half of what is
+#: left, so that none uses all
 TEXT_LIMIT = 1_048_576
 ATTACHED_LIMIT = 65_536
-#: texts that begin behind so many characters of others are attached to them
+#: texts that begin after this many characters of other texts count as attached
 FIRST_SEEN = 2_000
 PART_LIMIT = 200
 DEPTH_LIMIT = 20
-#: lines that begin with "--" inside of a multipart, most of which are no boundaries in a message made to cost time
+#: limit of lines that begin with "--" in a multipart; a message built to waste time has many that are not boundaries
 DELIMITER_LIMIT = 20_000
 
-#: headers that filters, scanners and mail programs add to a message that has arrived: no evidence, and no part of it
+#: headers that filters, scanners and mail programs add after arrival: neither evidence nor part of the message
 STAMP = (
     rb"(?:x-(?:spam|suffice|bogosity|dspam|crm114|ham-report|virus|mailscanner|rspamd|barracuda|ironport|proofpoint|pmx|amavis"
     rb"|razor|pyzor|dcc-|antispam|anti-spam|antivirus|brightmail|cloudmark|forefront-antispam|microsoft-antispam|sbrule|sbclass"
@@ -39,15 +39,16 @@ STAMP = (
 )
 _STAMP_NAME = re.compile(STAMP.decode(), re.IGNORECASE)
 _FROM_LINE = re.compile(rb">?From [^\n]*\n")
-# a bare CR ends no such line, since what follows it would be taken for a part of it
+# a bare CR is excluded, since the text after it would be taken for part of this line
 _FROM_LINE_AS_SENT = re.compile(rb">?From [^\r\n]*\r?\n")
 _FIELD_NAME = re.compile(r"[!-9;-~]{1,100}[ \t]*")
 _FIELD_START = re.compile(rb"[!-9;-~]{1,100}[ \t]*:")
 _FIELD_END = re.compile(r"\n(?![ \t])")
-#: white space in ASCII alone: in values given as Latin-1, \x85 and \xa0 may be the last bytes of letters in UTF-8
+#: ASCII white space only: in values decoded as Latin-1, \x85 and \xa0 may be the last bytes of UTF-8 letters
 _SPACE = " \t\n\r\v\f\x1c\x1d\x1e\x1f"
 _DELIMITER = re.compile(rb"^--[^\n]+", re.MULTILINE)
-#: the first word of a structured header, with comments; and a parameter, with the number and the mark of RFC 2231
+#: the first word of a structured header, with comments; and a parameter, with the section number and the `*` of RFC
+#: 2231
 _FIRST_WORD = re.compile(r'[\s"]*+((?:[^;"(]|\([^()]*+\))*+)')
 _COMMENT = re.compile(r"\([^()]*+\)")
 _WORD_END = re.compile(r"[\s,]")
@@ -63,26 +64,26 @@ Headers = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One leaf of a message: a text or an attachment; for a multipart, what it holds before its first part.
+    """One leaf of a message: a text or an attachment, or the text of a multipart before its first part.
 
     Attributes
     ----------
     content_type : str
-        In lower case, ``"text/plain"`` where none is declared.
+        In lower case; ``"text/plain"`` if none is declared.
     charset, disposition, encoding, file_name : str
-        As declared, the first three in lower case; empty where they are not.
+        As declared, the first three in lower case; empty if not declared.
     text : str
-        What a text holds, decoded; empty for anything else. Of a text longer than half of what is left of `TEXT_LIMIT`
-        or `ATTACHED_LIMIT` the beginning and the end are kept.
+        The decoded text; empty for anything else. If it is longer than half of what is left of `TEXT_LIMIT` or
+        `ATTACHED_LIMIT`, only the beginning and the end are kept.
     size : int
-        How many bytes the part has, as it was sent.
+        Number of bytes of the part, as sent.
     is_inner : bool
-        Whether it belongs to a message within the message.
+        Whether it belongs to a nested message.
     is_attached : bool
-        Whether a person sees its text only after opening it, or not at all: an attachment, a part of a message within
-        the message, or what stands before or behind the parts of a multipart.
+        Whether a reader sees its text only after opening it, or not at all: an attachment, a part of a nested message,
+        or text before or after the parts of a multipart.
     alternative : int
-        The same number, above 0, for parts of which a person is shown one.
+        The same positive number for parts that are alternatives of each other, of which one is shown; else 0.
     """
 
     content_type: str
@@ -103,13 +104,13 @@ class Part:
 
     @property
     def has_content(self) -> bool:
-        """Whether it is something other than an empty text."""
+        """Whether it is anything but an empty text."""
         return not self.is_text or (bool(self.text) and not self.text.isspace())
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Headers in their order, names in lower case and values decoded, the parts, and headers of messages within."""
+    """Headers in order (names in lower case, values decoded), parts, and the headers of nested messages."""
 
     headers: Headers
     parts: tuple[Part, ...]
@@ -121,10 +122,10 @@ class Message:
 
 
 def read(raw: bytes) -> Message:
-    r"""Read a message; no bytes make it fail.
+    r"""Parse a message; no input makes it fail.
 
-    Lines may end in LF, CRLF or CR. A message that begins with no header is all body. Parts deeper than
-    `DEPTH_LIMIT` are read as the text that they are, and what exceeds the other limits is left out.
+    Lines may end in LF, CRLF or CR. A message that does not begin with a header is all body. Parts nested deeper than
+    `DEPTH_LIMIT` are read as plain text, and everything beyond the other limits is left out.
 
     Examples
     --------
@@ -135,13 +136,13 @@ def read(raw: bytes) -> Message:
     """
     raw = _with_line_feeds(raw[:RAW_LIMIT])
     headers, body = _read_headers(raw, 0, len(raw))
-    # two limits, so that no attachment leaves own texts without room
+    # two limits, so that attachments cannot use up the limit of the message's own texts
     left = {False: TEXT_LIMIT, True: ATTACHED_LIMIT}
     parts: list[Part] = []
     nested: list[tuple[str, str]] = []
     for fields, start, end, place in _leaves(raw, headers, body, nested):
         if not fields and (start >= end or raw[start:end].isspace()):
-            continue  # nothing but the line ends around boundaries
+            continue  # only the line ends around boundaries
         part = _part(fields, raw, start, end, left, place)
         left[part.is_attached] -= len(part.text)
         parts.append(part)
@@ -149,7 +150,7 @@ def read(raw: bytes) -> Message:
 
 
 def _by_sight(parts: list[Part]) -> Iterator[Part]:
-    """Yield the parts; texts that follow what a person sees first are attached, and the first one never is."""
+    """Yield the parts; texts after the first `FIRST_SEEN` visible characters become attached, the first text never."""
     if not any(part.has_content for part in parts if not part.is_attached):
         for place, part in enumerate(parts):
             if part.has_content:
@@ -169,7 +170,7 @@ def digest(raw: bytes) -> str:
     r"""Return the identity of a message, SHA-256 in hexadecimal.
 
     The "From " line of a mailbox, the stamps of filters and mail programs, the kind of line ends and empty lines at the
-    end do not count, so that a stamped copy is the same message.
+    end are ignored, so that a stamped copy has the same identity.
 
     Examples
     --------
@@ -177,7 +178,7 @@ def digest(raw: bytes) -> str:
     >>> digest(b"X-Suffice-Spam: yes\nSubject: a\n\nb\n") == digest(b"From x\r\nSubject: a\r\n\r\nb")
     True
     """
-    import hashlib  # takes long to load, and scoring needs none
+    import hashlib  # slow to import, and scoring does not need it
 
     if first := _FROM_LINE_AS_SENT.match(raw):
         raw = raw[first.end() :]
@@ -192,13 +193,13 @@ def digest(raw: bytes) -> str:
 
 
 def header_of(raw: bytes, name: str) -> str:
-    """Return the first header of a name, decoded, without reading the body; empty where it cannot be read."""
+    """Return the first header with this name, decoded, without reading the body; empty if it cannot be read."""
     found = isolated(_read_head, raw)
     return "" if isinstance(found, Unread) else found.header(name)
 
 
 def raw_headers(raw: bytes) -> list[tuple[str, str]]:
-    r"""Return the headers of a message, names in lower case; values unfolded, in UTF-8, and not decoded otherwise.
+    r"""Return the headers of a message: names in lower case; values unfolded, as UTF-8, encoded words not decoded.
 
     Examples
     --------
@@ -239,7 +240,7 @@ def _stamp_field() -> re.Pattern[bytes]:
 
 @lru_cache(maxsize=4096)
 def is_stamp(name: str) -> bool:
-    """Return whether a header is what a filter, a scanner or a mail program has added."""
+    """Return whether a header is one that a filter, a scanner or a mail program adds."""
     return _STAMP_NAME.fullmatch(name) is not None
 
 
@@ -252,7 +253,7 @@ def _with_line_feeds(raw: bytes) -> bytes:
 def _read_headers(
     raw: bytes, start: int, end: int, decoded: Callable[[str], str] = decoded_words, limit: int = HEADER_LIMIT
 ) -> tuple[list[tuple[str, str]], int]:
-    """Return the headers that begin at `start`, their values decoded, and where the body does."""
+    """Return the headers that begin at `start`, with decoded values, and the start of the body."""
     while first := _FROM_LINE.match(raw, start, end):
         start = first.end()
     if raw.startswith(b"\n", start, end):
@@ -261,18 +262,18 @@ def _read_headers(
         return [], start
     stop = raw.find(b"\n\n", start, min(end, start + limit))
     body = min(end, start + limit) if stop < 0 else stop + 2
-    # Latin-1 gives every byte its character, so that places in the text are places in the bytes
+    # Latin-1 maps each byte to one character, so positions in the text are positions in the bytes
     block = raw[start : body if stop < 0 else stop].decode("latin-1")
     fields = []
     position = start
     for field in _FIELD_END.split(block):
         name, colon, value = field.partition(":")
         if colon and len(name) <= 120 and (name := _field_name(name)):
-            # our own server finds its name in what a header says, not in what encoded words stand for
+            # the server's name must be in the literal header, not in encoded words
             decode = _unfolded if name == "authentication-results" else decoded
             fields.append((name, decode(value.strip(_SPACE))))
         elif not field.startswith(("From ", ">From ")):
-            body = position  # no header: the empty line is missing, and the body begins here
+            body = position  # not a header: the empty line is missing, and the body begins here
             break
         position += len(field) + 1
     return fields if limit > HEADER_LIMIT else fields[:HEADER_COUNT_LIMIT], body
@@ -280,12 +281,12 @@ def _read_headers(
 
 @lru_cache(maxsize=1024)
 def _field_name(name: str) -> str:
-    """Return the name of a header in lower case, or an empty string if it is none."""
+    """Return the name of a header in lower case, or an empty string if it is not valid."""
     return name.rstrip().lower() if _FIELD_NAME.fullmatch(name) else ""
 
 
 class _Place(NamedTuple):
-    """Whether a leaf is in a message within, whether it is in no part at all, and of which alternatives it is one."""
+    """Whether a leaf is in a nested message, whether it is outside of all parts, and its group of alternatives."""
 
     is_inner: bool
     is_apart: bool
@@ -297,21 +298,21 @@ def _leaves(
 ) -> Iterator[tuple[list[tuple[str, str]], int, int, _Place]]:
     """Yield the fields, start, end and place of every leaf.
 
-    It is one pass over the lines that may be boundaries. The headers of messages within are added to `nested`.
+    It makes one pass over the lines that may be boundaries. The headers of nested messages are added to `nested`.
     """
     fields, start = headers, body
     boundaries: list[bytes] = []
-    digests: list[bool] = []  # of each boundary, whether its parts are messages if they do not say what they are
-    groups: list[int] = []  # and of which alternatives they are
-    outside = DEPTH_LIMIT + 1  # how many boundaries there are around the outermost message that is open
-    is_apart = False  # before the first or behind the last part of a multipart
+    digests: list[bool] = []  # per boundary, whether its parts are messages if they declare no type
+    groups: list[int] = []  # per boundary, the group of alternatives of its parts
+    outside = DEPTH_LIMIT + 1  # number of boundaries around the outermost open nested message
+    is_apart = False  # before the first or after the last part of a multipart
     messages, alternatives, room = 0, 0, HEADER_LIMIT
 
     def place() -> _Place:
         return _Place(outside <= len(boundaries), is_apart, groups[-1] if groups else 0)
 
     def enter() -> None:
-        """Go down while the part that begins here holds others."""
+        """Descend while the part that begins here contains other parts."""
         nonlocal fields, start, outside, is_apart, messages, alternatives, room
         is_apart = False
         while True:
@@ -327,7 +328,7 @@ def _leaves(
                 messages += 1
                 for name, value in inner[: HEADER_COUNT_LIMIT - len(nested)]:
                     room -= len(name) + len(value)
-                    if room >= 0:  # in all messages within together
+                    if room >= 0:  # the limit is for all nested messages together
                         nested.append((name, value))
                 fields, start = inner, inner_start
                 continue
@@ -408,7 +409,7 @@ def _first_word(value: str) -> str:
 def _part(
     fields: list[tuple[str, str]], raw: bytes, start: int, end: int, left: dict[bool, int], place: _Place
 ) -> Part:
-    """Return the leaf of raw[start:end] with at most as many characters of text as are left for its kind."""
+    """Return the leaf of raw[start:end], its text limited to half of the characters `left` for its kind."""
     kind, parameters = _content(fields, "content-type")
     disposition, about = _content(fields, "content-disposition")
     encoding, _ = _content(fields, "content-transfer-encoding")
@@ -424,7 +425,7 @@ def _part(
 
 
 def both_ends(text: str, most: int) -> str:
-    """Return a text of at most so many characters: the beginning and the last quarter of what is kept.
+    """Return a text cut to at most `most` characters: three quarters from the beginning, one from the end.
 
     Examples
     --------
@@ -436,7 +437,7 @@ def both_ends(text: str, most: int) -> str:
 
 
 def decoded_name(name: str) -> str:
-    """Return a file name without its escapes, %20 or charset''."""
+    """Return a file name with %XX escapes decoded and a charset'' prefix removed."""
     if "%" not in name:
         return name[:200]
     name = name.rpartition("''")[2][:600]

@@ -1,7 +1,7 @@
 """Hosts and addresses in the values of headers, found in time linear in the text.
 
-A pattern that tries every length of every label costs thousands of steps per character on a text made for it. Here runs
-of letters are cut once, and what is around a dot or an @ is looked at alone.
+A regular expression that tries every length of every label takes thousands of steps per character on an adversarial
+text. Here the text is split into runs of letters once, and only the surroundings of a dot or an @ are examined.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from itertools import accumulate
 
-#: the longest label of a host and the longest local part of an address, and the most labels of a host
+#: limits: length of a label of a host, length of the local part of an address, number of labels of a host
 LABEL, LOCAL, LABELS = 64, 64, 10
 
 _RUN = re.compile(r"[\w.-]+")
@@ -42,12 +42,12 @@ def hosts(text: str) -> list[str]:
 
 
 def _hosts_of(labels: list[str]) -> list[str]:
-    """Return the hosts in a run of labels, each as long as it can be, from the left."""
+    """Return the hosts in a run of labels, from the left, each as long as possible."""
     count = len(labels)
-    # the last label that ends a host, up to each place
+    # for each position, the index of the last label up to it that can end a host
     tops = [place if _TOP.fullmatch(label) else -1 for place, label in enumerate(labels)]
     last_top = list(accumulate(tops, max))
-    # the first label behind each place that no host can hold
+    # for each position, the index of the first later label that cannot be part of a host
     end = [count] * (count + 1)
     for place in range(count - 1, -1, -1):
         end[place] = end[place + 1] if 0 < len(labels[place]) <= LABEL else place
@@ -63,7 +63,7 @@ def _hosts_of(labels: list[str]) -> list[str]:
 
 
 def addresses(text: str) -> list[tuple[int, int]]:
-    """Return where the addresses in a text begin and end.
+    """Return the start and end of each address in a text.
 
     Examples
     --------

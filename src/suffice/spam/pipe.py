@@ -1,7 +1,7 @@
-"""`suffice spam filter`, a message from standard input to standard output: quick to start, and it loses no mail.
+"""`suffice spam filter`: stamp a message from standard input to standard output, with a quick start and no lost mail.
 
-Nothing but the standard library is loaded before the message is read, and no error, not even a missing package, keeps
-it from coming out. It comes out then with the status "error", in place of stamps that it came with, which are forged.
+Only the standard library is imported before the message is read, and the message is written out in spite of any error,
+even a missing package. It then has the status "error", and stamps that it came with are removed, since they are forged.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import NamedTuple
 #: exit codes
 SPAM, HAM, UNSURE, ERROR = 0, 1, 2, 3
 CODES = {"spam": SPAM, "ham": HAM, "unsure": UNSURE, "error": ERROR}
-#: so much of a message is in memory, and looked at by the filter; the rest is copied
+#: bytes of a message that are kept in memory and read by the filter; the rest is copied
 HEAD = 16_000_000
 _CHUNK = 1_000_000
 
-#: the options: the setting that each stands for, and whether a value follows; None if one may, behind "="
+#: per option, its setting and whether a value follows; None if a value is optional, after "="
 OPTIONS: dict[str, tuple[str, bool | None]] = {
     "--store": ("store", True),
     "-s": ("store", True),
@@ -30,24 +30,24 @@ OPTIONS: dict[str, tuple[str, bool | None]] = {
     "--timeout": ("timeout", True),
     "--daemon": ("daemon", None),
 }
-#: seconds that a verdict may take by default
+#: default time limit of a verdict in seconds
 TIMEOUT = 20.0
 
 
 class Settings(NamedTuple):
-    """What the options say."""
+    """The values of the options."""
 
     store: Path | None = None
     no_exit_code: bool = False
     as_json: bool = False
     timeout: float = TIMEOUT
     no_details: bool = False
-    #: the address of the daemon to ask, "" for the usual one; None to judge messages here
+    #: address of the daemon to ask, "" for the default one; None to judge messages in this process
     daemon: str | None = None
 
 
 def main(arguments: list[str]) -> int:
-    """Filter one message, and return the exit code; wrong options are an error, and the message still comes out."""
+    """Filter one message, and return the exit code; with wrong options the message is still written out."""
     try:
         settings = parse(arguments)
     except ValueError as error:
@@ -56,7 +56,7 @@ def main(arguments: list[str]) -> int:
 
 
 def parse(arguments: list[str]) -> Settings:
-    """Return what command-line arguments mean.
+    """Return the settings given by command-line arguments.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def parse(arguments: list[str]) -> Settings:
 def run(settings: Settings | ValueError) -> int:
     """Filter one message from standard input to standard output, and return the exit code.
 
-    In place of settings there may be what is wrong with them: the message comes out then as on any error.
+    Instead of settings, the error of parsing them may be given: the message is then written out as after any error.
     """
     if sys.stdin is None:
         _say("error: standard input is closed; give the message there")
@@ -130,7 +130,7 @@ def run(settings: Settings | ValueError) -> int:
             message, code, answer = _judged(message, settings)
             if settings.as_json:
                 _say(answer)
-    except Exception as error:  # whatever it is, the mail must come out
+    except Exception as error:  # the mail must be written out whatever happens
         message, how = _passed(message)
         from suffice.terminal.descriptions import describe
 
@@ -140,7 +140,7 @@ def run(settings: Settings | ValueError) -> int:
 
 
 def _asked(message: bytes, settings: Settings) -> tuple[bytes, int] | None:
-    """Return a message as the daemon stamps it, and the exit code; None if it cannot be asked."""
+    """Return a message as stamped by the daemon, and the exit code; None if the daemon cannot be asked."""
     from suffice.spam.ask import running_daemon, stamped_by_daemon
 
     address = settings.daemon or running_daemon()
@@ -153,13 +153,13 @@ def _asked(message: bytes, settings: Settings) -> tuple[bytes, int] | None:
 
 
 def _passed(message: bytes) -> tuple[bytes, str]:
-    """Return a message as it leaves without a verdict, and in which way: no stamp that it came with is left."""
+    """Return a message without a verdict and without the stamps it came with, and a description of what was done."""
     try:
         from suffice.spam.stamping import stamped
         from suffice.spam.verdict import Verdict
 
         return stamped(message, Verdict.error("")), "with the status error"
-    except Exception:  # such as a package that is missing, or no memory
+    except Exception:  # such as a missing package or lack of memory
         return message, "as it is"
 
 
@@ -190,7 +190,7 @@ def _judged(message: bytes, settings: Settings) -> tuple[bytes, int, str]:
 
 
 def _answer(message: bytes, settings: Settings) -> bytes:
-    """Return the verdict about a message in JSON, or what kept it from being judged."""
+    """Return the verdict on a message as JSON, or the error that prevented it."""
     import json
 
     try:
@@ -202,7 +202,7 @@ def _answer(message: bytes, settings: Settings) -> bytes:
             verdict = spam_filter.score(message)
         if verdict.label == "error":
             raise ValueError(verdict.problem)
-    except Exception as error:  # whatever it is, it is told by the process that waits
+    except Exception as error:  # the waiting process reports it
         from suffice.terminal.descriptions import describe
 
         return json.dumps({"error": describe(error, "message")}).encode()
@@ -219,21 +219,21 @@ def _answer(message: bytes, settings: Settings) -> bytes:
 
 
 def _write(message: bytes, code: int, is_all: bool = False) -> int:
-    """Write a message and what standard input still has of it, and return the exit code; it tells if that failed."""
+    """Write a message and the rest of it from standard input, and return the exit code, which tells if that failed."""
     try:
         sink = sys.stdout.buffer
         sink.write(message)
         while not is_all and (message := sys.stdin.buffer.read(_CHUNK)):
             sink.write(message)
         sink.flush()
-    except (OSError, AttributeError) as error:  # a closed pipe too: what was to take the message does not have it
+    except (OSError, AttributeError) as error:  # also a closed pipe: the reader did not get the message
         _say(f"error: the message cannot be passed on: {error}")
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or Python complains about the pipe when it exits
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # else Python reports the broken pipe at exit
         return ERROR
     return code
 
 
 def _say(line: str) -> None:
-    if sys.stderr is not None:  # print would write to standard output, into the message
+    if sys.stderr is not None:  # if stderr is None, print would write to standard output, into the message
         with suppress(OSError):
             print(line, file=sys.stderr)

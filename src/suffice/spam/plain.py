@@ -1,10 +1,10 @@
-"""Text of mail made harmless: nothing in it commands a terminal, turns the direction of text, or breaks a line."""
+"""Sanitising of text from mail: no control sequences, changes of text direction or line breaks are left."""
 
 from __future__ import annotations
 
 import re
 
-#: how many characters of a line are shown
+#: limit of characters shown per line
 LINE_SHOWN = 200
 
 _DIRECTIONS = {
@@ -14,22 +14,23 @@ _DIRECTIONS = {
 _VISIBLE: dict[int, str] = {
     **{code: chr(0x2400 + code) for code in range(32)},  # the pictures of control characters
     **{ord(mark): f"⟨{name}⟩" for mark, name in _DIRECTIONS.items()},
-    **dict.fromkeys(range(0xE0000, 0xE0080), ""),  # tags, which no one sees
+    **dict.fromkeys(range(0xE0000, 0xE0080), ""),  # tag characters, which are invisible
     **dict.fromkeys(
         (0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000), " "
     ),  # other spaces
-    0xAD: "",  # where a word may be broken
+    0xAD: "",  # soft hyphen
 }
-# letters of Persian and many pictures are made with these two
+# Persian text and many emoji need these two
 _JOINERS = "\u200c\u200d"
-# C0 and C1 controls, marks of direction, separators of lines, and halves of pairs, which no encoding may carry
+# C0 and C1 controls, direction marks, line separators, and lone surrogates, which cannot be encoded
 _ACTING = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def one_line(text: str, limit: int = LINE_SHOWN) -> str:
-    r"""Return a text on one line of at most `limit` characters, harmless, with single spaces.
+    r"""Return a text sanitised, on one line of at most `limit` characters, with single spaces.
 
-    Control characters are shown as their pictures, marks of direction by name, and what else cannot be printed as �.
+    Control characters are shown as Unicode control pictures, direction marks by name, other unprintable characters as
+    �.
 
     Examples
     --------
@@ -37,13 +38,13 @@ def one_line(text: str, limit: int = LINE_SHOWN) -> str:
     >>> one_line("invoice\u202efdp.exe\x1b[1m\n now"), one_line("a long one", 7)
     ('invoice⟨RLO⟩fdp.exe␛[1m now', 'a long…')
     """
-    line = " ".join(text[: 4 * limit + 4].split())  # \x1c to \x1f and \x85 are spaces as well
-    line = " ".join(_harmless(line).split())  # what is not seen may have kept spaces apart
+    line = " ".join(text[: 4 * limit + 4].split())  # also removes \x1c to \x1f and \x85, which are spaces
+    line = " ".join(_harmless(line).split())  # removed invisible characters may have separated spaces
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 
 def many_lines(text: str, limit: int) -> str:
-    r"""Return the first `limit` characters of a text of many lines, made harmless as by `one_line`.
+    r"""Return the first `limit` characters of a text of many lines, sanitised as in `one_line`.
 
     Examples
     --------
@@ -56,7 +57,7 @@ def many_lines(text: str, limit: int) -> str:
 
 
 def acts(text: str) -> bool:
-    r"""Return whether a text holds what a terminal or a protocol would act on, instead of letters.
+    r"""Return whether a text holds control characters that a terminal or a protocol would act on.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Signs of life: what a service that runs for long tells of itself in a small file beside the store.
+"""Heartbeats: the status that a long-running service writes to a small file beside the store.
 
-Whoever looks after the filter, as its page does, sees from it which services use the store, when they last worked, and
-what went wrong. The files hold counts and times, no mail.
+The web page, for example, reads from it which services use the store, when they were last active, and what went wrong.
+The files hold counts and times, no mail.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from typing import Any, Literal
 from suffice.spam.plain import one_line
 
 SUFFIX = ".pulse"
-#: how many files are looked at, and how many bytes of each
+#: limits: number of files read, and bytes per file
 FILES, BYTES = 20, 10_000
-#: seconds that a service may be late
+#: seconds that a heartbeat may be late
 PATIENCE = 60.0
 
 
 @dataclass(frozen=True)
 class Sign:
-    """What is known of a service.
+    """The status of a service.
 
     Attributes
     ----------
     kind, name : str
-        What it is, and what it serves, such as an account or an address.
+        The kind of service, and what it serves, such as an account or an address.
     state : "running", "ended" or "silent"
-        Silent if it has not said anything for longer than it meant to.
+        Silent if its next heartbeat is overdue.
     since, seen : float
-        When it began, and when it was last heard of, as seconds since 1970.
+        Times of the start and of the last heartbeat, in seconds since 1970.
     counts : dict of str to int
-        What it has done since it began.
+        Counts of what it has done since the start.
     problem : str
-        What went wrong last, empty if nothing does.
+        The current problem; empty if there is none.
     """
 
     kind: str
@@ -54,14 +54,14 @@ class Sign:
 
 
 class Pulse:
-    """Writes the file of one service; what keeps it from being written does not disturb the service.
+    """The writer of one service's status file; errors of writing are ignored, so they do not disturb the service.
 
     Parameters
     ----------
     store : path
-        Of the filter that the service uses.
+        The store of the filter that the service uses.
     kind, name : str
-        As of `Sign`.
+        As in `Sign`.
 
     Examples
     --------
@@ -83,28 +83,28 @@ class Pulse:
         self._facts: dict[str, Any] = {"kind": kind, "name": name, "since": time.time(), "ended": False}
 
     def beat(self, counts: Mapping[str, int], problem: str = "", within: float = 60.0) -> None:
-        """Say what was done until now, and within how many seconds more is to be heard."""
+        """Write the counts so far, and announce the next heartbeat within `within` seconds."""
         now = time.time()
         self._facts |= {"seen": now, "next": now + within, "counts": dict(counts), "problem": one_line(problem, 300)}
         self._write()
 
     def end(self) -> None:
-        """Say that the service has ended as it was asked to."""
+        """Record that the service ended normally."""
         self._facts |= {"ended": True, "seen": time.time()}
         self._write()
 
     def _write(self) -> None:
         new = self._path.with_name(f"{self._path.name}.{os.getpid()}")
-        with suppress(OSError):  # such as in a folder that belongs to another user
+        with suppress(OSError):  # such as no permission in a folder of another user
             with suppress(FileNotFoundError):
-                new.unlink()  # left over by a process that was ended while it wrote
+                new.unlink()  # left over by a process that was killed while writing
             with open(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o640), "w", encoding="utf-8") as file:
                 json.dump(self._facts, file)
             os.replace(new, self._path)
 
 
 def signs(store: Path) -> list[Sign]:
-    """Return the services that have left a sign beside a store, those last heard of first; what is none is left out."""
+    """Return the services with a status file beside a store, the most recent first; invalid files are left out."""
     found = [_read(path) for path in sorted(store.parent.glob(glob.escape(store.name) + f".*-*{SUFFIX}"))[:FILES]]
     return sorted((sign for sign in found if sign is not None), key=lambda sign: -sign.seen)
 
@@ -129,5 +129,5 @@ def _read(path: Path) -> Sign | None:
 
 
 def _moment(value: Any) -> float:
-    """Return a time that has a date."""
+    """Return a time clipped to the range that can be shown as a date."""
     return min(max(float(value), 0.0), 4e9)

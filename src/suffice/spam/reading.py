@@ -1,4 +1,4 @@
-"""Messages made into tokens, and into what a store keeps of them."""
+"""From messages to tokens, and to the form that a store keeps."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from suffice.spam.scan import compiled
 from suffice.spam.tokenizing import all_tokens
 from suffice.spam.workers import checked, spread
 
-#: names of mail servers whose Authentication-Results are believed
+#: names of mail servers whose Authentication-Results are trusted
 Servers = tuple[str, ...]
 
 
 class Reading(NamedTuple):
-    """A message as it is learned: its identity (32 bytes), and its distinct tokens, compressed."""
+    """A message to learn: its identity (32 bytes), and its distinct tokens, compressed."""
 
     digest: bytes
     packed: bytes
@@ -33,7 +33,7 @@ class Reading(NamedTuple):
 
 
 def names_of(raw: object) -> list[str]:
-    r"""Return the distinct tokens of a message as they are learned and scored: sorted, none with a line end.
+    r"""Return the distinct tokens of a message as learned and scored: sorted, without line ends in them.
 
     Examples
     --------
@@ -45,10 +45,10 @@ def names_of(raw: object) -> list[str]:
 
 
 def lines_of(raw: object, *, keep_day: bool = False, servers: Servers = ()) -> str:
-    r"""Return the tokens that `names_of` returns, one a line.
+    r"""Return the tokens of `names_of`, one per line.
 
-    With `keep_day` there is one more for the day on which the message arrived. Of the servers that are named, what they
-    found out about the sender is read.
+    With `keep_day` there is one more token for the day on which the message arrived. The Authentication-Results of the
+    named servers are read.
 
     Examples
     --------
@@ -59,27 +59,27 @@ def lines_of(raw: object, *, keep_day: bool = False, servers: Servers = ()) -> s
     message = read(checked(raw))
     found = all_tokens(message)
     if servers:
-        from suffice.spam.authentication import authentication_tokens  # most filters have no names
+        from suffice.spam.authentication import authentication_tokens  # most filters name no servers
 
         found += authentication_tokens(message, servers)
     if keep_day and (day := arrival_day(message)) is not None:
         found.append(f"{DAY_PREFIX}{day}")
-    # in one order in every process, so that sums are the same to the last bit
+    # the same order in every process, so that sums are bitwise equal
     return sorted_lines(found)
 
 
 def sorted_lines(found: list[str]) -> str:
-    """Return the distinct ones of tokens, sorted, one a line."""
+    """Return the distinct tokens, sorted, one per line."""
     if compiled is not None:
         lines: str | None = compiled.sorted_lines(found)
         if lines is not None and "\0" not in lines:
             return lines
     names = sorted(dict.fromkeys(found))
     text = "\n".join(names)
-    with suppress(UnicodeEncodeError):  # a surrogate
+    with suppress(UnicodeEncodeError):  # a lone surrogate
         if "\0" not in text and text.count("\n") < max(1, len(names)) and text.encode():
             return text
-    # a token with a line end is two, SQLite's JSON would end one at a NUL, and what was different may now be the same
+    # line ends split tokens, SQLite's JSON would end a token at a NUL, and after replacement tokens may coincide
     plain = text.encode("utf-8", "replace").replace(b"\0", b"?").decode()
     return "\n".join(sorted(set(plain.split("\n"))))
 
@@ -98,17 +98,17 @@ def reading(raw: object, servers: Servers = ()) -> Reading:
 
 
 def pack(lines: str) -> bytes:
-    """Return tokens, one a line, compressed."""
+    """Return tokens, given one per line, compressed."""
     return zlib.compress(lines.encode(), 1)
 
 
 def unpack(packed: bytes) -> list[str]:
-    """Return the tokens whose lines `pack` was given."""
+    """Return the list of tokens from the result of `pack`."""
     return _names(unpacked_lines(packed))
 
 
 def unpacked_lines(packed: bytes) -> str:
-    """Return the lines that `pack` was given."""
+    """Return the tokens, one per line, from the result of `pack`."""
     return zlib.decompress(packed).decode()
 
 
@@ -117,7 +117,7 @@ def _names(lines: str) -> list[str]:
 
 
 def readings(raws: Iterable[bytes], processes: int | None = None, servers: Servers = ()) -> Iterator[Reading | Unread]:
-    """Read messages, in their order, holding only few of them in memory; parameters as of `spread` and `lines_of`."""
+    """Read messages, in their order, with few of them in memory; parameters as in `spread` and `lines_of`."""
     return chain.from_iterable(spread(partial(_read_chunk, servers), zip(raws, repeat(None)), processes))
 
 

@@ -1,8 +1,8 @@
-"""Stores that this process may read and not write: those of a site, a folder or a file system that is read-only.
+"""Stores that this process may read but not write: site-wide ones, or in a read-only folder or file system.
 
 While any process has a store open for writing, SQLite reads it through two files beside it (`-wal`, `-shm`), which need
-only be readable. While no process has, they are not there, and it would have to make them. Then the store is read as a
-file that does not change, and whether it did is looked at before and after everything that is read.
+only be readable. Otherwise these files do not exist, and SQLite would have to create them. In that case the store is
+opened as immutable, and whether it changed is checked before and after each read.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _BESIDE = ("-wal", "-shm")
 
 
 class State(NamedTuple):
-    """What differs when a store has been changed, or is about to be."""
+    """A fingerprint of a store, which differs if the store was changed or is about to be."""
 
     file: tuple[int, int]
     changed: int
@@ -25,7 +25,7 @@ class State(NamedTuple):
 
 
 def may_write(path: str) -> bool:
-    """Return whether this process may write to a store, or make it, which includes what SQLite writes beside it."""
+    """Return whether this process may write or create a store, including the files that SQLite writes beside it."""
     if not os.path.exists(path):
         return True
     if not _is_writable(path):
@@ -40,12 +40,12 @@ def _is_writable(path: str) -> bool:
 
 
 def state_of(path: str) -> State:
-    """Return the state of a store."""
+    """Return the current fingerprint of a store."""
     status = os.stat(path)
     is_shared = any(os.path.exists(path + suffix) for suffix in _BESIDE)
     return State((status.st_dev, status.st_ino), status.st_mtime_ns, status.st_size, is_shared)
 
 
 def address(path: str, state: State) -> str:
-    """Return how SQLite is told to open a store that is in a state."""
+    """Return the URI with which SQLite opens a store in the given state."""
     return f"file:{quote(os.path.abspath(path))}?mode=ro{'' if state.is_shared else '&immutable=1'}"

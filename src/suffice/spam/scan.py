@@ -1,8 +1,8 @@
-"""The compiled loops over words and tokens, where they were built; each has a twin in Python with the same results.
+"""The compiled loops over words and tokens, if built; each has a Python fallback with the same results.
 
-`compiled` is the module, or None where it is not built, does not fit this Python, or is switched off by the environment
-variable ``SUFFICE_COMPILED=0``. Then the twins do the work, at about half the speed. With
-``SUFFICE_REQUIRE_COMPILED=1`` that is an ImportError.
+`compiled` is the module, or None if it is not built, does not fit this Python, or is switched off by the environment
+variable ``SUFFICE_COMPILED=0``. Then the fallbacks are used, at about half the speed. With
+``SUFFICE_REQUIRE_COMPILED=1`` a missing module raises ImportError.
 """
 
 from __future__ import annotations

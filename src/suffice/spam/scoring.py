@@ -1,27 +1,28 @@
-"""What the tokens of a message say: naive Bayes within fields, tempered, so that many tokens of one kind do not shout.
+"""The score of a message: naive Bayes within fields, tempered so that many similar tokens do not dominate.
 
-Each token t is a Bernoulli column: in so many of the S spams and the H hams it was seen. With s and h these numbers,
-n = s + h, its rate r = n/(S + H) among all messages and the same prior rate ε in both classes, its weight is
+Each token t is a Bernoulli variable, seen in s of the S spams and in h of the H hams. With n = s + h, its rate r = n/(S
++ H) among all messages and the same prior rate ε in both classes, its weight is
 
     w(t) = log ((s + m r)/(S + m) + ε) / ((h + m r)/(H + m) + ε) · n / (n + κ),      ε = α / ((S + H)/2),
 
 the log-ratio of the posterior means of two Bernoulli probabilities, shrunk for tokens that were seen once or twice.
-Each class starts with m messages in which the token is as frequent as in all mail: where only twenty spams are known,
-that none of them holds a rare token of the hams says little, and does not push verdicts to ham.
-Plain naive Bayes adds these up as if tokens were independent. They are not: a long letter repeats one verdict hundreds
-of times. The tokens of one field (sender, route, subject, words, …) are therefore averaged, the telling ones most,
+Each class starts with m pseudo-messages in which the token is as frequent as in all mail: if only twenty spams are
+known, the absence of a rare ham token from them says little, and should not push verdicts to ham.
+Plain naive Bayes adds these weights as if tokens were independent. They are not: a long message repeats the same
+evidence hundreds of times. The tokens of one field (sender, route, subject, words, …) are therefore averaged, with more
+weight on the most informative ones,
 
     E(f) = v(f) · Σ a w³ / Σ a w² · n / (n + c),      n = Σ w²,
 
-and only fields are taken as independent: log-odds = Σ E(f). A logistic link makes them a probability.
+and only fields are assumed independent: log-odds = Σ E(f). A logistic link turns them into a probability.
 
-Here a = 1, unless one side outvotes the other. With n₊ = Σ w² over the tokens that speak for spam and n₋ over the
-others, a side counts at most MAJORITY times as much as the other side and ALLOWED,
+Here a = 1, unless one side outweighs the other. With n₊ = Σ w² over the tokens with evidence for spam and n₋ over the
+others, a side counts at most MAJORITY times as much as the other side plus ALLOWED,
 
     a₊ = min(1, (MAJORITY n₋ + ALLOWED) / n₊),
 
-and a₋ likewise: a message may be padded with as many words of ham as there are, and its own words are still heard.
-What is attached to a message, and what messages within it say, is a field of its own.
+and a₋ likewise: even if a message is padded with many ham words, its own words still count. Attachments and nested
+messages are a separate field.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # a filter that is started for one message has no time to load NumPy
+if TYPE_CHECKING:  # importing NumPy would be too slow for a filter that is started for one message
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
@@ -49,30 +50,30 @@ FIELDS: tuple[tuple[str, tuple[str, ...], float], ...] = (
     ("shape", ("shape",), 1.0),
     ("attached", ("attached",), 0.5),
     ("authentication", ("auth",), 1.0),
-    ("day", ("day",), 0.0),  # kept with what was learned, and no evidence
+    ("day", ("day",), 0.0),  # stored with learned messages, but not evidence
 )
 FIELD_NAMES = tuple(name for name, _, _ in FIELDS)
 _FIELD_OF_PREFIX = {prefix: number for number, (_, prefixes, _) in enumerate(FIELDS) for prefix in prefixes}
 _WORDS, _PAIRS = FIELD_NAMES.index("words"), FIELD_NAMES.index("pairs")
 _FIELD_WEIGHTS = [weight for _, _, weight in FIELDS]
-#: in a field, the squared weights of one side count at most as much as these times those of the other side, and these
+#: limit in a field for the squared weights of one side: MAJORITY times those of the other side, plus ALLOWED
 MAJORITY, ALLOWED = 2.0, 100.0
 
 
 @dataclass(frozen=True)
 class Scoring:
-    """The few numbers that scoring needs beside the counts.
+    """The settings of the score.
 
     Attributes
     ----------
     pseudo_count : float
-        α, how many messages the prior rate of a token is worth.
+        α, the pseudo-count of the prior rate of a token, in messages.
     common : float
-        m, how many messages of the token's rate among all messages are added to each class.
+        m, the number of pseudo-messages added to each class, with the token's rate among all messages.
     doubt : float
-        κ, how many messages must hold a token until half of its weight is believed.
+        κ, the number of messages that must hold a token for half of its weight to count.
     temper : float
-        c, the squared weights that a field must have until half of its evidence is believed.
+        c, the sum of squared weights that a field must have for half of its evidence to count.
     slope, intercept : float
         The logistic link: probability = 1 / (1 + exp(−slope · log-odds − intercept)).
     """
@@ -95,16 +96,16 @@ class Scoring:
 
 @dataclass(frozen=True)
 class Score:
-    """What a message scored.
+    """The score of a message.
 
     Attributes
     ----------
     log_odds : float
-        The sum of all evidence; above 0 speaks for spam.
+        The sum of all evidence; positive values are evidence for spam.
     probability : float
-        Of spam, after the logistic link.
+        The probability of spam, after the logistic link.
     evidence : array of shape (number of tokens,)
-        What each token adds to `log_odds`; 0 for tokens that were never seen.
+        The contribution of each token to `log_odds`; 0 for tokens that were never seen.
     """
 
     log_odds: float
@@ -113,7 +114,7 @@ class Score:
 
 
 def field_of(token: str) -> int:
-    """Return the number of the field that a token belongs to, an index of `FIELD_NAMES`.
+    """Return the index in `FIELD_NAMES` of the field of a token.
 
     Examples
     --------
@@ -141,10 +142,9 @@ def score(
     tokens : sequence of str
         The distinct tokens of the message.
     in_spam, in_ham : array of shape (number of tokens,)
-        How many spams and hams, among those trained on, hold each token.
+        Number of training spams and hams that hold each token.
     spam_messages, ham_messages : float
-        How many spams and hams were trained on. While there are none of one kind nothing can be told: log-odds 0,
-        probability ½.
+        Number of training spams and hams. If either is zero, the log-odds are 0 and the probability is ½.
     scoring : Scoring
         The settings.
 
@@ -176,7 +176,7 @@ def evidence(
     ham_messages: float,
     scoring: Scoring = Scoring(),  # noqa: B008  (frozen)
 ) -> list[float]:
-    """Return what each token adds to the log-odds: its part of E(f); arguments as of `score`."""
+    """Return the contribution of each token to the log-odds, its part of E(f); arguments as in `score`."""
     return tempered(weighed(tokens, in_spam, in_ham, spam_messages, ham_messages, scoring), scoring)
 
 
@@ -188,7 +188,7 @@ def weighed(
     ham_messages: float,
     scoring: Scoring,
 ) -> list[tuple[float, int]]:
-    """Return w(t) and the field of each token; arguments as of `score`."""
+    """Return w(t) and the field of each token; arguments as in `score`."""
     if spam_messages <= 0 or ham_messages <= 0:
         return [(0.0, _WORDS) for _ in tokens]
     rate = 2.0 * scoring.pseudo_count / (spam_messages + ham_messages)
@@ -203,7 +203,7 @@ def weighed(
             weight = log(((s + shared) * per_spam + rate) / ((h + shared) * per_ham + rate)) * (n / (n + doubt))
         else:
             weight = 0.0
-        # `field_of`, written out: it would be a third of the time
+        # `field_of` inlined: calling it would take a third of the time
         prefixed = ":" in token
         field = field_of_prefix(token[: token.find(":")], _WORDS) if prefixed else (_PAIRS if " " in token else _WORDS)
         result.append((weight, field))

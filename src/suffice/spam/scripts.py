@@ -1,7 +1,8 @@
-"""Words in scripts with marks, such as Devanagari and Arabic, and in those without spaces, such as Thai and Chinese.
+"""Words in scripts with combining marks (Devanagari, Arabic) and in scripts without spaces (Thai, Chinese).
 
-A mark belongs to the letter before it, and ends no word. In a script without spaces a run of letters is a sentence, and
-is cut into pairs of letters, each with its marks; punctuation and letters of other scripts end a run.
+A mark belongs to the letter before it and does not end a word. In a script without spaces a run of letters is a whole
+sentence; it is split into pairs of adjacent letters, each with its marks. Punctuation and letters of other scripts end
+a run.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ UNSPACED = (
 FIRST_MARK, LAST_MARK = 0x300, 0x1EFFF
 
 _UNSPACED = re.compile(f"[{UNSPACED}]")
-#: holds all marks, and few letters of scripts that have none
+#: matches all marks, and few letters of scripts without marks
 _MAY_BE_MARK = re.compile(
     "[\u0300-\u036f\u0483-\u0489\u0590-\u1cff\u1dc0-\u1dff\u20d0-\u20ff\u2cef-\u2cf1\u2d7f\u2de0-\u2dff\u302a-\u302f"
     "\u3099\u309a\ua66f-\uabff\ufb1e\ufe00-\ufe2f\U00010100-\U0001efff]"
@@ -28,7 +29,7 @@ _SIMPLE_WORD = re.compile(r"[^\W_]+")
 
 
 def is_plain(text: str) -> bool:
-    """Return whether a text has neither marks nor letters of a script without spaces; False where that is not clear.
+    """Return whether a text has neither marks nor letters of a script without spaces; False if in doubt.
 
     Examples
     --------
@@ -55,7 +56,7 @@ def simple_words(text: str) -> list[str]:
 
 @cache
 def words_with_marks() -> re.Pattern[str]:
-    """Return the pattern of the words of a text in lower case; a run of letters without spaces is one of them."""
+    """Return the pattern of the words of a text in lower case; a run in a script without spaces is one word."""
     letter, mark = f"(?![{UNSPACED}])[^\\W_]", f"[{_marks()}]"
     piece = f"{letter}(?:{letter}|{mark})*+"
     run = f"(?:(?=[{UNSPACED}])[^\\W_]{mark}*+)++"
@@ -63,7 +64,7 @@ def words_with_marks() -> re.Pattern[str]:
 
 
 def pairs_of_run(word: str) -> list[str]:
-    """Return the pairs of letters, each with its marks, of a run without spaces; any other word as it is.
+    """Return the pairs of letters, with marks, of a run in a script without spaces; any other word unchanged.
 
     Examples
     --------
@@ -88,7 +89,7 @@ def _letters_with_marks() -> re.Pattern[str]:
 
 @cache
 def _marks() -> str:
-    """Return all marks, as ranges for a class of characters; looked up when first needed, which takes milliseconds."""
+    """Return all marks as ranges for a regex character class; computed on first use, which takes milliseconds."""
     codes = [code for code in range(FIRST_MARK, LAST_MARK + 1) if unicodedata.category(chr(code)) in ("Mn", "Mc")]
     starts = [code for before, code in zip([0, *codes], codes, strict=False) if code != before + 1]
     ends = [code for code, after in zip(codes, [*codes[1:], 0], strict=True) if after != code + 1]

@@ -1,4 +1,4 @@
-"""A message as the store knows it, and what it adds to the counts: all of its weight to one class, or shares."""
+"""A stored message, and what it adds to the counts: its whole weight to one class, or shares of it to both."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Literal, NamedTuple
 from suffice.spam.forgetting import UNIT, Forgetting
 
 Label = Literal["spam", "ham"]
-#: the class of a message that is known, with that of messages without a label
+#: the class of a stored message, which may be unlabelled
 Known = Literal["spam", "ham", "unlabeled"]
-#: what a row of the store is: a message, or counts that another filter has learned
+#: the kind of a row of the store: a message of a class, or counts learned by another filter
 Kind = Literal["spam", "ham", "unlabeled", "imported"]
 
 
 class KnownMessage(NamedTuple):
-    """A row of the store: identity, class, day, tokens; and shares, in units of 1/`UNIT`, if it has no label."""
+    """A row of the store: identity, class, day, tokens; and for unlabelled messages shares, in units of 1/`UNIT`."""
 
     digest: bytes
     label: Kind
@@ -24,7 +24,7 @@ class KnownMessage(NamedTuple):
     soft_ham: int
 
     def weights(self, forgetting: Forgetting) -> tuple[int, int]:
-        """Return what it adds to the counts of spam and of ham."""
+        """Return the weights that it adds to the counts of spam and of ham."""
         weight = forgetting.weight(self.day)
         if self.label == "unlabeled":
             return parts(weight, self.soft_spam, self.soft_ham)
@@ -32,7 +32,7 @@ class KnownMessage(NamedTuple):
 
 
 def parts(weight: int, spam: int, ham: int) -> tuple[int, int]:
-    """Return the parts of a weight that fall to spam and ham, by shares in units of 1/`UNIT`, as whole numbers.
+    """Return the parts of a weight for spam and ham as integers, given the shares in units of 1/`UNIT`.
 
     Examples
     --------

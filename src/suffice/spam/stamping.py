@@ -1,15 +1,15 @@
-"""Verdicts written into messages, as headers: ours on top, and none that a sender has put there.
+"""Verdicts as headers of messages: ours are added on top, and forged ones are removed.
 
 | header | value |
 |---|---|
-| `X-Suffice-Status` | spam, ham, unsure, or error for a message that was not judged, which then has no other of these |
-| `X-Suffice-List` | allow or block, where the status comes from a list of senders and not from statistics |
-| `X-Suffice-Bucket` | the bucket of a message that is clearly of one, and not spam; `%` and what is not ASCII are |
-| | written as `%` and two digits for each byte |
+| `X-Suffice-Status` | spam, ham, unsure, or error for a message that was not judged, which gets none of the others |
+| `X-Suffice-List` | allow or block, if the status comes from a list of senders and not from the statistics |
+| `X-Suffice-Bucket` | the bucket, if its probability is high and the message is not spam; `%` and non-ASCII are |
+| | written as `%` and two hexadecimal digits per byte |
 | `X-Suffice-Score` | the probability of spam, to 6 digits |
-| `X-Suffice-Reasons` | the strongest tokens, and what each adds to the log-odds (above 0 speaks for spam) |
+| `X-Suffice-Reasons` | the strongest tokens, and the contribution of each to the log-odds (positive for spam) |
 
-All else in a message stays as it came, byte for byte.
+Everything else in a message is unchanged, byte for byte.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-if TYPE_CHECKING:  # a filter that is started for one message loads what it needs
+if TYPE_CHECKING:  # a filter that is started for one message imports only what it needs
     from suffice.spam.verdict import Verdict
 
-#: the headers that are ours
+#: our headers
 OURS = ("X-Suffice-Status", "X-Suffice-List", "X-Suffice-Bucket", "X-Suffice-Score", "X-Suffice-Reasons")
-#: how many reasons are named, and how many characters of each
+#: limits: number of reasons, and characters per reason
 REASONS, REASON_WIDTH = 6, 48
 _WIDTH = 78
-#: what stands for itself in the name of a bucket, beside letters and digits; "=?" would begin an encoded word
+#: characters of a bucket's name that are not escaped, besides letters and digits; "=?" would begin an encoded word
 _BUCKET_SAFE = " !#$&'()*+,-./:;<>?@[]^_`{|}~"
-# Headers end at the first empty line. A bare CR ends a line for some readers and not for others: it is a line end where
-# stamps are looked for, none where the headers end or ours are put, and no part of a "From " line, so that no reader
-# finds a stamp that is not ours.
+# Headers end at the first empty line. A bare CR ends a line for some mail programs and not for others. It counts as a
+# line end when forged stamps are searched, but not when the end of the headers or the place of our stamps is
+# determined, and a "From " line cannot contain it. So no mail program finds a stamp that is not ours.
 _FROM_LINE = re.compile(rb"(?:From [^\r\n]*\r?\n)?")
 _EMPTY_LINE = re.compile(rb"\r?\n")
 _HEADERS_END = re.compile(rb"\n(?=\r?\n)")
@@ -39,7 +39,7 @@ _LINE_END = rb"(?:\r\n|\n|\r)"
 
 
 class _Removal:
-    """Finds headers whose names begin in some way: those on top, and those below."""
+    """A function that removes headers whose names begin with given prefixes, on top and below."""
 
     def __init__(self, *beginnings: bytes) -> None:
         self._beginnings = beginnings
@@ -48,7 +48,7 @@ class _Removal:
         self._below = re.compile(_LINE_END + field, re.IGNORECASE)
 
     def __call__(self, headers: bytes) -> bytes:
-        """Return headers without those."""
+        """Return the headers without those."""
         lower = headers.lower()
         if not any(beginning in lower for beginning in self._beginnings):
             return headers
@@ -62,12 +62,13 @@ _without_spamassassins = _Removal(b"x-suffice-", b"x-spam-")
 
 
 def stamps(verdict: Verdict, *, details: bool = True) -> dict[str, str]:
-    """Return the headers for a verdict: values of ASCII on one line, whatever the tokens hold.
+    """Return the headers for a verdict, with values in ASCII on one line, whatever the tokens hold.
 
-    Without `details` it is the status, the list that it comes from if it comes from one, and the bucket, if any; with
-    them the entry of the list too.
+    Without `details` they are the status, the list that it comes from, if any, and the bucket, if any; with them also
+    the entry of the list, the score and the reasons.
 
-    A space in a token is written as `_`, and what is not plain as `%` and two digits for each byte of its UTF-8.
+    A space in a token is written as `_`, and other special characters as `%` and two hexadecimal digits per byte of
+    UTF-8.
 
     Examples
     --------
@@ -93,23 +94,23 @@ def stamps(verdict: Verdict, *, details: bool = True) -> dict[str, str]:
 
 
 def reason_texts(verdict: Verdict) -> list[str]:
-    """Return the strongest tokens of a verdict, each with what it adds to the log-odds, in printable ASCII."""
+    """Return the strongest tokens of a verdict, each with its contribution to the log-odds, in printable ASCII."""
     return [f"{_plain(token)} {part:+.2f}" for token, part in verdict.evidence[:REASONS]]
 
 
 def stamped(raw: bytes, verdict: Verdict, *, details: bool = True, also: Mapping[str, str] | None = None) -> bytes:
-    r"""Return a message with the headers for a verdict on top, in place of all `X-Suffice-` headers that it had.
+    r"""Return a message with the headers for a verdict on top, replacing all its `X-Suffice-` headers.
 
-    They come behind the "From " line of a mailbox, and end their lines as the message does. On top they are headers for
-    every reader, also where the message has none, or where nothing but a malformed line ends them. Only a message that
-    begins with a space or a tab gets an empty line too, since its first line would continue ours.
+    They come after the "From " line of a mailbox, with the line ends of the message. On top they are headers for every
+    mail program, even if the message has no headers or a malformed line ends them. A message that begins with a space
+    or a tab gets an empty line in between, since its first line would otherwise continue ours.
 
     Parameters
     ----------
     raw, verdict, details
-        The message; the others as of `stamps`.
+        The message; the others as in `stamps`.
     also : mapping, optional
-        Headers in the style of SpamAssassin, which come behind ours; all `X-Spam-` headers that were there are removed.
+        Headers in the style of SpamAssassin, which come after ours; all earlier `X-Spam-` headers are removed.
 
     Examples
     --------
@@ -150,7 +151,7 @@ def unstamped(raw: bytes) -> bytes:
 
 
 def _split(raw: bytes, without: Callable[[bytes], bytes] = _without_ours) -> tuple[bytes, bytes]:
-    """Return the "From " line of a message, and all behind them without stamps."""
+    """Return the "From " line of a message, and the rest without stamps."""
     top = _from_line(raw)
     if _EMPTY_LINE.match(raw, top):
         return raw[:top], raw[top:]
@@ -184,7 +185,7 @@ def _plain(token: str) -> str:
 
 
 def _folded(name: str, value: str) -> list[str]:
-    """Return a header as lines, cut behind commas."""
+    """Return a header folded into lines after commas."""
     lines = [f"{name}:"]
     for part in value.split(", "):
         if len(lines[-1]) + len(part) + 2 > _WIDTH:

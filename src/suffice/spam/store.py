@@ -1,14 +1,14 @@
-"""What a filter has learned, in one SQLite file: a table of tokens, which is a sum, and the messages it is a sum over.
+"""The statistics of a filter in one SQLite file: a table of token counts, and the messages that it is a sum over.
 
 | table | row |
 |---|---|
-| `tokens` | a token, and the weight of the spams and of the hams that hold it |
-| `messages` | the digest of a message, its class, its day, its tokens, compressed, and its shares if it has no class |
-| | also counts that another filter has learned, as the class "imported" |
-| `meta` | the total weights of spam and ham, thresholds, the logistic link, the half-life, lists of senders, imports |
+| `tokens` | a token, and the total weight of the spams and of the hams that hold it |
+| `messages` | digest of a message, class, day, tokens (compressed), and the shares of an unlabelled message |
+| | also the counts learned by another filter, with the class "imported" |
+| `meta` | total weights of spam and ham, thresholds, logistic link, half-life, lists of senders, imports |
 
-A store with buckets has three tables more, see `suffice.spam.buckets.tables`.
-The messages make untraining exact, whatever has become of the tokeniser, and let the sum be made anew.
+A store with buckets has three more tables, see `suffice.spam.buckets.tables`.
+Because the messages are kept, untraining is exact even if the tokeniser has changed, and the sums can be recomputed.
 """
 
 from __future__ import annotations
@@ -43,62 +43,63 @@ from suffice.spam.store_tables import (
 )
 from suffice.spam.tokenizing import ATTACHED
 
-#: token, weight of the spams that hold it, weight of the hams
+#: token, total weight of the spams that hold it, total weight of the hams
 Row = tuple[str, int, int]
 
-#: so many seconds to wait for another process that writes
+#: seconds to wait for another process that writes
 PATIENCE = 60.0
-#: no more than this fits into the milliseconds of SQLite
+#: limit of patience in seconds, so that SQLite's time-out in milliseconds does not overflow
 _MOST_PATIENCE = 1_000_000.0
-#: so many instructions of SQLite, some milliseconds, between looks at whether it is interrupted
+#: SQLite instructions, a few milliseconds, between two checks for an interrupt
 _INTERRUPTIBLE = 100_000
 _ADD = (
     "INSERT INTO tokens VALUES (?, ? * {weight}, ? * {weight}) "
     "ON CONFLICT (token) DO UPDATE SET spam = spam + excluded.spam, ham = ham + excluded.ham"
 )
-#: the same of a text of `Counts.packed`
+#: the same for a text of `Counts.packed`
 _ADD_PACKED = (
     "INSERT INTO tokens SELECT key, (value >> 32) * {weight}, (value & 4294967295) * {weight} "
-    "FROM json_each(?) WHERE true "  # without which ON would belong to a join
+    "FROM json_each(?) WHERE true "  # else SQLite would parse ON as part of a join
     "ON CONFLICT (token) DO UPDATE SET spam = spam + excluded.spam, ham = ham + excluded.ham"
 )
-#: the row of a token, and for one of what is attached that of the same one in messages themselves
+#: joins the row of a token, and for an attached token also the row of the same token without the prefix
 _JOINED = (
     "LEFT JOIN tokens AS own ON own.token = value LEFT JOIN tokens AS plain ON plain.token = "
     f"CASE WHEN substr(value, 1, {len(ATTACHED)}) = '{ATTACHED}' THEN substr(value, {len(ATTACHED) + 1}) END"
 )
-#: what values that no store holds, which SQLite keeps in any column, may lead to; not what is raised on purpose
+#: errors that invalid values may cause, since SQLite accepts any value in any column; matched by exact type, so that
+#: errors raised on purpose are not included
 _BY_VALUES = (TypeError, ValueError, KeyError, AttributeError, AssertionError, IndexError, OverflowError)
-#: so many messages are counted together
+#: number of messages counted together
 _MANY = 2_000
 
 
 class DamagedStoreError(StoreError):
-    """A file cannot be read as a store any more; a backup can be put in its place."""
+    """A file is no longer readable as a store; it can be restored from a backup."""
 
 
 class ReadOnlyStoreError(StoreError):
-    """A store was to be written that this process may only read."""
+    """A write to a store that this process may only read."""
 
 
 class ChangedStoreError(StoreError):
-    """A store that this process may only read was changed while it was read; it can be read again."""
+    """A read-only store was changed by another process while it was read; the read can be repeated."""
 
 
 class Store(Connected):
-    """Counts of tokens over the messages learned.
+    """The counts of tokens over the learned messages.
 
-    Readers see the store as the last transaction left it, also while another process writes. A process that is killed
-    leaves every transaction that it has finished. When the power fails, the last ones may be missing, but the store is
-    whole (`synchronous = NORMAL`).
+    Readers see the store as of the last transaction, also while another process writes. If a process is killed, its
+    finished transactions are kept. After a power failure the last ones may be missing, but the store is consistent
+    (`synchronous = NORMAL`).
 
     Parameters
     ----------
     path : str or path, optional
-        Of the file, which is made, for its owner only, if there is none; in memory without. One that this process may
-        read and not write is only read.
+        Path of the file, created with access for its owner only if it does not exist; in memory if None. A file that
+        this process may read but not write is opened read-only.
     patience : float
-        For how many seconds to wait for others that write.
+        How many seconds to wait for other writers.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None, *, patience: float = PATIENCE) -> None:
@@ -106,7 +107,7 @@ class Store(Connected):
             raise ValueError(f"patience must be from 0 to {_MOST_PATIENCE:,.0f} seconds, but it is {patience!r}")
         self.name = "in memory" if path is None else os.fspath(path)
         self.in_memory = path is None
-        # for other processes, and whatever the current folder becomes; a file may be called ":memory:"
+        # absolute, for other processes and changes of the working directory; a file may be called ":memory:"
         self.path = ":memory:" if path is None else os.path.abspath(self.name)
         self.patience = patience
         self._rollbacks = 0
@@ -114,7 +115,7 @@ class Store(Connected):
         #: whether it has the tables of buckets
         self.has_buckets = False
         self._interruption = threading.Event()
-        #: what was found when a store that is only read was opened, None for one that may be written
+        #: fingerprint of a read-only store when it was opened; None for a writable store
         self._state: State | None = None
         if path is not None and not may_write(self.name):
             self._state = state_of(self.name)
@@ -126,11 +127,11 @@ class Store(Connected):
     @property
     def buckets(self) -> BucketTables:
         """The tables of buckets."""
-        return BucketTables(self)  # not kept, since a store that is dropped must be closed at once
+        return BucketTables(self)  # not cached: a reference cycle would delay closing a deleted store
 
     @property
     def is_read_only(self) -> bool:
-        """Whether this process may read the store, but not write to it."""
+        """Whether this process may read the store but not write to it."""
         return self._state is not None
 
     def _open(self) -> None:
@@ -156,7 +157,7 @@ class Store(Connected):
             return
         if not is_ready:
             with self.transaction():
-                if not self._is_ready():  # another process may have been quicker
+                if not self._is_ready():  # another process may have created them meanwhile
                     make_tables(self._connection)
                     for key, value in (("spam", 0), ("ham", 0)):
                         self.put(key, value)
@@ -167,7 +168,7 @@ class Store(Connected):
         execute("PRAGMA cache_size = -32000")
 
     def _is_ready(self) -> bool:
-        """Return whether the tables are there, False for an empty file; refuse any other."""
+        """Return whether the tables exist, False for an empty file; raise StoreError for any other file."""
         execute = self._connection.execute
         application, version = (execute(f"PRAGMA {key}").fetchone()[0] for key in ("application_id", "user_version"))
         if application == APPLICATION and version == SCHEMA_VERSION:
@@ -185,9 +186,9 @@ class Store(Connected):
         return False
 
     def check_tables(self) -> None:
-        """Refuse a file with other tables than a store's, views or triggers; once for each change of its tables."""
+        """Raise if the file has foreign tables, views or triggers; checked once per change of the schema."""
         version = self._connection.execute("PRAGMA schema_version").fetchone()[0]
-        if version == self._schema_version:  # else SQLite reads the tables anew too
+        if version == self._schema_version:  # unchanged since the last check
             return
         if found := foreign_parts(self._connection):
             raise DamagedStoreError(
@@ -199,7 +200,7 @@ class Store(Connected):
 
     def _switch_to_wal(self) -> None:
         end = time.monotonic() + self.patience
-        while True:  # SQLite does not wait here for others that are opening the store
+        while True:  # SQLite does not wait here for other processes that are opening the store
             try:
                 self._connection.execute("PRAGMA journal_mode = WAL").fetchone()
                 return
@@ -210,7 +211,7 @@ class Store(Connected):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Write: all that is done within is done, or nothing; others wait."""
+        """Run a write transaction: all changes or none are made, and other writers wait."""
         if self.is_read_only:
             raise ReadOnlyStoreError(
                 f"the store {self.name!r} may be read by this user, but not written; train it as its owner, or let "
@@ -221,13 +222,13 @@ class Store(Connected):
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Read: all that is read within is of one moment."""
+        """Run a read transaction: all reads see the same state."""
         with self._unchanged(), self._begun("BEGIN"):
             yield
 
     @contextmanager
     def _unchanged(self) -> Iterator[None]:
-        """Open a store that is only read anew if it has changed, and raise StoreError if it changes meanwhile."""
+        """Reopen a read-only store if it has changed, and raise StoreError if it changes during the reads."""
         if self._state is None or self._connection.in_transaction:
             yield
             return
@@ -237,7 +238,7 @@ class Store(Connected):
                 self.close()
                 self._state = found
                 self._schema_version = -1
-                self._rollbacks += 1  # so that what was read before is not taken for what there is
+                self._rollbacks += 1  # invalidates what was cached under the old `version`
                 self._open()
         try:
             yield
@@ -258,7 +259,7 @@ class Store(Connected):
 
     @contextmanager
     def _begun(self, begin: str) -> Iterator[None]:
-        if self._connection.in_transaction:  # within another one, whose end decides
+        if self._connection.in_transaction:  # nested: the outer transaction commits
             yield
             return
         with self.explained():
@@ -270,12 +271,12 @@ class Store(Connected):
                 self._connection.execute("COMMIT")
             except BaseException:
                 self._rollbacks += 1
-                self._connection.rollback()  # nothing where SQLite has done so itself
+                self._connection.rollback()  # does nothing if SQLite already rolled back
                 raise
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Raise a StoreError that says what to do in the place of an error of SQLite."""
+        """Translate errors of SQLite to a StoreError that says what to do."""
         if self._interruption.is_set():
             raise self._interrupted()
         try:
@@ -301,14 +302,14 @@ class Store(Connected):
         except (zlib.error, json.JSONDecodeError, SettingError) as error:
             raise DamagedStoreError(f"the store {self.name!r} is damaged: {error}; restore a backup") from error
         except Exception as error:
-            # sums of weights that do not fit are of days far from the origin
+            # sums of weights overflow for days far from the origin
             too_large = str(error) if isinstance(error, OverflowError) else ""
             if type(error) in _BY_VALUES and (found := wrong_values(self._held) or too_large):
                 raise DamagedStoreError(f"the store {self.name!r} is damaged: {found}; restore a backup") from error
             raise
 
     def interrupt(self) -> None:
-        """End what is being done, also from another thread, and refuse all that is asked later but closing."""
+        """Interrupt the running operation, also from another thread, and refuse all later ones except closing."""
         self._interruption.set()
 
     def _interrupted(self) -> StoreError:
@@ -316,11 +317,11 @@ class Store(Connected):
 
     @property
     def is_shared(self) -> bool:
-        """Whether another process that opens the store sees what this one sees."""
+        """Whether another process that opens the store sees the same state as this one."""
         return not self.in_memory and not self._connection.in_transaction
 
     def version(self) -> tuple[int, int, int]:
-        """Return what differs when the store has changed since: by others, by this connection, or back again."""
+        """Return a version that differs after any change: by others, by this connection, or by a rollback."""
         others = self._connection.execute("PRAGMA data_version").fetchone()[0]
         return others, self._connection.total_changes, self._rollbacks
 
@@ -336,12 +337,12 @@ class Store(Connected):
 
     @property
     def servers(self) -> tuple[str, ...]:
-        """The names of the mail servers whose Authentication-Results are believed."""
+        """The names of the mail servers whose Authentication-Results are trusted."""
         return tuple(self.get("servers", ()))
 
     @property
     def forgetting(self) -> Forgetting:
-        """How old messages count."""
+        """The half-life and origin of the weights."""
         return Forgetting(self.get("half_life"), self.get("origin", 0))
 
     def totals(self) -> tuple[int, int]:
@@ -349,11 +350,11 @@ class Store(Connected):
         return self.get("spam"), self.get("ham")
 
     def rows(self, tokens: list[str]) -> dict[str, Row]:
-        """Return the rows of the tokens that any message holds, by token.
+        """Return the rows of the known tokens, by token.
 
-        What is known of a token counts for the same one in what is attached, too: spam is spam wherever it stands.
+        The counts of a token are also added to those of the same token in attachments: spam is spam wherever it occurs.
         """
-        # one list as JSON: quicker than many parameters, and there may be any number
+        # one JSON list is faster than many parameters, and has no limit on their number
         select = (
             "SELECT value, ifnull(own.spam, 0) + ifnull(plain.spam, 0), ifnull(own.ham, 0) + ifnull(plain.ham, 0) "
             f"FROM json_each(?) {_JOINED} WHERE own.token IS NOT NULL OR plain.token IS NOT NULL"
@@ -361,9 +362,9 @@ class Store(Connected):
         return {row[0]: row for row in self._connection.execute(select, (json.dumps(tokens, ensure_ascii=False),))}
 
     def counts(self, tokens: str) -> tuple[list[str], list[str]]:
-        """Return the weights of the spams and of the hams, as of `rows`, of each token, in digits; "-" where none is.
+        """Return the spam weights and the ham weights of tokens, as in `rows`, in digits; "-" for unknown tokens.
 
-        Tokens are given as a list in JSON. Two texts for all of them take a third of the time of `rows`.
+        Tokens are given as a JSON list. Returning two concatenated texts takes a third of the time of `rows`.
         """
         select = (
             "SELECT group_concat(ifnull(own.spam + ifnull(plain.spam, 0), ifnull(plain.spam, '-'))), "
@@ -373,18 +374,18 @@ class Store(Connected):
         return ([], []) if spam is None else (spam.split(","), ham.split(","))
 
     def labels(self, digests: Sequence[bytes]) -> dict[bytes, Known]:
-        """Return the classes of the messages that were learned, out of these."""
+        """Return the classes of those of the given messages that are stored, by digest."""
         select = "SELECT label FROM messages WHERE digest = ?"
         rows = ((digest, self._connection.execute(select, (digest,)).fetchone()) for digest in digests)
         return {digest: row[0] for digest, row in rows if row is not None}
 
     def renew(self, day: int) -> None:
-        """Count weights from this day on, if those of this day have grown too large."""
+        """Make this day the origin of the weights, if the weights of this day have grown too large."""
         if self.forgetting.is_due(day):
             self.begin_anew(Forgetting(self.forgetting.half_life, day))
 
     def add(self, messages: Sequence[tuple[Reading, Label]], day: int, counts: Counts | None = None) -> None:
-        """Learn messages, none of which may be learned already; `counts` are theirs, where they are known."""
+        """Learn messages, none of which may be stored already; `counts` are their token counts, if known."""
         self.renew(day)
         self._connection.executemany(
             "INSERT INTO messages (digest, label, day, tokens) VALUES (?, ?, ?, ?)",
@@ -395,12 +396,12 @@ class Store(Connected):
         self._sum(counts, self.forgetting.weight(day))
 
     def remove(self, digests: Iterable[bytes]) -> None:
-        """Undo the learning of messages, all of which must have been learned."""
+        """Undo the learning of messages, all of which must be stored."""
         for digest in digests:
             self.take(digest)
 
     def take(self, digest: bytes) -> tuple[int, int, list[str]]:
-        """Undo the learning of a message, which must be known; return its weights in spam and ham, and its tokens."""
+        """Undo the learning of a stored message; return its weights in spam and ham, and its tokens."""
         message = self.message(digest)
         assert message is not None
         if message.label == "imported":
@@ -426,7 +427,7 @@ class Store(Connected):
         return *imported.totals(weight), list(imported.counts)
 
     def add_imported(self, rows: Iterable[tuple[bytes, bytes]], day: int) -> None:
-        """Keep counts that another filter has learned, given by digest and packed, none of which may be known."""
+        """Store counts learned by another filter, given as (digest, packed) rows that are not stored yet."""
         self.renew(day)
         for digest, packed in rows:
             self._connection.execute(
@@ -435,7 +436,7 @@ class Store(Connected):
             self._sum_imported(Imported.unpacked(packed), self.forgetting.weight(day))
 
     def put_messages(self, messages: Sequence[KnownMessage]) -> None:
-        """Take rows of another store in, none of which may be known."""
+        """Add rows of another store, none of which may be stored already."""
         by_day: dict[int, list[KnownMessage]] = {}
         for message in messages:
             by_day.setdefault(message.day, []).append(message)
@@ -452,25 +453,25 @@ class Store(Connected):
                     self._sum_imported(Imported.unpacked(row.packed), weight)
 
     def _sum_imported(self, imported: Imported, weight: int) -> None:
-        sign = -1 if weight < 0 else 1  # rounding must be the same both ways
+        sign = -1 if weight < 0 else 1  # adding and subtracting must round the same way
         rows = ((token, sign * spam, sign * ham) for token, spam, ham in imported.rows(abs(weight)))
         self._connection.executemany(_ADD.format(weight=1), rows)
         for label, total in zip(("spam", "ham"), imported.totals(abs(weight)), strict=True):
             self.put(label, self.get(label) + sign * total)
 
     def _drop_empty(self, tokens: Iterable[str]) -> None:
-        """Drop the rows of a message's tokens that no other message holds any more."""
+        """Delete the rows of those tokens that no message holds any more."""
         self._connection.executemany(
             "DELETE FROM tokens WHERE token = ? AND spam = 0 AND ham = 0", [(token,) for token in tokens]
         )
 
     def begin_anew(self, forgetting: Forgetting) -> None:
-        """Count weights from the day of origin on; messages of later days, by a clock that was wrong, are of it."""
+        """Change the origin of the weights; messages dated later, by a wrong clock, are set to the origin."""
         self._connection.execute("UPDATE messages SET day = ? WHERE day > ?", (forgetting.origin, forgetting.origin))
         self.recount(forgetting)
 
     def recount(self, forgetting: Forgetting) -> None:
-        """Make the sums anew with other weights."""
+        """Recompute all sums with other weights."""
         self.put("half_life", forgetting.half_life)
         self.put("origin", forgetting.origin)
         self._connection.execute("DELETE FROM tokens")
@@ -494,10 +495,10 @@ class Store(Connected):
         self.buckets.recount(forgetting)
 
     def _sum(self, counts: Counts, weight: int) -> None:
-        """Add counts, times a weight, to those of the tokens and to the totals."""
+        """Add counts, times a weight, to the counts of the tokens and to the totals."""
         if weight == 0:
             return
-        # in the order of the table, so that each of its pages is visited once
+        # sorted like the table, so that each of its pages is visited once
         texts, rows = counts.packed()
         self._connection.executemany(_ADD_PACKED.format(weight=weight), zip(texts))
         self._connection.executemany(_ADD.format(weight=weight), rows)
@@ -505,7 +506,7 @@ class Store(Connected):
             self.put(label, self.get(label) + weight * count)
 
     def _sum_soft(self, messages: Iterable[tuple[bytes, int, int]]) -> None:
-        """Add to the counts of all tokens of messages, and to the totals, a weight of spam and one of ham for each."""
+        """Add the spam and ham weights of messages to the counts of their tokens and to the totals."""
         held: dict[str, list[int]] = {}
         spam = ham = 0
         for packed, in_spam, in_ham in messages:
@@ -523,7 +524,7 @@ class Store(Connected):
         self.put("ham", self.get("ham") + ham)
 
     def add_unlabeled(self, readings: Sequence[Reading], day: int) -> None:
-        """Keep messages without a label, none of which may be known; they count nothing until they have shares."""
+        """Store unlabelled messages, none of which may be stored already; without shares they have no weight."""
         self.renew(day)
         self._connection.executemany(
             "INSERT INTO messages (digest, label, day, tokens) VALUES (?, 'unlabeled', ?, ?)",
@@ -533,7 +534,7 @@ class Store(Connected):
     def share(self, shares: Iterable[tuple[bytes, int, int]]) -> None:
         """Set the shares, in units of 1/`UNIT`, that unlabelled messages have in spam and in ham.
 
-        Messages that are not there any more, or have a label by now, are left as they are.
+        Messages that were removed or labelled meanwhile are left unchanged.
         """
         forgetting = self.forgetting
         changes, wanted, silent = [], [], []
@@ -557,19 +558,19 @@ class Store(Connected):
         self._connection.executemany("UPDATE messages SET soft_spam = ?, soft_ham = ? WHERE digest = ?", wanted)
 
     def has_shares(self) -> bool:
-        """Return whether any unlabelled message counts."""
+        """Return whether any unlabelled message has a positive share."""
         select = "SELECT 1 FROM messages WHERE label = 'unlabeled' AND soft_spam + soft_ham > 0 LIMIT 1"
         return self._connection.execute(select).fetchone() is not None
 
     def drop_shares(self) -> None:
-        """Let unlabelled messages count nothing."""
+        """Set the shares of all unlabelled messages to zero."""
         select = "SELECT digest, 0, 0 FROM messages WHERE label = 'unlabeled' AND soft_spam + soft_ham > 0"
         rows = self._connection.execute(select).fetchall()
         for start in range(0, len(rows), _MANY):
             self.share(rows[start : start + _MANY])
 
     def known(self, kinds: Sequence[Kind], many: int) -> Iterator[list[KnownMessage]]:
-        """Yield the messages of some classes, in a fixed order, so many at a time; within a snapshot."""
+        """Yield the messages of some classes in a fixed order, in batches of `many`; call within a snapshot."""
         marks = ", ".join("?" for _ in kinds)
         select = f"SELECT digest, label, day, tokens, soft_spam, soft_ham FROM messages WHERE label IN ({marks})"
         rows = self._connection.execute(f"{select} ORDER BY digest", (*kinds,))
@@ -577,45 +578,45 @@ class Store(Connected):
             yield [KnownMessage(*row) for row in chunk]
 
     def message(self, digest: bytes) -> KnownMessage | None:
-        """Return what is known of a message."""
+        """Return the row of a message; None if it is not stored."""
         select = "SELECT digest, label, day, tokens, soft_spam, soft_ham FROM messages WHERE digest = ?"
         row = self._connection.execute(select, (digest,)).fetchone()
         return None if row is None else KnownMessage(*row)
 
     def size(self) -> tuple[int, int, int, int]:
-        """Return the numbers of spams, hams, tokens and messages without a label."""
+        """Return the numbers of spams, hams, tokens and unlabelled messages."""
         labels = dict(self._connection.execute("SELECT label, COUNT(*) FROM messages GROUP BY label"))
         tokens = self._connection.execute("SELECT COUNT(*) FROM tokens").fetchone()[0]
         return labels.get("spam", 0), labels.get("ham", 0), tokens, labels.get("unlabeled", 0)
 
     def tokens(self) -> Iterator[str]:
-        """Yield all tokens that any message holds; within a snapshot."""
+        """Yield all known tokens; call within a snapshot."""
         for (token,) in self._connection.execute("SELECT token FROM tokens"):
             yield token
 
     def settings(self) -> dict[str, Any]:
-        """Return all values of `meta` but the totals, which are sums."""
+        """Return all values of `meta` except the totals, which are sums."""
         rows = self._connection.execute("SELECT key, value FROM meta WHERE key NOT IN ('spam', 'ham') ORDER BY key")
         return {key: json.loads(value) for key, value in rows}
 
     def days(self) -> tuple[int, int] | None:
-        """Return the first and the last day on which messages were learned, as days since 1970; None without any."""
+        """Return the first and the last day of the stored messages, as days since 1970; None if there are none."""
         first, last = self._connection.execute("SELECT MIN(day), MAX(day) FROM messages").fetchone()
         return None if first is None else (operator.index(first), operator.index(last))
 
     def expire(self, before: int) -> int:
-        """Remove the messages learned before a day, and return how many there were."""
+        """Remove the messages of days before `before`, and return their number."""
         old = [row[0] for row in self._connection.execute("SELECT digest FROM messages WHERE day < ?", (before,))]
         self.remove(old)
         return len(old)
 
     def copy_to(self, copy: sqlite3.Connection) -> None:
-        """Copy the store, as the last transaction left it, into an empty file; others may write meanwhile."""
+        """Copy the store, as of its last transaction, into an empty database; others may write meanwhile."""
         with self.explained():
             self._connection.backup(copy)
 
     def replace_by(self, other: sqlite3.Connection, patience: float) -> None:
-        """Replace all that the store holds, in one transaction; wait for others that write for so many seconds."""
+        """Replace the contents of the store in one transaction; wait up to `patience` seconds for other writers."""
         end = time.monotonic() + patience
 
         def wait(status: int, remaining: int, total: int) -> None:
@@ -627,8 +628,8 @@ class Store(Connected):
 
 
 def _prepare_file(path: str) -> None:
-    """Make an empty file that only its owner may read, if there is none."""
-    # One that exists is left to SQLite: closing it here would drop the locks of other connections of this process.
+    """Create an empty file that only its owner may read, if it does not exist."""
+    # An existing file is not opened here: closing it would drop the locks of other connections of this process.
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except FileExistsError:

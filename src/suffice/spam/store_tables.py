@@ -1,4 +1,4 @@
-"""The tables of a store, and how a file is known to hold them and nothing else."""
+"""The tables of a store, and checks that a file has these tables and no others."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sqlite3
 from suffice.spam.kept import DAYS
 
 SCHEMA_VERSION = 1
-APPLICATION = 0x53_75_46_69  # "SuFi", by which SQLite files are told apart
+APPLICATION = 0x53_75_46_69  # "SuFi", SQLite's application_id of a store
 TABLES = {
     "meta": "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     "tokens": "CREATE TABLE tokens (token TEXT PRIMARY KEY, spam INTEGER NOT NULL, ham INTEGER NOT NULL) WITHOUT ROWID",
@@ -16,7 +16,7 @@ TABLES = {
         "tokens BLOB NOT NULL, soft_spam INTEGER NOT NULL DEFAULT 0, soft_ham INTEGER NOT NULL DEFAULT 0)"
     ),
 }
-#: made with the first bucket, so that a store without buckets has none of them
+#: created with the first bucket; a store without buckets does not have them
 BUCKET_TABLES = {
     "buckets": "CREATE TABLE buckets (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, weight INTEGER NOT NULL)",
     "bucket_tokens": (
@@ -28,7 +28,7 @@ BUCKET_TABLES = {
     ),
 }
 
-#: what is true of every row
+#: conditions that every row of a table satisfies
 _VALUES = {
     "meta": "typeof(key) = 'text' AND typeof(value) = 'text'",
     "tokens": (
@@ -51,7 +51,7 @@ _VALUES = {
 
 
 def make_tables(connection: sqlite3.Connection) -> None:
-    """Make the tables in an empty file; within a transaction."""
+    """Create the tables in an empty file; call within a transaction."""
     for statement in TABLES.values():
         connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
@@ -59,11 +59,11 @@ def make_tables(connection: sqlite3.Connection) -> None:
 
 
 def foreign_parts(connection: sqlite3.Connection) -> str:
-    """Return what keeps a file's tables from being those of a store, or an empty string.
+    """Return a description of what is wrong with the tables of a file, or an empty string if they are a store's.
 
-    A view or a trigger in the place of a table would run whatever its author likes, for as long as he likes.
+    A view or a trigger in place of a table could run arbitrary SQL, for any length of time.
     """
-    # what SQLite makes by itself, the index of a key, has no text
+    # the indexes that SQLite creates itself, for keys, have no SQL text
     found = connection.execute("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
     expected = TABLES | BUCKET_TABLES if any(name in BUCKET_TABLES for _, name, _ in found) else TABLES
     ours = {("table", name, text) for name, text in expected.items()}
@@ -73,15 +73,15 @@ def foreign_parts(connection: sqlite3.Connection) -> str:
 
 
 def has_bucket_tables(connection: sqlite3.Connection) -> bool:
-    """Return whether a store has the tables of buckets, given that it has no foreign parts."""
+    """Return whether a store, already checked by `foreign_parts`, has the tables of buckets."""
     return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'buckets'").fetchone() is not None
 
 
 def wrong_values(connection: sqlite3.Connection) -> str:
-    """Return a table that has rows which no store has, or an empty string; looks at every row."""
+    """Return a description of a table with invalid rows, or an empty string; reads every row."""
     try:
         for table in TABLES | (BUCKET_TABLES if has_bucket_tables(connection) else {}):
-            # of NULL nothing is true
+            # a condition on NULL is neither true nor false
             row = connection.execute(f"SELECT COUNT(*) FROM {table} WHERE NOT ifnull({_VALUES[table]}, 0)").fetchone()
             if row[0]:
                 return f"{row[0]:,} rows of the table {table!r} are not as they were written"

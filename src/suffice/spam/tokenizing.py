@@ -1,20 +1,20 @@
-"""The tokens of a message: what it says, and the marks of how it was made and sent.
+"""The tokens of a message: its words, and features of how it was composed and sent.
 
 | token | stands for |
 |---|---|
-| `word`, `word word` | a word that a person sees, in lower case; two of them within the window |
+| `word`, `word word` | a visible word, in lower case; a pair of words within the window |
 | `subject:…` | words of the subject, and pairs of them |
 | `from:…`, `reply-to:…`, `to:…`, … | words, addresses and hosts of the sender and the recipients |
-| `received:…` | hosts and networks on the way |
+| `received:…` | hosts and networks on the route |
 | `list:…`, `mailer:…`, `id:…` | the mailing list, the mail program, the host of the message's identity |
-| `header:…` | that there is such a header |
-| `shape:…` | the form of identity, date, addresses and boundaries: the hand of the program that wrote them |
-| `type:…`, `charset:…`, `encoding:…`, `file:…` | what the parts are |
+| `header:…` | presence of a header |
+| `shape:…` | the format of Message-ID, date, addresses and boundaries, typical of the program that wrote them |
+| `type:…`, `charset:…`, `encoding:…`, `file:…` | types, charsets, encodings and file names of the parts |
 | `url:…`, `path:…` | hosts of links with their suffixes, and words of their paths |
-| `html:…`, `hidden:…` | elements, and words that are not shown |
-| `long:…`, `text:…` | words too long to keep, in short; marks of the text as a whole |
-| `auth:…` | what our own mail server found out about the sender, see `suffice.spam.authentication` |
-| `attached:…` | any of these, but pairs of words, in attachments and in messages within the message |
+| `html:…`, `hidden:…` | elements, and hidden words |
+| `long:…`, `text:…` | abbreviations of very long words; features of the text as a whole |
+| `auth:…` | our own mail server's checks of the sender, see `suffice.spam.authentication` |
+| `attached:…` | any of these, except pairs of words, in attachments and nested messages |
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from suffice.spam.names import addresses, hosts
 from suffice.spam.scan import compiled
 from suffice.spam.scripts import is_plain, pairs_of_run, simple_words, words_with_marks
 
-#: pairs are made of a word and the next WINDOW − 1 words
+#: a word is paired with each of the next WINDOW − 1 words
 WINDOW = 2
-#: the prefix of tokens that are not the message's own
+#: prefix of tokens from attachments and nested messages
 ATTACHED = "attached:"
 WORD_LIMIT = 20
-#: characters that a person sees, of all own texts: what lies between the beginning and the end is left out
+#: limit of visible characters of all own texts; the middle of longer texts is left out
 SHOWN_LIMIT = 65_536
-#: no text of `SHOWN_LIMIT` characters has more words
+#: largest number of words in a text of `SHOWN_LIMIT` characters
 WORDS_LIMIT = 32_768
-#: header lines up to so many characters are remembered with their tokens
+#: header lines of at most this many characters are cached with their tokens
 LINE_LIMIT = 200
 
 _WORD = re.compile(r"[$£€]?[^\W_]++(?:['’.,@$!|+-][^\W_]++)*+[!%]?")
@@ -50,7 +50,7 @@ _ZONE = re.compile(r"[+-]\d{4}")
 _BOUNDARY = re.compile(r"boundary\s*+=\s*+\"?([^\"\s;]++)", re.IGNORECASE)
 _DIGITS, _CAPITAL_RUN, _SMALL_RUN = re.compile("[0-9]+"), re.compile("[A-Z]+"), re.compile("[a-z]+")
 _NAME_RUN = re.compile(r"[aA9._-]+")
-#: the signs that words are joined by or end in
+#: punctuation that may join or end words
 _SIGNS = "'’.,@$!|+-%"
 
 _ADDRESSES = {
@@ -62,25 +62,25 @@ _ADDRESSES = {
     "return-path": "return:",
 }
 _VALUES = {"list-id": "list:", "x-mailer": "mailer:", "user-agent": "mailer:", "x-mailing-list": "list:"}
-#: their values are read by themselves, or differ in every message
+#: headers whose values are handled separately, or differ in every message
 _SILENT = frozenset(("subject", "date", "message-id", "received", "content-type", "from", "to"))
-#: a message has at most one of each (RFC 5322), or none that a second one would say more than the first
+#: headers that occur at most once in a message (RFC 5322), or of which a second one adds no information
 _SINGLE = frozenset(
     ("subject", "date", "message-id", "from", "to", "cc", "reply-to", "sender", "return-path", *_VALUES, "content-type")
 )
-#: their values hardly ever come again
+#: headers whose values hardly ever repeat
 _RARE = frozenset(("subject", "date", "message-id", "received"))
 
 
 def tokens(message: Message, window: int = WINDOW) -> list[str]:
-    r"""Return the distinct tokens of a message, in the order in which they come.
+    r"""Return the distinct tokens of a message, in order of appearance.
 
     Parameters
     ----------
     message : Message
-        What `read` returned.
+        The result of `read`.
     window : int
-        How far apart the words of a pair may be: 1 makes no pairs, 2 pairs of neighbours.
+        Width of the window for pairs of words: 1 makes no pairs, 2 pairs of adjacent words.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def tokens(message: Message, window: int = WINDOW) -> list[str]:
 
 
 def all_tokens(message: Message, window: int = WINDOW) -> list[str]:
-    """Return the tokens of a message, one or several lines each, some more than once; parameters as of `tokens`."""
+    """Return the tokens of a message, with duplicates, some items with several lines; parameters as in `tokens`."""
     found: list[str] = []
     attached: list[str] = []
     _header_tokens(message.headers, found, window)
@@ -113,13 +113,13 @@ def _each(found: list[str]) -> list[str]:
 
 
 def _header_tokens(headers: Headers, found: list[str], window: int) -> None:
-    present: dict[str, str] = {}  # the first of each name
+    present: dict[str, str] = {}  # the first value of each header
     for name, value in headers:
-        if name in present and name in _SINGLE:  # a second one says nothing but that it is there
+        if name in present and name in _SINGLE:  # of a second one only its presence counts
             found.append("header:again " + name)
             continue
         present.setdefault(name, value)
-        # the same lines come again and again: lists, programs, recipients; others are not worth their place
+        # lines of lists, programs and recipients repeat often and are cached; others are not worth the memory
         is_rare = name in _RARE or len(value) > LINE_LIMIT
         found += _read_line(name, value, window) if is_rare else _line_tokens(name, value, window)
     for name in ("subject", "date", "message-id", "from", "to"):
@@ -132,12 +132,12 @@ def _header_tokens(headers: Headers, found: list[str], window: int) -> None:
 
 
 def _read_line(name: str, value: str, window: int) -> list[str]:
-    """Return the tokens of one line of the header."""
+    """Return the tokens of one header line."""
     found: list[str] = []
     if name == "subject":
         _add_words(normalised(value).lower(), "subject:", found, window)
     elif name == "received":
-        way = value.partition(";")[0].partition(" id ")[0]  # what follows differs in every message
+        way = value.partition(";")[0].partition(" id ")[0]  # the rest differs in every message
         found += _known_routes(way) if len(way) <= LINE_LIMIT else _routes(way)
     elif name == "content-type":
         if boundary := _BOUNDARY.search(value):
@@ -175,7 +175,7 @@ def _last_host(value: str) -> str:
 
 
 def _part_tokens(part: Part, found: list[str]) -> None:
-    """Add the tokens of what a part is."""
+    """Add the tokens for the type of a part."""
     found.append("type:" + part.content_type[:60])
     if part.charset:
         found.append("charset:" + part.charset)
@@ -199,7 +199,7 @@ def _text_tokens(parts: Iterable[Part], found: list[str], window: int) -> None:
         if not text:
             continue
         if part.content_type == "text/html" or text[:100].lstrip()[:6].lower() in ("<html>", "<!doct"):
-            from suffice.spam.html import read_html  # many a message needs none
+            from suffice.spam.html import read_html  # many messages do not need it
 
             page = read_html(text)
             text = page.visible
@@ -217,7 +217,7 @@ def _text_tokens(parts: Iterable[Part], found: list[str], window: int) -> None:
             share = 10 * (len(text) - len(text.encode("ascii", "ignore"))) // len(text)
             found.append(f"text:8-bit {10 * share}%")
         if "://" in text or "www." in text:
-            pieces = _URL.split(text)  # text and links by turns
+            pieces = _URL.split(text)  # alternating text and links
             for link in dict.fromkeys(pieces[1::2]):
                 _add_url(link, found)
             text = " ".join(pieces[::2])
@@ -232,7 +232,7 @@ def _add_words(text: str, prefix: str, found: list[str], window: int) -> int:
     scanned = compiled.words(text, prefix, WORDS_LIMIT) if compiled is not None and window <= 2 else None
     if scanned is None:
         return _add_words_of(text, prefix, found, window)
-    number, spaced, words, pairs = scanned  # lines
+    number, spaced, words, pairs = scanned  # the last three with one token per line
     if words:
         found.append(words)
     if spaced:
@@ -243,7 +243,7 @@ def _add_words(text: str, prefix: str, found: list[str], window: int) -> int:
 
 
 def _add_words_of(text: str, prefix: str, found: list[str], window: int) -> int:
-    """Do what `_add_words` does, in Python."""
+    """Add words as `_add_words` does (the Python fallback)."""
     if text.isascii():
         words = _ASCII_WORD.findall(text)[:WORDS_LIMIT]
     elif is_plain(text):
@@ -272,7 +272,7 @@ def _add_words_of(text: str, prefix: str, found: list[str], window: int) -> int:
 
 
 def _marks(word: str, prefix: str) -> list[str]:
-    """Return the token that a word that is not all letters stands for, if it stands for any."""
+    """Return the tokens of a word that is not all letters, at most one."""
     if plain := plain_word(word):
         return [prefix + plain]
     if word[0] in "$£€":
@@ -281,7 +281,7 @@ def _marks(word: str, prefix: str) -> list[str]:
 
 
 def long_word(word: str) -> str:
-    """Return what is kept of a long word: its first letter and its length in steps of ten."""
+    """Return the abbreviation of a long word: its first letter and its length in steps of ten."""
     return f"long:{word[0]} {len(word) // 10 * 10}"
 
 
@@ -299,7 +299,7 @@ def suffixes(host: str) -> list[str]:
 
 
 def shape(value: str) -> str:
-    """Return the form of a value: runs of small letters as a, of capitals as A, of digits as 9.
+    """Return the shape of a value: runs of lower-case letters as a, of upper-case letters as A, of digits as 9.
 
     Examples
     --------
@@ -312,7 +312,7 @@ def shape(value: str) -> str:
 
 
 def _routes(way: str) -> tuple[str, ...]:
-    """Return the tokens of the hosts that a line of the way names."""
+    """Return the tokens of the hosts in a Received line."""
     return tuple(token for host in hosts(way.lower()) for token in _route(host))
 
 
@@ -321,7 +321,7 @@ _known_routes = lru_cache(maxsize=2048)(_routes)
 
 @lru_cache(maxsize=4096)
 def _route(host: str) -> tuple[str, ...]:
-    """Return the tokens of a host on the way, or of the networks of a numeric address."""
+    """Return the tokens of a host on the route, or of the networks of a numeric address."""
     if not host[-1].isdigit():
         return tuple("received:" + suffix for suffix in suffixes(host))
     network = _NETWORK.fullmatch(host)

@@ -1,18 +1,18 @@
-"""A store as text, and text made into a store again: our own, and the dumps of other filters.
+"""Export of a store as text, and import of such text and of the dumps of other filters.
 
-The text is of JSON, a line each:
+The text is one JSON value per line:
 
 | line | holds |
 |---|---|
 | the first | `format`, `version` and `settings`: thresholds, link, half-life, lists of senders, imports; `buckets`, |
 | | if there are any |
-| a message | `digest`, `label` (spam, ham or unlabeled), `day` since 1970, `tokens`; `shares` of one without a label, |
-| | `bucket` of one that is in a bucket |
+| a message | `digest`, `label` (spam, ham or unlabeled), `day` since 1970, `tokens`; `shares` if it has no label, |
+| | `bucket` if it is in one |
 | an import | `digest`, `label` (imported), `day`, `messages`, `scales` and `tokens` with their counts |
-| the last | `end`: how many lines there are between the first and this one |
+| the last | `end`: the number of lines between the first and this one |
 
-Sums are left out, since they follow from the lines: what is read makes the same store again. The order is that of
-digests, so that equal stores are equal texts. A later version is refused.
+Sums are left out, since they follow from the lines; an import gives the same store again. Lines are sorted by digest,
+so equal stores give equal texts. A later version is refused.
 """
 
 from __future__ import annotations
@@ -36,25 +36,26 @@ from suffice.spam.shares import Kind, KnownMessage
 from suffice.spam.store import Store
 
 FORMAT, VERSION = "suffice spam store", 1
-#: no line is longer
+#: limit of the length of a line, in bytes
 LINE_LIMIT = 16_000_000
 _BATCH = 1_000
 _KINDS: tuple[Kind, ...] = ("spam", "ham", "unlabeled", "imported")
 
 
 class Transfer(NamedTuple):
-    """What became of a text.
+    """The result of an import.
 
     Attributes
     ----------
     program : str
-        Who wrote it: "suffice", "bogofilter" or "spamassassin".
+        The program that wrote the text: "suffice", "bogofilter" or "spamassassin".
     learned, known, kept : int
-        Messages of our own text that are new, that were known, and that were known as of another class and stay so.
+        Number of messages of our own text that were new, that were known, and that were known with another class, which
+        they keep.
     spam, ham : int
-        How many messages another filter had learned.
+        Number of messages that another filter had learned.
     tokens, named : int
-        How many tokens its dump has, and how many of ours they became.
+        Number of tokens in its dump, and of our tokens that they became.
     """
 
     program: str
@@ -68,7 +69,7 @@ class Transfer(NamedTuple):
 
 
 def export_store(store: Store, file: BinaryIO, progress: Callable[[int], object] | None = None) -> int:
-    """Write a store as text, and return how many messages and imports it has; within a snapshot."""
+    """Write a store as text, and return the number of messages and imports; call within a snapshot."""
     head: dict[str, Any] = {"format": FORMAT, "version": VERSION, "settings": store.settings()}
     if buckets := [bucket.name for bucket in store.buckets.all()]:
         head["buckets"] = buckets
@@ -85,7 +86,7 @@ def export_store(store: Store, file: BinaryIO, progress: Callable[[int], object]
 
 
 def is_export(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file is one that `export_store` wrote, or empty."""
+    """Return whether a file was written by `export_store`, or is empty."""
     with open(path, "rb") as file:
         try:
             first = next(_lines(file))
@@ -101,26 +102,26 @@ def import_text(
     words: Iterable[str] = (),
     progress: Callable[[int], object] | None = None,
 ) -> Transfer:
-    """Take a text into a store; within a transaction, so that a damaged one changes nothing.
+    """Import a text into a store; call within a transaction, so that a damaged text changes nothing.
 
     Parameters
     ----------
     store : Store
-        Where to. Settings of our own text are taken if nothing was learned yet. What another filter learned takes the
-        place of what was imported from it before.
+        The store to import into. Settings of our own text are imported only if nothing was learned yet. The counts of
+        another filter replace an earlier import from it.
     file : binary file
         The text, which may be compressed.
     day : int
-        Of an import from another filter.
+        The day of an import from another filter, since 1970.
     words : iterable of str
-        Words to look up by their hashes, beside the tokens that the store knows.
+        Words to look up by their hashes, in addition to the tokens of the store.
     progress : callable, optional
         Called with the number of lines done.
 
     Raises
     ------
     DumpError
-        If a line is damaged; it says which.
+        If a line is damaged; the message names it.
     """
     try:
         lines = _lines(file)
@@ -153,19 +154,19 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
 
 
 def remove_import(store: Store, program: str) -> bool:
-    """Undo what was imported from another filter, and return whether there was any; within a transaction."""
+    """Undo the import from another filter, and return whether there was one; call within a transaction."""
     imports = store.get("imports", {})
     if program not in imports:
         return False
     for digest in map(bytes.fromhex, imports.pop(program)["digests"]):
-        if store.message(digest) is not None:  # else it is expired
+        if store.message(digest) is not None:  # else it was removed by `expire`
             store.remove([digest])
     store.put("imports", imports)
     return True
 
 
 def _import_counts(store: Store, learned: Learned, day: int) -> Transfer:
-    """Take in what another filter has learned, in the place of what was imported from it before."""
+    """Import the counts of another filter, replacing an earlier import from it."""
     if not learned.counts:
         raise DumpError(
             f"none of the {learned.tokens:,} tokens in the dump has a name that is known; SpamAssassin writes hashes "
@@ -210,12 +211,12 @@ def _import_store(
                     raise DumpError(f"line {number} is damaged: {count} lines came before it, and it says {line!r}")
                 continue
             count += 1
-            # what a clock that was wrong has dated is of today, for what is older would count nothing beside it
+            # dates in the future, from a wrong clock, become today: beside them older messages would have no weight
             messages[message.digest] = message._replace(day=min(message.day, today))
             filed[message.digest] = _checked(number, line, _bucket)
         labels = store.labels(list(messages))
         guesses = [d for d in labels if labels[d] == "unlabeled" and messages[d].label in ("spam", "ham")]
-        store.remove(guesses)  # a guess gives way to a label
+        store.remove(guesses)  # a label replaces an estimate
         for digest in guesses:
             del labels[digest]
         new = [m for m in messages.values() if m.digest not in labels and (m.label != "imported" or allowed(m.digest))]
@@ -234,7 +235,7 @@ def _import_store(
 
 
 def _take_settings(store: Store, settings: dict[str, Any], today: int) -> Callable[[bytes], bool]:
-    """Take settings, if nothing was learned before, and return what says which imports are to be taken."""
+    """Set the settings if the store is empty, and return a predicate for the digests of imports to take."""
     imports, given = store.get("imports", {}), settings.get("imports", {})
     if store.days() is None:
         if settings.get("origin", 0) > today:
@@ -270,7 +271,7 @@ def _line(value: Any) -> bytes:
 
 
 def _checked(number: int, line: bytes, read: Callable[[Any], Any]) -> Any:
-    """Return what a function makes of a line; DumpError with the number of the line, whatever is wrong with it."""
+    """Return the result of a function on a parsed line; raise DumpError with the line number on any error."""
     try:
         return read(json.loads(line))
     except DumpError:
@@ -316,7 +317,7 @@ def _bucket(found: Any) -> str | None:
 
 
 def _message(found: Any) -> KnownMessage | None:
-    """Return the row of a line; None for the last one."""
+    """Return the row of a line; None for the last line."""
     if "end" in found:
         _whole(found["end"], 0, 2**62)
         return None
@@ -339,7 +340,7 @@ def _message(found: Any) -> KnownMessage | None:
 
 def _token(token: Any) -> str:
     _require(isinstance(token, str) and token != "" and not set("\n\0") & set(token), f"{token!r} is no token")
-    token.encode()  # no half of a pair
+    token.encode()  # raises for a lone surrogate
     return str(token)
 
 

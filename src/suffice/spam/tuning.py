@@ -1,29 +1,28 @@
-"""The logistic link and the two thresholds, fitted to a person's own mail.
+"""Fitting of the logistic link and the two thresholds to a person's own mail.
 
-**The link.** p(spam | x) = 1/(1 + e^−(a x + b)) for the log-odds x. Beside the n messages there are as many
-pseudo-messages at the same x, together worth `PSEUDO` messages, that are spam with the probability p₀ the default link
-gives:
+***The link.** p(spam | x) = 1/(1 + e^−(a x + b)) for the log-odds x. As a prior, each of the n messages has a
+pseudo-message at the same x, which is spam with the probability p₀ of the default link; together they weigh as much as
+`PSEUDO` messages:
 
     maximise  Σ (y + w p₀) η − (1 + w) log(1 + e^η),    η = a x + b,  w = PSEUDO/n,
 
-so that a and b are finite where spam and ham are perfectly apart, and near the default where there are few messages.
+so that a and b are finite if spam and ham are perfectly separated, and near the default if there are few messages.
 
-**The threshold of spam.** With c the cost of a ham called spam, a message with probability p costs c (1 − p) if it is
-called spam, and p if it is not: with the right probabilities T = c/(c + 1) is best. Where hams lie higher than
-the link says, the threshold with the least cost on the messages themselves is higher. The larger of the two is taken.
+***The spam threshold.** With c the cost of a ham called spam, a message with probability p costs c (1 − p) if it is
+called spam, and p if it is not: with calibrated probabilities T = c/(c + 1) is optimal. If hams score higher than the
+link predicts, the threshold with the least cost on the messages themselves is higher. The larger of the two is used. No
+threshold is below that of the untuned filter: if spam and ham of few messages are well separated, the fitted link is
+steeper than future mail justifies.
 
-No threshold is below the one that the untuned filter has: where spam and ham of few messages are far apart, the link is
-steep, and the mail to come is not.
-
-**What it is held against.** A ham that is lost is rare, so that few messages show none. By the link Σ (1 − p) hams are
-expected among the messages that are called spam; the larger of this and of those that are there counts,
+***Comparison with the previous settings.** A lost ham is rare, so a small sample may contain none. By the link, Σ (1 −
+p) hams are expected among the messages called spam; the larger of this and the observed number counts,
 
     cost = c · max(hams called spam, Σ (1 − p)) + spams not caught.
 
-What was there is kept if it costs less, and so is the link if its log-loss is less.
+The previous settings are kept if they cost less, and the previous link is kept if its log-loss is smaller.
 
-**The threshold of ham.** A spam among the hams costs 1; a ham that is put aside as unsure costs `UNSURE`. Calling a
-message ham is cheaper where p < UNSURE (1 − p): up to p = UNSURE/(1 + UNSURE).
+***The ham threshold.** A spam among the hams costs 1; a ham called unsure costs `UNSURE`. Calling a message ham is
+cheaper if p < UNSURE (1 − p), that is, up to p = UNSURE/(1 + UNSURE).
 """
 
 from __future__ import annotations
@@ -38,39 +37,40 @@ from suffice.spam.leave_one_out import Sample
 from suffice.spam.scoring import Scoring, logistic
 from suffice.spam.verdict import Thresholds
 
-#: the default link counts as much as so many messages: scores of few messages, each left out, look better than they are
+#: weight of the default link, in messages: leave-one-out scores of few messages are too optimistic
 PSEUDO = 100.0
-#: what a ham that is called unsure costs, when a spam that is called ham costs 1
+#: cost of a ham called unsure, relative to a spam called ham
 UNSURE = 0.25
-#: so many spams and so many hams are needed to tune
+#: least number of spams, and of hams, needed to tune
 FEWEST = 20
-#: more evidence never makes spam less likely, whatever the messages say
+#: smallest slope: more evidence must not make spam less likely, whatever the sample
 _LEAST_SLOPE = 0.01
-#: and the steepest, which log-odds that hardly differ can ask for
+#: largest slope, in case log-odds that hardly differ would give a very steep link
 _MOST_SLOPE = 10.0
 _ROUNDS = 100
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """What `tune` found.
+    """The result of `tune`.
 
     Attributes
     ----------
     thresholds : Thresholds
-        The new ones.
+        The new thresholds.
     slope, intercept : float
         The new logistic link: probability = 1 / (1 + exp(−slope · log-odds − intercept)).
     cost : float
-        Of a ham that is called spam, in spams that are not caught.
+        Cost of a ham called spam, in units of spams not caught.
     before, after : Evaluation
-        The messages with the link and the thresholds there were, and with the new ones, which were fitted to them.
+        Evaluations with the previous link and thresholds, and with the new ones, which were fitted to these messages.
     lost : (float, float)
-        How many hams are lost to be expected, before and after: those called spam, or more by the probabilities.
+        Expected numbers of lost hams, before and after: the larger of the observed number and that expected by the
+        probabilities.
     newest : int
-        How many of the messages are the newest, judged by a filter that had learned none of them.
+        Number of newest messages, which were scored by a filter that had learned none of them.
     is_kept : bool
-        Whether thresholds and link are those there were, since the new ones cost more.
+        Whether the previous thresholds and link were kept because the new ones cost more.
     """
 
     thresholds: Thresholds
@@ -85,13 +85,13 @@ class Tuning:
 
     @property
     def costs(self) -> tuple[float, float]:
-        """What is expected to be paid before and after, cost · lost + spams not caught."""
+        """The expected costs before and after, cost · lost + spams not caught."""
         before, after = (side.errors().not_caught for side in (self.before, self.after))
         return self.cost * self.lost[0] + before, self.cost * self.lost[1] + after
 
 
 def tuned(sample: Sample, cost: float, slope: float, intercept: float, thresholds: Thresholds) -> Tuning:
-    """Fit link and thresholds to a sample; the last three are those there were."""
+    """Fit link and thresholds to a sample; `slope`, `intercept` and `thresholds` are the previous ones."""
     spam = sum(sample.is_spam)
     ham = len(sample.is_spam) - spam
     if spam < FEWEST or ham < FEWEST:
@@ -117,20 +117,20 @@ def tuned(sample: Sample, cost: float, slope: float, intercept: float, threshold
 
 
 def _untuned_log_odds(cost: float) -> float:
-    """Return the log-odds from which on the untuned filter calls messages spam, or less for a lower cost."""
+    """Return the log-odds from which the untuned filter calls messages spam, or less for a low cost."""
     default = Scoring()
     return (_logit(min(cost / (cost + 1.0), Thresholds().spam)) - default.intercept) / default.slope
 
 
 def _lost(judged: Evaluation, calibrated: Evaluation) -> float:
-    """Return how many hams are among the messages called spam: those there are, or more by calibrated probabilities."""
+    """Return the number of hams called spam: observed, or expected by calibrated probabilities if that is larger."""
     called = [p >= judged.thresholds.spam for p in judged.probabilities]
     expected = math.fsum(1.0 - p for p, spam in zip(calibrated.probabilities, called, strict=True) if spam)
     return max(float(judged.errors().false_positives), expected)
 
 
 def checked_cost(cost: float) -> float:
-    """Return the cost of a false positive, if it is one."""
+    """Return the cost of a false positive; raise ValueError if it is not positive and finite."""
     if not 0 < cost < math.inf:
         raise ValueError(f"the cost of a false positive must be a positive number, but it is {cost!r}; 100 is usual")
     return float(cost)
@@ -141,7 +141,7 @@ def fit_link(
     is_spam: Sequence[bool],
     default: Scoring = Scoring(),  # noqa: B008  (frozen)
 ) -> tuple[float, float]:
-    """Return slope and intercept of the logistic link, by Newton's method.
+    """Return the slope and intercept of the logistic link, fitted by Newton's method.
 
     Examples
     --------
@@ -165,7 +165,7 @@ def fit_link(
 def _newton(
     log_odds: Sequence[float], targets: Sequence[float], slope: float, intercept: float, *, fixed: bool = False
 ) -> tuple[float, float]:
-    """Maximise Σ t η − log(1 + e^η), which is concave, over both parameters, or over the intercept."""
+    """Maximise the concave Σ t η − log(1 + e^η) over both parameters, or if `fixed` over the intercept only."""
     value = _log_likelihood(log_odds, targets, slope, intercept)
     for _ in range(_ROUNDS):
         probabilities = [logistic(slope * x + intercept) for x in log_odds]
@@ -173,7 +173,7 @@ def _newton(
         curvatures = [p * (1.0 - p) for p in probabilities]
         down = math.fsum(residuals)
         across = math.fsum(r * x for r, x in zip(residuals, log_odds, strict=True))
-        # a thousandth of a message's curvature keeps the matrix regular where all log-odds are the same
+        # a small ridge keeps the Hessian regular if all log-odds are the same
         c0 = math.fsum(curvatures) + 1e-3
         c1 = math.fsum(c * x for c, x in zip(curvatures, log_odds, strict=True))
         c2 = math.fsum(c * x * x for c, x in zip(curvatures, log_odds, strict=True)) + 1e-3
@@ -222,7 +222,7 @@ def choose_thresholds(evaluation: Evaluation, cost: float) -> Thresholds:
 
 
 def _least_cost(evaluation: Evaluation, cost: float) -> float:
-    """Return the threshold of least cost: the middle, in log-odds, of the highest interval that has it."""
+    """Return the threshold of least cost: the middle, in log-odds, of the highest interval with that cost."""
     intervals = [
         (cost * point.false_positives + point.not_caught, -point.threshold, after.threshold)
         for point, after in pairwise(evaluation.trade_off())

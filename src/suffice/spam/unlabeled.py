@@ -1,18 +1,18 @@
-"""Learning from mail without labels, by EM.
+"""Learning from unlabelled mail, by EM.
 
-An unlabelled message belongs to spam with its responsibility r, the probability that the filter gives without the
-message's own counts, and adds to the counts of its tokens in either class:
+An unlabelled message belongs to spam with responsibility r, the filter's probability of spam without the message's own
+counts, and adds to the counts of its tokens in either class:
 
     E-step   r = p(spam | message), by the counts of all other messages
     M-step   counts = labelled messages + Σ share(r) over the unlabelled ones
              share(r) = λ (1, 0) for r ≥ c, λ (0, 1) for r ≤ 1 − c, (0, 0) between
 
-starting from the labelled messages alone, until responsibilities settle. What comes out depends on which messages there
-are, and neither on their order nor on when they came.
+starting from the labelled messages alone, until the responsibilities converge. The result depends only on the set of
+messages, not on their order or time of arrival.
 
-The shares are those of classification EM, without what is not clear. With the shares of plain EM, λ (r, 1 − r), and 20
-labels the filter got worse: scores are tempered, so that many messages have an r far from 0 and 1 at first, and what
-these add to both classes blurs the few labels there are.
+The shares are those of classification EM, with unclear messages left out. With the shares of plain EM, λ (r, 1 − r),
+and 20 labels the filter got worse: scores are tempered, so at first many messages have an r far from 0 and 1, and their
+contributions to both classes drown out the few labels.
 """
 
 from __future__ import annotations
@@ -29,35 +29,35 @@ from suffice.spam.reading import Reading, unpack
 from suffice.spam.scoring import logistic
 from suffice.spam.store import Store
 
-#: up to so many labelled messages an unlabelled one counts as much as a labelled one; with more it counts less,
-#: λ = PLENTY / labelled, so that what is known is not outvoted by guesses
+#: up to this many labelled messages an unlabelled one counts as much as a labelled one; with more it counts less, λ =
+#: PLENTY / labelled, so that estimates do not outvote labels
 PLENTY = 100
-#: c, the probability of a class from which on a message is taken to be of it
+#: c, the probability from which a message is assigned to a class
 CLEAR = 0.98
-#: responsibilities have settled when they change by no more than this on average
+#: tolerance of convergence: mean absolute change of the responsibilities
 SETTLED = 0.001
-#: so often at most they are estimated
+#: limit of iterations
 ROUNDS = 10
-#: so many spams and so many hams with a label are needed to begin with; with fewer, false positives became more
+#: least number of labelled spams, and of labelled hams; with fewer, false positives increased
 FEWEST = 25
 
 
 @dataclass(frozen=True)
 class Unlabeled:
-    """What became of messages without labels.
+    """The result of learning from unlabelled messages.
 
     Attributes
     ----------
     messages : int
-        They were new, and are learned from.
+        Number of new messages, which were learned from.
     known : int
-        They were known already, with a label or without.
+        Number of messages known already, with a label or without.
     spam : float
-        How many of the new ones are spam, by expectation: Σ r.
+        Expected number of spams among the new ones, Σ r.
     rounds : int
-        How often the responsibilities of all messages without a label were estimated.
+        Number of iterations, in each of which all responsibilities are estimated.
     skipped : int
-        How many could not be read.
+        Number of messages that could not be read.
     """
 
     messages: int
@@ -74,7 +74,7 @@ def learn_unlabeled(
     day: int,
     progress: Callable[[int], object] | None,
 ) -> Unlabeled:
-    """Add messages without labels to a store, and estimate the responsibilities of all of them anew."""
+    """Add unlabelled messages to a store, and estimate the responsibilities of all unlabelled messages."""
     labelled = _require_labels(store)
     weight = round(UNIT * min(1.0, PLENTY / labelled))
     new, known = _collect(store, readings, day, progress)
@@ -91,7 +91,7 @@ def learn_unlabeled(
 
 
 def _require_labels(store: Store) -> int:
-    """Return how many messages have a label, if there are enough of both classes."""
+    """Return the number of labelled messages; raise ValueError if there are too few of a class."""
     with store.snapshot():
         spam, ham, *_ = store.size()
     if spam < FEWEST or ham < FEWEST:
@@ -105,7 +105,7 @@ def _require_labels(store: Store) -> int:
 def _collect(
     store: Store, readings: Iterable[Reading], day: int, progress: Callable[[int], object] | None
 ) -> tuple[list[bytes], int]:
-    """Keep the messages that are new, and return their digests and how many were known."""
+    """Store the new messages, and return their digests and the number of known ones."""
     new: list[bytes] = []
     done = known = 0
     iterator = iter(readings)
@@ -123,14 +123,14 @@ def _collect(
 
 
 def _first_round(store: Store, basis: Callable[[], Basis], weight: int) -> dict[bytes, float]:
-    """Return responsibilities by the labelled messages alone, with the shares they give assigned."""
+    """Return responsibilities based on the labelled messages alone, and store the shares that follow from them."""
     with store.snapshot():
         is_first = not store.has_shares()
     if is_first:
         shares = _responsibilities(store, basis)
         _assign(store, shares, weight)
         return shares
-    with store.transaction():  # others wait, but an interruption leaves the shares there were
+    with store.transaction():  # one transaction: other writers wait, but an interruption keeps the previous shares
         store.drop_shares()
         shares = _responsibilities(store, basis)
         _assign(store, shares, weight)
@@ -138,7 +138,7 @@ def _first_round(store: Store, basis: Callable[[], Basis], weight: int) -> dict[
 
 
 def _responsibilities(store: Store, basis: Callable[[], Basis]) -> dict[bytes, float]:
-    """Return the probability of spam of each unlabelled message, by the counts of all others."""
+    """Return the probability of spam of each unlabelled message, based on the counts of all others."""
     found: dict[bytes, float] = {}
     with store.snapshot():
         sums, forgetting = basis(), store.forgetting
@@ -152,7 +152,7 @@ def _responsibilities(store: Store, basis: Callable[[], Basis]) -> dict[bytes, f
 
 
 def _assign(store: Store, shares: dict[bytes, float], weight: int) -> None:
-    """Give the messages their shares of the counts, some hundred in a transaction: what is interrupted stays whole."""
+    """Store the shares of the messages, a few hundred per transaction, so an interruption leaves a consistent store."""
     iterator = iter(shares.items())
     while batch := list(islice(iterator, BATCH)):
         with store.transaction():
@@ -160,7 +160,7 @@ def _assign(store: Store, shares: dict[bytes, float], weight: int) -> None:
 
 
 def share(responsibility: float, weight: int) -> tuple[int, int]:
-    """Return what an unlabelled message with a responsibility adds to spam and to ham, of a weight.
+    """Return the shares of `weight` that an unlabelled message with this responsibility adds to spam and to ham.
 
     Examples
     --------

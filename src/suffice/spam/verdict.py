@@ -1,4 +1,4 @@
-"""What a filter answers: a verdict about a message, and a count of what was learned."""
+"""The results of a filter: verdicts on messages, and counts of what was learned."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-#: the probability from which on a message is said to be of a bucket
+#: the probability from which a message is assigned to a bucket
 CLEAR_BUCKET = 0.9
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a filter says about a message.
+    """The verdict of a filter on a message.
 
     Attributes
     ----------
     probability : float
-        Of spam.
+        The probability of spam.
     label : "spam", "ham", "unsure" or "error"
-        Spam from the upper threshold on, ham up to the lower one; unsure between them, and while no spam or no ham is
-        learned; error if the message could not be judged.
+        Spam from the upper threshold on, ham up to the lower one; unsure between them, and as long as no spam or no ham
+        was learned; error if the message could not be judged.
     log_odds : float
         The sum of the evidence, before the logistic link.
     evidence : list of (token, contribution)
-        What each token that is known adds to `log_odds`, the strongest first; above 0 speaks for spam.
+        The contribution of each known token to `log_odds`, the strongest first; positive values are evidence for spam.
     problem : str
         Why the message could not be judged; empty if it was.
     listed : str
-        The entry of a list that the label comes from, such as "block example.org"; all else is what the statistics say.
-        Empty where they decided.
+        The list entry that decided the label, such as "block example.org"; the other attributes come from the
+        statistics. Empty if the statistics decided the label.
     buckets : dict
-        The probability of each bucket, and of the mail in none of them as "", given that it is not spam; empty where
-        there are no buckets, or nothing to compare them with.
+        The probability of each bucket, and of no bucket as "", given that the message is not spam; empty if there are
+        no buckets, or nothing to compare them with.
     """
 
     probability: float
@@ -46,7 +46,7 @@ class Verdict:
 
     @property
     def bucket(self) -> str:
-        """The bucket that the message is of, with a probability of 0.9 or more; empty if there is none, and for spam.
+        """The bucket of the message, if its probability is at least 0.9; empty if there is none, and for spam.
 
         Examples
         --------
@@ -62,20 +62,20 @@ class Verdict:
         return name if self.buckets[name] >= CLEAR_BUCKET else ""
 
     def in_buckets(self, buckets: dict[str, float]) -> Verdict:
-        """Return a verdict with probabilities of buckets, and all else as it is."""
+        """Return the verdict with the given probabilities of buckets."""
         verdict = object.__new__(type(self))
         verdict.__dict__.update(self.__dict__, buckets=buckets)
         return verdict
 
     def by_list(self, label: Literal["spam", "ham"], entry: str) -> Verdict:
-        """Return a verdict with the label that an entry of a list says, and all else as it is."""
+        """Return the verdict with the label set by an entry of a list."""
         verdict = object.__new__(type(self))
         verdict.__dict__.update(self.__dict__, label=label, listed=entry)
         return verdict
 
     @classmethod
     def error(cls, problem: str) -> Verdict:
-        """Make the verdict about a message that could not be judged: probability ½, and no evidence."""
+        """Return the verdict on a message that could not be judged: probability ½, no evidence."""
         return cls(0.5, "error", 0.0, [], problem)
 
     @classmethod
@@ -87,18 +87,18 @@ class Verdict:
         lines: str,
         contributions: Iterable[float],
     ) -> Verdict:
-        """Make a verdict of tokens, one a line; its evidence is put in order when it is first looked at."""
+        """Return a verdict, given the tokens, one per line; its evidence is sorted on first access."""
         verdict = object.__new__(cls)
-        parts = lines, array("d", contributions)  # small, and quick to send to another process
+        parts = lines, array("d", contributions)  # compact, and quick to send to another process
         verdict.__dict__.update(probability=probability, label=label, log_odds=log_odds, buckets={}, _parts=parts)
         return verdict
 
     def __getattr__(self, name: str) -> Any:
-        """Return the evidence, of which only the parts are there until now."""
+        """Build the evidence from its parts on first access."""
         if name != "evidence":
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         parts = self.__dict__.get("_parts")
-        if parts is not None:  # else another thread was quicker
+        if parts is not None:  # else another thread has built it
             found = list(zip(parts[0].split("\n"), parts[1], strict=True)) if parts[1] else []
             found.sort(key=_strength, reverse=True)
             self.__dict__["evidence"] = found
@@ -112,7 +112,7 @@ def _strength(part: tuple[str, float]) -> float:
 
 @dataclass(frozen=True)
 class Thresholds:
-    """The probabilities up to which a message is ham, and from which on it is spam."""
+    """The probability up to which a message is ham, and the one from which it is spam."""
 
     ham: float = 0.5
     spam: float = 0.9
@@ -139,20 +139,20 @@ class Thresholds:
 
 @dataclass(frozen=True)
 class Training:
-    """What became of messages that were to be learned.
+    """The result of training, as numbers of messages.
 
     Attributes
     ----------
     learned : int
-        They were new.
+        New messages.
     moved : int
-        They were known as of the other class.
+        Messages known with the other class, now moved.
     known : int
-        They were known, and nothing was done.
+        Messages known already, left unchanged.
     right : int
-        The verdict was right, and they were not learned (`only_errors`).
+        Messages not learned because the verdict was right (`only_errors`).
     skipped : int
-        They could not be read.
+        Messages that could not be read.
     """
 
     learned: int = 0
@@ -178,7 +178,7 @@ class Training:
 
 @dataclass(frozen=True)
 class Size:
-    """How much a store holds: messages of each class, distinct tokens, and messages without a label."""
+    """The size of a store: messages of each class, distinct tokens, and unlabelled messages."""
 
     spam: int
     ham: int

@@ -1,4 +1,4 @@
-"""Deadlines that one thread keeps for the whole process: a thread per question would cost as much as an answer."""
+"""Deadlines watched by one thread for the whole process: a thread per request would cost as much as the answer."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from typing import Any
 _IDLE = 3600.0
 _numbers = count()
 _changed = threading.Condition()
-#: of what is being done: the deadline, a number, and what to call then, None once it has ended
+#: per operation: its deadline, a number, and the function to call then, None once it has ended
 _watched: list[list[Any]] = []
 _thread: threading.Thread | None = None
-#: when the thread wakes up
+#: the time when the thread wakes up
 _wakes = 0.0
 
 
 @contextmanager
 def watching(seconds: float, act: Callable[[], object]) -> Iterator[None]:
-    """Call a function, in another thread, if what is done within takes longer; never after it has ended.
+    """Call a function, in another thread, if the `with` block takes longer; never after the block has ended.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def watching(seconds: float, act: Callable[[], object]) -> Iterator[None]:
     entry: list[Any] = [time.monotonic() + max(0.0, seconds), next(_numbers), act]
     with _changed:
         heapq.heappush(_watched, entry)
-        if _thread is None or not _thread.is_alive():  # the first time, or in a copy of the process
+        if _thread is None or not _thread.is_alive():  # on first use, or in a forked process
             _thread = threading.Thread(target=_watch, daemon=True, name="watchdog")
             _thread.start()
         elif entry[0] < _wakes:
@@ -49,7 +49,7 @@ def watching(seconds: float, act: Callable[[], object]) -> Iterator[None]:
     try:
         yield
     finally:
-        with _changed:  # which waits for a call that is under way
+        with _changed:  # waits for a running call
             entry[2] = None
             while _watched and _watched[0][2] is None:
                 heapq.heappop(_watched)

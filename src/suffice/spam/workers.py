@@ -1,8 +1,8 @@
-"""Work on many messages, in their order, spread over processes when there are enough of them.
+"""Processing of many messages in order, distributed over processes if there are enough messages.
 
-A process is a fresh interpreter that is given chunks of messages and answers each with a result. It inherits nothing:
-no lock, no thread, no open store (SQLite forbids to take one along). It ends when its input does, so that none is
-left behind when this process is killed, and it may be ended at any time, since it changes nothing.
+A worker is a fresh interpreter that gets chunks of messages and returns one result per chunk. It inherits nothing: no
+lock, no thread, no open store (SQLite forbids that). It exits when its input ends, so that none is left behind when
+this process is killed, and it may be killed at any time, since it changes nothing.
 """
 
 from __future__ import annotations
@@ -22,24 +22,25 @@ if TYPE_CHECKING:
 
     from suffice.spam.bounded import Bounded
 
-#: from so many messages on it pays to start processes
+#: number of messages from which starting processes pays off
 PARALLEL_FROM = 400
-#: how many messages, and about how many bytes of them, are one chunk: few at first, so that all processes get some
+#: messages per first chunk, messages per chunk, and bytes per chunk (approximate); small at first, so that all
+#: processes get some
 FIRST_MESSAGES, CHUNK_MESSAGES, CHUNK_BYTES = 64, 512, 8_000_000
-#: how many chunks for each process are given out ahead, so that they go on while a transaction is under way
+#: chunks sent ahead per process, so that the processes keep working during a transaction
 AHEAD = 3
-#: seconds after which a chunk is taken for one that never ends; it takes one or two
+#: time limit of a chunk in seconds; usually it takes one or two
 CHUNK_SECONDS = 120.0
 
 Result = TypeVar("Result")
-#: the length of an answer, which comes before it
+#: the length of an answer, which is sent before it
 LENGTH = struct.Struct("<Q")
-#: messages, and with each what is known of it
+#: messages, each with additional data
 Chunk = list[tuple[bytes, Any]]
 
 
 class WorkerError(OSError):
-    """A process that was at work on messages has ended."""
+    """A worker process has ended unexpectedly."""
 
 
 def spread(
@@ -50,20 +51,20 @@ def spread(
     here: Callable[[Chunk], Result] | None = None,
     most: int = CHUNK_MESSAGES,
 ) -> Iterator[Result]:
-    """Yield the results of chunks of messages, in their order, with only some chunks in memory.
+    """Yield the results of chunks of messages, in order, with only a few chunks in memory.
 
     Parameters
     ----------
     work : callable
-        Makes a result of a chunk; pickled.
+        Function from a chunk to a result; it is pickled.
     items : iterable of (bytes, object)
-        The messages, each with what `work` is to know of it.
+        The messages, each with additional data for `work`.
     processes : int, optional
-        How many processes work; all cores by default, and none but this one for few messages or with 1.
+        Number of processes, all cores by default; with 1, or for few messages, only this process works.
     here : callable, optional
-        In the place of `work` in this process.
+        Used instead of `work` in this process.
     most : int
-        At most so many messages are a chunk.
+        Limit of messages per chunk.
     """
     if processes is not None and processes < 1:
         raise ValueError(f"processes must be at least 1, or None for all cores, but it is {processes!r}")
@@ -81,7 +82,7 @@ def spread(
 
 
 def _until_failure(items: Iterable[tuple[object, Any]], failures: list[Exception]) -> Iterator[tuple[bytes, Any]]:
-    """Yield messages; an error of their source waits in `failures`, so that nothing that came before it is lost."""
+    """Yield messages; an error of their source is kept in `failures`, so that all messages before it are processed."""
     try:
         for raw, known in items:
             yield checked(raw), known
@@ -90,7 +91,7 @@ def _until_failure(items: Iterable[tuple[object, Any]], failures: list[Exception
 
 
 def _parallel(work: Callable[[Chunk], Result], chunks: Iterator[Chunk], count: int) -> Iterator[Result]:
-    from concurrent.futures import ThreadPoolExecutor  # these, and what workers need, take long to load
+    from concurrent.futures import ThreadPoolExecutor  # slow to import, as is what workers need
 
     from suffice.spam.bounded import Bounded
 
@@ -102,7 +103,7 @@ def _parallel(work: Callable[[Chunk], Result], chunks: Iterator[Chunk], count: i
         try:
             return process.ask(work, chunk)
         except (WorkerError, TimeoutError):
-            # one message may be why: the others are not lost for it
+            # one message may be the cause: process the others without it
             return process.ask(work, _without_spoiled(process, chunk))
         finally:
             free.append(process)
@@ -123,7 +124,7 @@ def _parallel(work: Callable[[Chunk], Result], chunks: Iterator[Chunk], count: i
 
 
 def _without_spoiled(process: Bounded, chunk: Chunk) -> Chunk:
-    """Return a chunk in which messages that end the process that reads them, or take too long, are marked."""
+    """Return a chunk in which messages that crash the process, or take too long, are marked as spoiled."""
     from suffice.spam.bounded import BUDGET
     from suffice.spam.isolation import Spoiled
 
@@ -138,7 +139,7 @@ def _without_spoiled(process: Bounded, chunk: Chunk) -> Chunk:
 
 
 def _try(raw: bytes) -> None:
-    """Read a message, for nothing but to see whether that ends; what it raises is caught where it is read."""
+    """Read a message only to see whether that finishes; exceptions are handled when it is read for its result."""
     from suffice.spam.reading import reading
 
     with suppress(Exception):
@@ -146,7 +147,7 @@ def _try(raw: bytes) -> None:
 
 
 def checked(raw: object) -> bytes:
-    """Return a message, which must be bytes."""
+    """Return a message; raise TypeError if it is not bytes."""
     if isinstance(raw, bytes):
         return raw
     if isinstance(raw, (bytearray, memoryview)):
@@ -165,7 +166,7 @@ def _chunks(items: Iterable[tuple[bytes, Any]], most: int, processes: int) -> It
     for raw, known in items:
         chunk.append((raw, known))
         size += len(raw)
-        # twice as many after each process had its chunk
+        # chunks double in size after each process has had one
         if len(chunk) >= min(most, FIRST_MESSAGES << min(number // processes, 16)) or size >= CHUNK_BYTES:
             yield chunk
             chunk, size = [], 0
@@ -175,15 +176,15 @@ def _chunks(items: Iterable[tuple[bytes, Any]], most: int, processes: int) -> It
 
 
 def start_serving(requests: Any, answers: Any) -> subprocess.Popen[bytes]:
-    """Start a process that runs `serve` with these as standard input and output."""
+    """Start a process that runs `serve` with `requests` and `answers` as standard input and output."""
     return start_python("from suffice.spam.workers import serve; serve()", stdin=requests, stdout=answers)
 
 
 def start_python(code: str, **options: Any) -> subprocess.Popen[bytes]:
-    """Start an interpreter that imports what this one imports, and runs a line of code; options as of Popen."""
+    """Start an interpreter with the import path of this one that runs a line of code; options as of Popen."""
     import subprocess
 
-    # in a group of its own an interruption from the keyboard does not reach it: the process that waits ends it
+    # in its own process group, so that a keyboard interrupt does not reach it: the waiting process ends it
     if os.name == "posix":
         options["process_group"] = 0
     start = f"import sys; sys.path[:] = {sys.path!r}; {code}"
@@ -191,7 +192,7 @@ def start_python(code: str, **options: Any) -> subprocess.Popen[bytes]:
 
 
 class Worker:
-    """A process of its own, which answers."""
+    """A worker process that answers requests."""
 
     def __init__(self) -> None:
         import subprocess
@@ -201,13 +202,13 @@ class Worker:
 
     @property
     def is_broken(self) -> bool:
-        """Whether the process is gone or about to be, or an answer that nobody waits for may be on its way."""
+        """Whether the process has ended or is ending, or may still send an answer that nobody waits for."""
         return self._is_late or self._is_asked or self._process.poll() is not None
 
     def ask(self, work: Callable[[Any], Any], given: Any, seconds: float | None = None) -> Any:
-        """Return what `work` makes of something there, or raise what it raises.
+        """Return the result of `work(given)` in the process, or raise what it raises.
 
-        With a number of seconds the process is ended when it takes longer, and that is a TimeoutError.
+        With a time limit in seconds, the process is killed if it takes longer, and TimeoutError is raised.
         """
         if seconds is None:
             return self._answer(work, given, None)
@@ -248,45 +249,45 @@ class Worker:
         return result
 
     def end(self) -> None:
-        """End the process, whatever it is at."""
+        """Kill the process, whatever it is doing."""
         self._process.kill()
 
     def close(self) -> None:
-        """Wait until it has ended, and close the pipes."""
+        """Wait until the process has ended, and close the pipes."""
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
             assert pipe is not None
-            with suppress(OSError):  # what was to be written to a process that has ended
+            with suppress(OSError):  # flushing data to a process that has ended
                 pipe.close()
 
 
 def serve() -> None:
-    """Answer requests from standard input on standard output until there are no more."""
+    """Answer requests from standard input on standard output until the input ends."""
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what anything prints is no answer
+    os.dup2(2, 1)  # printed text goes to stderr, not among the answers
     quieten()
     _answer(requests, answers)
-    os._exit(0)  # at once: an answer that is left over has nobody to go to
+    os._exit(0)  # at once: nobody reads a pending answer
 
 
 def quieten() -> None:
-    """Let neither the keyboard nor the garbage collector interrupt this process, which does nothing but answer."""
+    """Keep keyboard interrupts and frequent garbage collection from this process, which only answers requests."""
     import gc
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.freeze()
-    gc.set_threshold(50_000)  # there are no cycles to speak of
+    gc.set_threshold(50_000)  # there are hardly any reference cycles
 
 
 def end_after(seconds: float | None) -> None:
-    """Let the system end this process a few seconds after a time, should the one that waits for it be gone by then.
+    """Let the system end this process a few seconds after a time limit, in case the waiting process is gone by then.
 
-    None takes that back.
+    None cancels this.
     """
     import signal
 
-    if hasattr(signal, "setitimer"):  # the default action of the signal needs nothing of the interpreter
+    if hasattr(signal, "setitimer"):  # the default action of the signal does not need the interpreter
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_REAL, 0.0 if seconds is None else seconds + 5.0)
 
@@ -298,7 +299,7 @@ def _answer(requests: IO[bytes], answers: IO[bytes]) -> None:
         try:
             work, chunk, seconds = pickle.load(requests)
         except (EOFError, pickle.UnpicklingError):
-            return  # the process that asked has closed the pipe, or has ended within a request
+            return  # the parent has closed the pipe, or has ended during a request
         end_after(seconds)
         try:
             reply = True, work(chunk)
