@@ -1,1 +1,1 @@
-"""How a person begins: finding the mail, a rehearsal on the newest of it, and what makes the filter run."""
+"""First steps of a user: finding the mail, a rehearsal on the newest messages, and installing the filter."""

@@ -1,4 +1,4 @@
-"""Where mail programs keep mail, and which of its folders hold spam."""
+"""Finding the mail of common mail programs, and the folders that hold spam."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-#: where mail is kept in a home folder, as patterns; the names of programs' own folders come with them
+#: locations of mail in a home folder, as patterns, with the names of the programs' own folders
 _PLACES = (
     *("Maildir", "Mail", "mail", "mbox", ".maildir", ".mail"),
     *(".thunderbird/*/Mail/*", ".thunderbird/*/ImapMail/*"),
@@ -15,19 +15,19 @@ _PLACES = (
     *("AppData/Roaming/Thunderbird/Profiles/*/Mail/*", "AppData/Roaming/Thunderbird/Profiles/*/ImapMail/*"),
     *(".local/share/evolution/mail/*", ".local/share/local-mail", "Library/Mail/V*"),
 )
-#: where servers deliver mail to, one file or folder a user
+#: folders that servers deliver mail to, with one file or folder per user
 _SPOOLS = ("/var/mail", "/var/spool/mail")
-#: how mailboxes are marked in the names of their files
+#: suffixes of file names that mark mailboxes
 _BOX_ENDS = (".gz", ".bz2", ".xz", ".mbox", ".sbd", ".maildir", ".directory")
-#: folders for spam, and for mail that was thrown away, as mail programs call them, in lower case
+#: names of folders for spam, and for deleted mail, in mail programs, in lower case
 _JUNK = frozenset(("junk", "spam", "junk e-mail", "junk email", "bulk", "bulk mail"))
 _TRASH = frozenset(("trash", "deleted items", "deleted messages", "bin"))
-#: folders are looked for so deep
+#: limit of depth in the search for folders
 _DEPTH = 8
 
 
 def mail_places(home: Path, user: str) -> list[Path]:
-    """Return where a person's mail is, of the places that mail programs use; empty ones are left out."""
+    """Return the locations of a person's mail among those that mail programs use, without empty ones."""
     found = [place for pattern in _PLACES for place in sorted(home.glob(pattern))]
     found += [Path(spool) / user for spool in _SPOOLS if user]
     real: dict[str, Path] = {}
@@ -38,12 +38,12 @@ def mail_places(home: Path, user: str) -> list[Path]:
 
 
 def junk_within(place: Path) -> list[Path]:
-    """Return the folders for spam within a place, or the files of such folders."""
+    """Return the folders for spam within a location, or the files of such folders."""
     return list(_junk(place, _DEPTH))
 
 
 def is_unwanted(name: str) -> bool:
-    """Return whether a folder, or the file of one, is called as those for spam and trash are.
+    """Return whether a folder, or the file of one, has a name used for spam or trash.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def is_unwanted(name: str) -> bool:
 
 
 def _names(name: str) -> set[str]:
-    """Return what a folder is called: its name without what marks a mailbox, and the last part of a Maildir++ name."""
+    """Return the names of a folder: without the suffix of a mailbox, and the last part of a Maildir++ name."""
     name = name.lower()
     while name.endswith(_BOX_ENDS):
         name = name.rpartition(".")[0]
@@ -66,7 +66,7 @@ def _junk(place: Path, depth: int) -> Iterator[Path]:
     try:
         with os.scandir(place) as listed:
             entries = sorted(listed, key=lambda entry: entry.name)
-    except OSError:  # a file, or a folder that others own
+    except OSError:  # a file, or a folder of another user
         return
     for entry in entries:
         is_folder = entry.is_dir(follow_symlinks=False)
@@ -83,7 +83,7 @@ def _junk(place: Path, depth: int) -> Iterator[Path]:
 def _has_something(place: Path) -> bool:
     try:
         return place.stat().st_size > 0 if place.is_file() else place.is_dir() and any(place.iterdir())
-    except OSError:  # of another user
+    except OSError:  # a folder of another user
         return False
 
 

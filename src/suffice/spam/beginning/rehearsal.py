@@ -1,4 +1,4 @@
-"""A rehearsal: what the filter would have done with the newest messages, had it known those before them alone."""
+"""A rehearsal: the verdicts on the newest messages of a filter trained on the older ones only."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from suffice.spam.message import read
 from suffice.spam.plain import one_line
 from suffice.spam.shares import Label
 
-#: the number of newest messages to try, and the largest share of all messages that they may be
+#: number of newest messages to judge, and limit of their fraction of all messages
 NEWEST, SHARE = 200, 0.25
 #: the smallest number of messages of each class to learn from
 LEAST = 10
@@ -37,14 +37,14 @@ class Mistake:
 
 @dataclass
 class Rehearsal:
-    """What the filter would have done.
+    """The result of a rehearsal.
 
     Attributes
     ----------
     first, last : int
-        The days, since 1970, of the oldest and the newest message that it was tried on.
+        The days (since 1970) of the oldest and the newest judged message.
     verdicts : counter
-        How many messages of each class ("spam", "ham") got each verdict, by (class, verdict).
+        Number of messages by (class, verdict), with the classes "spam" and "ham".
     mistakes : list of Mistake
         Ham that would have been called spam, and spam that would have been called ham; the former first.
     """
@@ -56,23 +56,23 @@ class Rehearsal:
 
     @property
     def messages(self) -> int:
-        """How many messages it was tried on."""
+        """The number of judged messages."""
         return sum(self.verdicts.values())
 
 
 def rehearse(
     items: Callable[[], Iterable[Item]], progress: Callable[[int], object] | None = None, newest: int = NEWEST
 ) -> Rehearsal | None:
-    """Learn all messages but the newest ones in memory, and judge these; None where days or messages are too few.
+    """Learn all messages except the newest, in memory, and judge these; None if there are too few days or messages.
 
     Parameters
     ----------
     items : callable
-        Gives the messages with their classes; called twice.
+        Returns the messages with their classes; called twice.
     progress : callable, optional
-        Is told how many messages were looked at.
+        Called with the number of messages done.
     newest : int
-        How many to judge at most.
+        Limit of messages to judge.
     """
     days: list[tuple[int, int]] = []
     labels: list[Label] = []
@@ -100,7 +100,7 @@ def rehearse(
     with SpamFilter() as rehearsing:
         ahead, behind = tee(others())
         rehearsing.train_many((raw for (_, raw), _ in ahead), (label for _, label in behind))
-        size = rehearsing.stats()  # copies of a message are learned once
+        size = rehearsing.stats()  # copies of a message are learned only once
         if min(size.spam, size.ham) < LEAST:
             return None
         if min(size.spam, size.ham) >= ENOUGH_TO_TUNE:

@@ -1,4 +1,4 @@
-"""What makes the filter run from now on: files for systemd, Sieve and procmail, and what is left to do by hand."""
+"""Installing the filter: files for systemd, Sieve and procmail, and the remaining steps for the user."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from suffice.spam.imap.account import PASSWORD_VARIABLE, Account
 
-#: how mail can reach the filter
+#: the ways in which mail can reach the filter
 WAYS = {
     "watch": "an IMAP account, by a unit of systemd of your own",
     "procmail": "mail that procmail delivers on this machine",
@@ -34,7 +34,7 @@ _PROGRAM, _SECRET = "%h/.local/bin/suffice", "%h/.config/suffice/imap.env"
 
 @dataclass(frozen=True)
 class Written:
-    """A file to write: where, what, and for whose eyes."""
+    """A file to write: its path, its text, and whether only its owner may read it."""
 
     path: Path
     text: str
@@ -43,7 +43,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Plan:
-    """Files to write, and what a person does then, a line each."""
+    """The files to write, and the remaining steps for the user, one per line."""
 
     files: tuple[Written, ...] = ()
     then: tuple[str, ...] = ()
@@ -59,20 +59,20 @@ def plan(
     usual: bool = True,
     junk: str | None = None,
 ) -> Plan:
-    """Return what one of `WAYS` needs.
+    """Return the plan for one of `WAYS`.
 
     Parameters
     ----------
     program : str
         The path of `suffice`.
     config : path
-        The folder for settings of a person, ~/.config.
+        The folder for a user's settings, ~/.config.
     account : Account, optional
-        Of an IMAP server, for "watch".
+        The account on an IMAP server, for "watch".
     at : path
-        Where the store is.
+        The path of the store.
     usual : bool
-        Whether that is where programs look for it anyway.
+        Whether that is the default path.
     junk : str, optional
         The folder for spam.
     """
@@ -112,7 +112,7 @@ def plan(
 
 
 def check_paths(*paths: str) -> None:
-    """Raise ValueError if a path cannot be written into files of settings, which have lines."""
+    """Raise ValueError if a path cannot be written into configuration files, which consist of lines."""
     for path in paths:
         if any(ord(letter) < 32 or ord(letter) == 127 for letter in path):
             raise ValueError(f"the path {path!r} has control characters, which no file of settings can hold; rename it")
@@ -142,7 +142,7 @@ def _watch(program: str, config: Path, account: Account | None, option: str) -> 
 
 
 def write(planned: Plan) -> list[Path]:
-    """Write the files that are not there yet, and return them; one that is there is left as it is."""
+    """Write the files that do not exist yet, and return them; existing files are left unchanged."""
     written = []
     for file in planned.files:
         file.path.parent.mkdir(parents=True, exist_ok=True)
@@ -151,7 +151,7 @@ def write(planned: Plan) -> list[Path]:
             descriptor = os.open(file.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         except FileExistsError:
             continue
-        with open(descriptor, "w", encoding="utf-8", errors="surrogateescape") as opened:  # as paths are
+        with open(descriptor, "w", encoding="utf-8", errors="surrogateescape") as opened:  # the error handler of paths
             opened.write(file.text)
         written.append(file.path)
     return written
@@ -162,12 +162,12 @@ def _in_shell(path: Path) -> str:
 
 
 def _in_unit(word: str) -> str:
-    """Return a word of a command as a unit of systemd has it."""
+    """Return a word of a command in the syntax of a systemd unit."""
     return _quoted(word.replace("%", "%%").replace("$", "$$"))
 
 
 def _quoted(text: str) -> str:
-    """Return a text in quotes, as systemd reads them, if it needs any."""
+    """Return a text in systemd's quotes, if it needs them."""
     if not text or shlex.quote(text) == text:
         return text
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

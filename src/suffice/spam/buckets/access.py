@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Buckets(Mapping[str, int]):
-    r"""The buckets of a filter: how many messages each has, by name.
+    r"""The buckets of a filter: a mapping of names to numbers of messages.
 
     Examples
     --------
@@ -54,36 +54,36 @@ class Buckets(Mapping[str, int]):
             return self._store.buckets.counts()
 
     def add(self, name: str) -> None:
-        """Make a bucket, empty as yet; one that is there stays as it is. Training a message to one makes it too."""
+        """Create an empty bucket unless it exists; training a message to a bucket also creates it."""
         name = checked_name(name)
         with self._store.transaction():
             self._store.buckets.make(name)
 
     def rename(self, name: str, new: str) -> None:
-        """Give a bucket another name, that of no other bucket."""
+        """Rename a bucket; the new name must not be that of another bucket."""
         new = checked_name(new)
         with self._store.transaction():
             self._store.buckets.rename(name, new)
 
     def remove(self, name: str) -> int:
-        """Remove a bucket, and return how many messages it had: they stay learned as ham."""
+        """Remove a bucket, and return its number of messages, which stay learned as ham."""
         with self._store.transaction():
             return self._store.buckets.remove(name)
 
     def of(self, raw: bytes) -> str:
-        """Return the bucket that a message was trained to, an empty text if none."""
+        """Return the bucket that a message was trained to; an empty string if none."""
         found = isolated(digest, checked(raw))
         if isinstance(found, Unread):
-            return ""  # it cannot have been learned
+            return ""  # an unreadable message cannot have been learned
         identity = bytes.fromhex(found)
         with self._store.snapshot():
             return self._store.buckets.of([identity]).get(identity, "")
 
     def reasons(self, raw: bytes, name: str) -> list[tuple[str, float]]:
-        """Return what each token of a message adds to the log-odds of a bucket, or of none (""), the strongest first.
+        """Return the contribution of each token to the log-odds of a bucket, or of none (""), the strongest first.
 
-        The odds are those of the bucket against all other ham. There are no reasons where the message cannot be read,
-        or the bucket has no messages.
+        The odds are those of the bucket against all other ham. The list is empty if the message cannot be read, or the
+        bucket has no messages.
         """
         lines = isolated(partial(lines_of, servers=self._store.servers), checked(raw))
         if isinstance(lines, Unread):
@@ -97,9 +97,9 @@ class Buckets(Mapping[str, int]):
         return sorted(zip(seen, parts, strict=True), key=lambda part: -abs(part[1]))
 
     def evaluate(self, progress: Callable[[int], object] | None = None) -> Confusion:
-        """Judge every ham that was learned as if it had not been, and return what was said of which bucket's mail.
+        """Return the confusion matrix of all learned hams over the buckets, each judged leave-one-out.
 
-        Whether it would have been called spam is not looked at: `SpamFilter.evaluate` says that.
+        It is not checked whether a ham would have been called spam: `SpamFilter.evaluate` does that.
 
         Parameters
         ----------
@@ -111,7 +111,7 @@ class Buckets(Mapping[str, int]):
 
 
 def checked_bucket(bucket: str | None, labels: Label | object, only_errors: bool) -> str | None:
-    """Return the name of the bucket to train messages to, "" for none and None to leave them where they are."""
+    """Return the bucket to train messages to, "" for none, None to leave them unchanged; raise if not allowed."""
     if bucket is None:
         return None
     if labels != "ham":

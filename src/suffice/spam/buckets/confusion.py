@@ -1,4 +1,4 @@
-"""How well buckets are told apart: every ham that was learned, judged as if it had not been."""
+"""The confusion matrix of buckets: every learned ham, judged leave-one-out."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from suffice.spam.reading import unpack
 from suffice.spam.store import Store
 from suffice.spam.verdict import Verdict
 
-#: the number of messages that are judged together; the rows of their tokens are in memory
+#: batch size; the rows of the tokens of one batch are in memory
 BATCH = 512
 
 
 @dataclass(frozen=True)
 class Confusion:
-    """What was said about messages whose bucket is known, given that they are not spam.
+    """The predicted buckets of messages whose bucket is known, given that they are not spam.
 
     Attributes
     ----------
     names : tuple of str
-        The kinds: "" for ham that is in no bucket, where there is any, and the buckets.
+        The kinds: "" for ham in no bucket, if there is any, and the buckets.
     counts : dict
-        By kind and by what was said, how many messages. What was said is "" for no bucket: the message is of none, or
-        it is not clear.
+        Number of messages by (kind, prediction). The prediction is "" if the message is predicted to be in no bucket,
+        or no kind is clear.
     most_likely : int
-        How many messages had the highest probability in their own kind, clear or not.
+        Number of messages whose own kind had the highest probability, clear or not.
 
     Examples
     --------
@@ -45,26 +45,26 @@ class Confusion:
 
     @property
     def said(self) -> tuple[str, ...]:
-        """All that can be said: no bucket, and each of them."""
+        """The possible predictions: no bucket, and each bucket."""
         return ("", *(name for name in self.names if name))
 
     @property
     def total(self) -> int:
-        """How many messages."""
+        """The number of messages."""
         return sum(self.counts.values())
 
     @property
     def wrong(self) -> int:
-        """How many were said to be of a bucket that they are not of."""
+        """The number of messages predicted to be in a bucket that is not theirs."""
         return sum(count for (name, said), count in self.counts.items() if said and said != name)
 
     @property
     def accuracy(self) -> float:
-        """The share of messages whose own kind was the most likely one."""
+        """The fraction of messages whose own kind was the most likely one."""
         return self.most_likely / self.total if self.total else float("nan")
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as it is written in JSON."""
+        """Return the matrix as written in JSON."""
         return {
             "total": self.total,
             "wrong": self.wrong,
@@ -73,12 +73,12 @@ class Confusion:
         }
 
     def row(self, name: str) -> dict[str, int]:
-        """Return how many messages of a kind were said to be of each."""
+        """Return the number of messages of a kind per prediction."""
         return {said: self.counts.get((name, said), 0) for said in self.said}
 
 
 def confusion(store: Store, today: int, progress: Callable[[int], object] | None = None) -> Confusion:
-    """Judge every ham that was learned without its own counts, from the store alone; within a snapshot."""
+    """Judge every learned ham without its own counts, from the store alone; call within a snapshot."""
     kinds, forgetting = Kinds.of(store, today), store.forgetting
     counts: Counter[tuple[str, str]] = Counter()
     right = done = 0
@@ -95,14 +95,14 @@ def confusion(store: Store, today: int, progress: Callable[[int], object] | None
             done += 1
         if progress is not None:
             progress(done)
-    names = sorted({*kinds.names, *(name for name, _ in counts)})  # some may be so old that they count nothing
+    names = sorted({*kinds.names, *(name for name, _ in counts)})  # some may be so old that their weight is 0
     return Confusion(tuple(names), dict(counts), right)
 
 
 def probabilities_without(
     kinds: Kinds, rows: dict[str, list[int]], tokens: list[str], name: str, weight: int
 ) -> dict[str, float]:
-    """Return the probabilities of a message after its weight is taken from all sums of its kind."""
+    """Return the probabilities of a message after subtracting its weight from all sums of its kind."""
     own = [weight if each == name else 0 for each in kinds.names]
     left = kinds.without(name, weight)
     kept = [kinds.names.index(each) for each in left.names]

@@ -1,13 +1,13 @@
-"""Which bucket a message belongs to: the filter's own score, of each kind of ham against all other ham.
+"""The bucket of a message: the filter's own score, applied to each kind of ham against all other ham.
 
-The kinds are the buckets, and the ham that is in none of them. The log-odds s(k) of a kind are what
-`suffice.spam.scoring` makes of the tokens if that kind is taken for spam and all other ham for ham: the same counts,
-smoothing and tempering. With K kinds, and shares π(k) of them in the ham that was learned,
+The kinds are the buckets, and the ham in none of them. The log-odds s(k) of a kind are the score of
+`suffice.spam.scoring` with that kind in the role of spam and all other ham in the role of ham, with the same smoothing
+and tempering. With K kinds, and their fractions π(k) of the learned ham,
 
     p(k) ∝ π(k) exp (v (K − 1)/K · s(k)),
 
-where v = ½ is the default slope of the filter: for K = 2 it is the filter's own link. It was chosen by the log-loss of
-leave-one-out, on mailing lists and newsgroups.
+where v = ½ is the default slope of the filter; for K = 2 this is the filter's own link. It was chosen by the
+leave-one-out log-loss on mailing lists and newsgroups.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from suffice.spam.scoring import ALLOWED, MAJORITY, Scoring, evidence
 from suffice.spam.store import Store
 
 _SLOPE = Scoring().slope
-#: messages times kinds that are looked up together, which limits the memory
+#: limit of messages times kinds that are looked up together, which bounds the memory
 _TOGETHER = 1_000
 
 
 @dataclass(frozen=True)
 class Kinds:
-    """The kinds of ham that any message was learned of, with their weights.
+    """The kinds of ham that were learned, with their weights.
 
     Attributes
     ----------
     names, numbers : tuple
-        Of the buckets; "" and 0 for ham that is in none of them.
+        Names and numbers of the buckets; "" and 0 for ham in none of them.
     weights : tuple of int
-        Of their messages.
+        Total weights of their messages.
     scoring : Scoring
-        The settings, in the unit of the weights.
+        The score settings, in the unit of the weights.
     unit : float
         The weight of one message of today.
     imported : dict
-        The weight of each token in hams that were imported as counts, which are of no kind.
+        The weight of each token in imported ham counts, which belong to no kind.
     """
 
     names: tuple[str, ...]
@@ -58,7 +58,7 @@ class Kinds:
 
     @classmethod
     def of(cls, store: Store, today: int) -> Self:
-        """Return those of a store, for messages of today; within a snapshot."""
+        """Return the kinds of a store, for messages of today; call within a snapshot."""
         buckets = store.buckets.all()
         imported, by_token = store.buckets.imported()
         rest = store.totals()[1] - imported - sum(bucket.weight for bucket in buckets)
@@ -69,7 +69,7 @@ class Kinds:
         )._with_messages()
 
     def _with_messages(self) -> Self:
-        """Return those that have any message; none where there are fewer than two, since nothing can be compared."""
+        """Return the kinds that have messages; none if there are fewer than two, since nothing can be compared."""
         kept = [place for place, weight in enumerate(self.weights) if weight > 0]
         names, numbers, weights = (
             tuple(values[place] for place in (kept if len(kept) > 1 else ()))
@@ -78,25 +78,25 @@ class Kinds:
         return replace(self, names=names, numbers=numbers, weights=weights)  # type: ignore[arg-type]
 
     def without(self, name: str, weight: int) -> Self:
-        """Return what they are without one message of a kind, given its weight."""
+        """Return the kinds without one message of a kind, given its weight."""
         less = (each - weight * (kind == name) for kind, each in zip(self.names, self.weights, strict=True))
         return replace(self, weights=tuple(less))._with_messages()
 
     def split(self, ham: int, text: str) -> list[int]:
-        """Return the weight that a token has in each kind, given that in all ham but imports, and in the buckets."""
+        """Return the weight of a token in each kind, given its weight in all ham except imports, and in the buckets."""
         inside = by_number(text)
         rest = ham - sum(inside.values())
         return [inside.get(number, 0) if number else rest for number in self.numbers]
 
     def evidence(self, tokens: Sequence[str], columns: Sequence[Sequence[int]], place: int) -> list[float]:
-        """Return what each token adds to the log-odds of the kind at a place, given its weights in each kind."""
+        """Return each token's contribution to the log-odds of the kind at index `place`, given its weights per kind."""
         total, own = sum(self.weights), self.weights[place]
         inside = [column[place] for column in columns]
         outside = [sum(column) - column[place] for column in columns]
         return evidence(tokens, inside, outside, own, total - own, self.scoring)
 
     def log_odds(self, tokens: Sequence[str], columns: Sequence[Sequence[int]]) -> list[float]:
-        """Return the log-odds of each kind against all others; arguments as of `evidence`."""
+        """Return the log-odds of each kind against all others; arguments as in `evidence`."""
         return [math.fsum(self.evidence(tokens, columns, place)) for place in range(len(self.names))]
 
     def probabilities(self, log_odds: Sequence[float]) -> dict[str, float]:
@@ -123,7 +123,7 @@ class Kinds:
 
 
 def rows_of(store: Store, kinds: Kinds, tokens: Iterable[str]) -> tuple[list[str], list[list[int]]]:
-    """Return the tokens that any ham holds, and the weights of each in the kinds; within a snapshot."""
+    """Return the tokens that any ham holds, and the weights of each in the kinds; call within a snapshot."""
     names, columns = [], []
     for token, ham, text in store.buckets.rows(json.dumps(list(tokens), ensure_ascii=False)):
         column = kinds.split(ham - kinds.imported.get(token, 0), text)
@@ -134,7 +134,7 @@ def rows_of(store: Store, kinds: Kinds, tokens: Iterable[str]) -> tuple[list[str
 
 
 class _WeightsOfRow(dict[tuple[int, str], tuple[float, ...]]):
-    """What a token weighs for each kind, by its weight in ham and in buckets; NaN where no ham holds it."""
+    """A token's score weight per kind, by its weight in ham and in buckets; NaN if no ham holds it."""
 
     def __init__(self, kinds: Kinds) -> None:
         self._kinds = kinds
@@ -153,14 +153,14 @@ class _WeightsOfRow(dict[tuple[int, str], tuple[float, ...]]):
 
 
 class Sorting:
-    """The probabilities of kinds, with what tokens weigh kept between messages as long as the store stays as it was."""
+    """The probabilities of kinds, with a cache of token weights that is valid as long as the store does not change."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._state: object = None
 
     def probabilities(self, messages: Sequence[str], today: int) -> list[dict[str, float]]:
-        """Return the probabilities of messages, given by their tokens, one per line; within a snapshot."""
+        """Return the probabilities of messages, each given as its tokens, one per line; call within a snapshot."""
         self._begin(today)
         if not self._kinds.names:
             return [{} for _ in messages]
@@ -184,7 +184,7 @@ class Sorting:
         kinds = self._kinds
         if len(self._known[0]) > KNOWN_LIMIT // len(kinds.names):
             self._known = [no_weights() for _ in kinds.names]
-        state, self._state = self._state, None  # should it fail
+        state, self._state = self._state, None  # in case of an error
         new, *_ = [known.add(list(messages))[0] for known in self._known]  # the same for all
         imported, weights_of = kinds.imported, self._weights_of
         if imported:

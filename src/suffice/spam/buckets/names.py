@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import unicodedata
 
-#: the most characters of a name, and the most buckets of a store
+#: limits: characters of a name, and buckets of a store
 NAME_LIMIT, BUCKET_LIMIT = 60, 250
-#: what a verdict says already
+#: names that verdicts already use
 _TAKEN = ("spam", "ham", "unsure", "error")
 
 
 class BucketError(ValueError):
-    """A bucket cannot be called so, is not there, or is one too many; says what to do."""
+    """A bucket's name is not valid, the bucket does not exist, or there are too many; the text says what to do."""
 
 
 def checked_name(name: object) -> str:
-    """Return the name of a bucket in its normal form (NFC); BucketError if a bucket cannot be called so.
+    """Return the name of a bucket in its normal form (NFC); raise BucketError if it is not valid.
 
     Examples
     --------

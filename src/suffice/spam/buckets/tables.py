@@ -1,4 +1,4 @@
-"""Buckets in the store: three tables that are made with the first bucket, and dropped with the last.
+"""Buckets in the store: three tables that are created with the first bucket, and dropped with the last.
 
 | table | row |
 |---|---|
@@ -6,7 +6,7 @@
 | `bucket_tokens` | a token, a bucket, and the weight of the messages there that hold it |
 | `bucket_messages` | the digest of a message, and its bucket; its class, day and tokens are in `messages` |
 
-All messages of buckets are hams, so that those of ham in no bucket are the difference of sums, and need no rows.
+All messages of buckets are hams, so the sums of ham in no bucket are differences of sums, and need no rows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from suffice.spam.imported import Imported
 from suffice.spam.reading import unpacked_lines
 from suffice.spam.store_tables import BUCKET_TABLES
 
-if TYPE_CHECKING:  # it is the store that has these tables
+if TYPE_CHECKING:  # the store imports this module
     from suffice.spam.forgetting import Forgetting
     from suffice.spam.store import Store
 
@@ -30,13 +30,13 @@ _ADD = (
     "INSERT INTO bucket_tokens VALUES (?, ?, ?) "
     "ON CONFLICT (token, bucket) DO UPDATE SET weight = weight + excluded.weight"
 )
-#: the same of a text of `Counts.packed`
+#: the same for a text of `Counts.packed`
 _ADD_PACKED = (
     "INSERT INTO bucket_tokens SELECT key, {number}, (value & 4294967295) * {weight} "
-    "FROM json_each(?) WHERE true "  # without which ON would belong to a join
+    "FROM json_each(?) WHERE true "  # else SQLite would parse ON as part of a join
     "ON CONFLICT (token, bucket) DO UPDATE SET weight = weight + excluded.weight"
 )
-#: the number of messages that are counted together
+#: number of messages counted together
 _MANY = 2_000
 
 
@@ -49,7 +49,7 @@ class Bucket(NamedTuple):
 
 
 class BucketTables:
-    """The buckets of a store; what writes is called within a transaction, what reads within a snapshot."""
+    """The buckets of a store; call writing methods within a transaction, reading methods within a snapshot."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -75,14 +75,14 @@ class BucketTables:
         return dict(self._connection.execute(select).fetchall())
 
     def number(self, name: str) -> int | None:
-        """Return the number of a bucket, None if there is none of this name."""
+        """Return the number of a bucket; None if there is none with this name."""
         if not self._store.has_buckets:
             return None
         row = self._connection.execute("SELECT id FROM buckets WHERE name = ?", (name,)).fetchone()
         return None if row is None else int(row[0])
 
     def of(self, digests: Iterable[bytes]) -> dict[bytes, str]:
-        """Return the buckets of the messages that are in one, out of these."""
+        """Return the buckets of those of the given messages that are in one, by digest."""
         if not self._store.has_buckets:
             return {}
         select = "SELECT name FROM bucket_messages JOIN buckets ON id = bucket WHERE digest = ?"
@@ -90,7 +90,7 @@ class BucketTables:
         return {digest: row[0] for digest, row in found if row is not None}
 
     def make(self, name: str) -> int:
-        """Return the number of a bucket, which is made if there is none of this name."""
+        """Return the number of a bucket, which is created if there is none with this name."""
         if (number := self.number(name)) is not None:
             return number
         if not self._store.has_buckets:
@@ -104,13 +104,13 @@ class BucketTables:
         return made
 
     def rename(self, name: str, new: str) -> None:
-        """Give a bucket another name."""
+        """Rename a bucket."""
         if name != new and self.number(new) is not None:
             raise BucketError(f"there is a bucket {new!r} already; give another name, or remove it first")
         self._connection.execute("UPDATE buckets SET name = ? WHERE id = ?", (new, self._existing(name)))
 
     def remove(self, name: str) -> int:
-        """Remove a bucket, whose messages stay hams, and return how many there were."""
+        """Remove a bucket, whose messages stay hams, and return their number."""
         number = self._existing(name)
         count = self._connection.execute("DELETE FROM bucket_messages WHERE bucket = ?", (number,)).rowcount
         self._connection.execute("DELETE FROM bucket_tokens WHERE bucket = ?", (number,))
@@ -122,7 +122,7 @@ class BucketTables:
         return count
 
     def file(self, digests: Sequence[bytes], name: str) -> list[bytes]:
-        """Put hams that were learned into a bucket, out of any if the name is empty; return those it has changed."""
+        """Put learned hams into a bucket, or into none if the name is empty; return those that changed."""
         number = self.make(name) if name else None
         before = self._numbers(digests)
         changed = [digest for digest in dict.fromkeys(digests) if before.get(digest) != number]
@@ -148,13 +148,13 @@ class BucketTables:
         return changed
 
     def forget(self, digest: bytes, tokens: list[str], weight: int) -> None:
-        """Take a message out of its bucket, if it is in one, given its tokens and weight."""
+        """Remove a message from its bucket, if it is in one, given its tokens and weight."""
         for number in self._numbers([digest]).values():
             self._sum(_Gains({(number, -weight): ["\n".join(tokens)]}))
             self._connection.execute("DELETE FROM bucket_messages WHERE digest = ?", (digest,))
 
     def recount(self, forgetting: Forgetting) -> None:
-        """Make the sums anew with other weights."""
+        """Recompute the sums with other weights."""
         if not self._store.has_buckets:
             return
         self._connection.execute("DELETE FROM bucket_tokens")
@@ -167,7 +167,7 @@ class BucketTables:
             self._sum(gains)
 
     def imported(self) -> tuple[int, dict[str, int]]:
-        """Return the weight of hams that were imported as counts, in all and by token: they are mail of no kind."""
+        """Return the weight of imported ham counts, in total and per token; they belong to no kind."""
         total, by_token = 0, defaultdict[str, int](int)
         forgetting = self._store.forgetting
         for chunk in self._store.known(("imported",), 10):
@@ -179,9 +179,9 @@ class BucketTables:
         return total, by_token
 
     def rows(self, tokens: str) -> Iterator[tuple[str, int, str]]:
-        """Yield each token of a list in JSON, the weight of the hams that hold it, and those in buckets as a text.
+        """Yield each token of a JSON list, its weight in ham, and its weights in buckets as a text.
 
-        `by_number` reads the text; most tokens are in one message or two, so that few texts differ.
+        `by_number` parses the text; most tokens are in one or two messages, so few texts differ.
         """
         select = (
             "SELECT value, ifnull(ham, 0), ifnull((SELECT group_concat(bucket || ' ' || weight) FROM bucket_tokens "
@@ -203,12 +203,12 @@ class BucketTables:
         return {digest: row[0] for digest, row in found if row is not None}
 
     def _sum(self, gains: _Gains) -> None:
-        """Add messages to the weights of buckets and of their tokens there."""
+        """Add messages to the weights of buckets and of the tokens in them."""
         for (number, weight), messages in gains.items():
             if weight == 0:
                 continue
             counts = counted_lines(("ham", lines) for lines in messages)
-            # in the order of the table, so that each of its pages is visited once
+            # sorted like the table, so that each of its pages is visited once
             texts, rows = counts.packed()
             self._connection.executemany(_ADD_PACKED.format(number=number, weight=weight), zip(texts))
             self._connection.executemany(_ADD, ((token, number, count * weight) for token, _, count in rows))

@@ -1,4 +1,4 @@
-"""`suffice spam`: the filter on the command line. Each module registers its commands, which load what they need."""
+"""`suffice spam`: the filter on the command line. Each module registers its commands, which import what they need."""
 
 from suffice.spam.commands import (
     buckets,

@@ -9,7 +9,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-#: the commands as --help lists them, in the order in which one needs them; others come behind
+#: the order of the commands in --help, that in which a user needs them; others follow
 _ORDER = (
     *("setup", "train", "untrain", "retrain", "classify", "explain", "filter", "allow", "block"),
     *("watch", "milter", "daemon", "serve", "demo"),
@@ -23,7 +23,7 @@ _EXAMPLE = """[bold]Example[/bold]
 
 
 class InOrder(TyperGroup):
-    """The commands in their order."""
+    """The group with its commands in the order of `_ORDER`."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of the commands."""
@@ -45,6 +45,6 @@ app = typer.Typer(
 def spam(ctx: typer.Context) -> None:
     """Filter spam: trained on your own mail, with reasons for every verdict."""
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # mail may hold letters that the terminal does not have
+        sys.stdout.reconfigure(errors="backslashreplace")  # mail may hold characters that the terminal cannot show
     if ctx.invoked_subcommand is None:
         typer.echo(ctx.get_help())

@@ -1,4 +1,4 @@
-"""The mailboxes that commands are given: any kind, standard input as `-`, lines, or one message as `BOX:NUMBER`."""
+"""The mailboxes given to commands: any kind, standard input as `-`, lines, or one message as `BOX:NUMBER`."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from suffice.spam.beginning.finding import is_unwanted
 from suffice.spam.mailboxes import IMAP_ADDRESS, MailboxError, located, located_in, located_lines
 from suffice.spam.shares import Label
 
-#: where a message is, and the message
+#: the place of a message, and the message
 Entry = tuple[str, bytes]
 _NUMBERED = re.compile(r"(.+):([0-9]{1,18})", re.DOTALL)
-_IMAP_SERVER = re.compile(r"imaps?:/+[^/]*", re.IGNORECASE)  # the number behind it is a port
+_IMAP_SERVER = re.compile(r"imaps?:/+[^/]*", re.IGNORECASE)  # a number after it is a port
 _T = TypeVar("_T")
 
 
 def check(boxes: Iterable[str], *, lines: bool = False) -> None:
-    """Raise unless every box is there, and warn of those without messages, before any work is done."""
+    """Raise unless every box exists, and warn of those without messages, before any work is done."""
     boxes = list(boxes)
     if boxes.count("-") > 1:
         raise MailboxError("standard input can be read once, but '-' is given more than once")
-    if "" in boxes:  # which would be the current folder
+    if "" in boxes:  # an empty path would be the current folder
         raise MailboxError("the name of a box is empty; give an mbox, a Maildir, a folder or a message")
     for box in boxes:
         if box != "-" and not IMAP_ADDRESS.match(box) and not Path(_place(box)[0]).exists():
@@ -44,7 +44,7 @@ def check(boxes: Iterable[str], *, lines: bool = False) -> None:
 def entries(
     boxes: Iterable[str], *, lines: bool = False, skip: Callable[[Path], bool] | None = None
 ) -> Iterator[Entry]:
-    """Yield the messages of boxes with their places; `skip` as of `located`."""
+    """Yield the messages of boxes with their places; `skip` as in `located`."""
     for box in boxes:
         path, wanted = _place(box)
         if wanted is None:
@@ -66,10 +66,10 @@ def in_classes(
     lines: bool = False,
     tell: bool = True,
 ) -> tuple[Iterator[Entry], Iterator[Entry]]:
-    """Return the messages of boxes of spam, and of boxes of ham, as `entries` does.
+    """Return the messages of the spam boxes and of the ham boxes, as `entries` does.
 
-    A box that is given lies within another one at times, as `Maildir/.Junk` in `Maildir`: it is not read as a part of
-    that one. Nor are folders for spam and trash read as a part of a box of ham, which is told on standard error unless
+    A given box may lie within another one, as `Maildir/.Junk` in `Maildir`: it is then not read as part of the outer
+    one. Folders for spam and trash are not read as part of a ham box either, which is reported on standard error unless
     `tell` is false.
     """
     spam, ham, others = list(spam or ()), list(ham or ()), list(others or ())
@@ -106,7 +106,7 @@ def _tell_left_out(path: Path) -> None:
 
 
 def alternating(spam: Iterable[Entry], ham: Iterable[Entry]) -> Iterator[tuple[Entry, Label]]:
-    """Yield messages with their labels, one of each class in turn while there are both."""
+    """Yield messages with their labels, alternating between the classes as long as both have messages."""
     for one, other in zip_longest(spam, ham):
         if one is not None:
             yield one, "spam"
@@ -115,19 +115,19 @@ def alternating(spam: Iterable[Entry], ham: Iterable[Entry]) -> Iterator[tuple[E
 
 
 def split(items: Iterable[_T], raw: Callable[[_T], bytes]) -> tuple[Iterator[bytes], Iterator[_T]]:
-    """Return the messages of items, and the items, either of which may be asked for ahead of the other."""
+    """Return an iterator over the messages of items, and one over the items; either may be consumed ahead."""
     ahead, behind = tee(items)
     return map(raw, ahead), behind
 
 
 def _is_kept(box: str) -> bool:
-    """Return whether a box is on disk, so that it can be looked at more than once."""
+    """Return whether a box is on disk, so that it can be read more than once."""
     path = Path(_place(box)[0])
     return box != "-" and (path.is_file() or path.is_dir())
 
 
 def _place(box: str) -> tuple[str, int | None]:
-    """Return the path of a box, and the number of the one message that is meant."""
+    """Return the path of a box, and the number of the single message requested, or None."""
     numbered = _NUMBERED.fullmatch(box)
     if numbered is None or Path(box).exists() or _IMAP_SERVER.fullmatch(box):
         return box, None

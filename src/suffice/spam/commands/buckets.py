@@ -1,4 +1,4 @@
-"""`suffice spam buckets`: the kinds of wanted mail that are told apart."""
+"""`suffice spam buckets`: the kinds of wanted mail."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def probabilities_in_words(bucket: str, probabilities: dict[str, float]) -> str:
 
 
 def reasons_in_words(evidence: list[dict[str, Any]]) -> str:
-    """Return the strongest tokens, each with what it adds to the log-odds of the most likely bucket."""
+    """Return the strongest tokens, each with its contribution to the log-odds of the most likely bucket."""
     from suffice.spam.plain import one_line
 
     return (
@@ -90,7 +90,7 @@ def reasons_in_words(evidence: list[dict[str, Any]]) -> str:
 
 
 def show_confusion(table: Any) -> None:
-    """Print how many messages of each kind were said to be of each."""
+    """Print the confusion matrix of buckets."""
     from rich.text import Text
 
     from suffice.spam.commands.screen import console, grid
@@ -116,9 +116,9 @@ def show_confusion(table: Any) -> None:
     )
 
 
-#: so many probabilities and reasons are shown
+#: limits of probabilities and reasons shown
 _LIKELY, _REASONS = 4, 6
-#: so many columns of a table are shown, and so many letters of their names
+#: limits of columns of a table, and of letters of their names, shown
 _SHOWN, _LETTERS = 10, 9
 
 

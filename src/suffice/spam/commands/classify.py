@@ -1,4 +1,4 @@
-"""`suffice spam classify`: a verdict a line."""
+"""`suffice spam classify`: one verdict per line."""
 
 from __future__ import annotations
 
@@ -81,19 +81,19 @@ def _probability(verdict: Any) -> str:
 
 
 def _listed(verdict: Any) -> str:
-    """Return the entry of a list that decided, in brackets, or an empty string."""
+    """Return the list entry that decided, in brackets, or an empty string."""
     return f"[{verdict.listed}] " if verdict.listed else ""
 
 
 def _subject(raw: bytes, lines: bool) -> str:
-    """Return what a message is called; a line is its own name."""
+    """Return the subject of a message; for lines, the line itself."""
     from suffice.spam.message import subject_of
 
     return raw[1:].decode("utf-8", "replace") if lines else subject_of(raw)
 
 
 def _end(place: str, width: int) -> str:
-    """Return the end of a place, which tells messages apart."""
+    """Return the end of a place, which distinguishes messages."""
     return place if len(place) <= width else f"…{place[1 - width :]}"
 
 

@@ -98,7 +98,7 @@ def daemon(
             server.stop()
 
         async def serve() -> None:
-            async with scorer:  # which has started, so that no message is late because of that
+            async with scorer:  # starts its processes now, so that no message has to wait for that
                 await server.serve(listeners.sockets, started)
 
         pulse = Pulse(shared, "daemon", " ".join(listeners.names))

@@ -1,4 +1,4 @@
-"""`suffice spam demo`: the page of the filter on a small mailbox that was written for the purpose."""
+"""`suffice spam demo`: the page of the filter on a small synthetic mailbox."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def demo(
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Let a request to end be an interruption, after which the temporary folder is removed."""
+    """Turn a termination signal into KeyboardInterrupt, so that the temporary folder is removed."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
@@ -70,9 +70,9 @@ def _interruptible() -> Iterator[None]:
 
 
 def prepare(folder: Path) -> tuple[Path, list[Path]]:
-    """Write the mailbox as three Maildirs and teach a store by two of them; return the store and the Maildirs.
+    """Write the mailbox as three Maildirs and train a store on two of them; return the store and the Maildirs.
 
-    INBOX holds what arrived later and was not taught, Archive the hams and Junk the spams that were.
+    INBOX holds messages that arrived later and were not trained, Archive the trained hams and Junk the trained spams.
     """
     from suffice.spam import SpamFilter
     from suffice.spam.demo import arriving, taught, write

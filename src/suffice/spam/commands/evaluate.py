@@ -1,4 +1,4 @@
-"""`suffice spam evaluate`: how often the filter is wrong, and whether its probabilities mean what they say."""
+"""`suffice spam evaluate`: the error rates of the filter, and the calibration of its probabilities."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def evaluate(
     path, skipped = existing_store(store), Skipped()
     with open_judged(path, spam, ham, lines, "judging", skipped) as (spam_filter, mail):
         evaluation = spam_filter.evaluate(**mail)
-        # mail that is given has no buckets
+        # given mail has no buckets
         table = spam_filter.buckets.evaluate() if spam_filter.buckets and not (spam or ham) else None
     if as_json:
         say_json(as_dict(evaluation) | ({} if table is None else {"buckets": table.as_dict()}) | skipped.as_json())
@@ -64,7 +64,7 @@ def evaluate(
 
 
 def open_judged(path: Any, spam: list[str] | None, ham: list[str] | None, lines: bool, what: str, skipped: Any) -> Any:
-    """Open a store, and give the filter with the arguments for mail and progress of `evaluate` and `tune`."""
+    """Open a store, and yield the filter with the arguments for mail and progress of `evaluate` and `tune`."""
     from contextlib import contextmanager
 
     from suffice.spam import SpamFilter
@@ -87,7 +87,7 @@ def open_judged(path: Any, spam: list[str] | None, ham: list[str] | None, lines:
 
 
 def as_dict(evaluation: Any) -> dict[str, Any]:
-    """Return an evaluation as it is written in JSON."""
+    """Return an evaluation as written in JSON."""
     errors, thresholds = evaluation.errors(), evaluation.thresholds
     bins = evaluation.reliability()
     return {
@@ -116,12 +116,12 @@ def as_dict(evaluation: Any) -> dict[str, Any]:
 
 
 def known(number: float) -> float | None:
-    """Return a number, or None where it is none, such as the AUC without any ham."""
+    """Return a number, or None if it is not finite, such as the AUC without any ham."""
     return float(number) if math.isfinite(number) else None
 
 
 def share(count: int, total: int) -> str:
-    """Return a count with its share."""
+    """Return a count with its percentage."""
     return f"{count:,} of {total:,}" + (f" ({100 * count / total:.2f} %)" if total else "")
 
 

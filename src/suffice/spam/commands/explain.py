@@ -1,4 +1,4 @@
-"""`suffice spam explain`: why a message is taken for spam or not."""
+"""`suffice spam explain`: the evidence for the verdict on a message."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _show(answer: dict[str, Any], thresholds: Any, known: int) -> None:
     show_facts(facts)
     screen = console()
     width = max(4, min(16, (screen.width - 40) // 3))
-    letters = max(8, min(40, screen.width - 2 * width - 26))  # beside bars, fields and numbers
+    letters = max(8, min(40, screen.width - 2 * width - 26))  # the width left by bars, fields and numbers
     if not known:
         screen.print("nothing in it is known; learn from spam and from ham first")
         return

@@ -1,4 +1,4 @@
-"""`suffice spam filter`: what it means, for `--help`; the work, done without typer, is in `suffice.spam.pipe`."""
+"""`suffice spam filter`: the declaration for `--help`; the work, done without typer, is in `suffice.spam.pipe`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`suffice spam backup`, `restore` and `expire`: keep a store safe, and small."""
+"""`suffice spam backup`, `restore` and `expire`: keep a store safe and small."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def restore(
 
 
 def _held(path: Path) -> str:
-    """Return what is in a store, or an empty string."""
+    """Return a description of the contents of a store, or an empty string."""
     from suffice.spam import SpamFilter, StoreError
 
     if not path.exists() or not path.stat().st_size:

@@ -1,4 +1,4 @@
-"""What the servers of the filter check before they start, and how they run until a signal ends them."""
+"""Checks of the filter's servers before they start, and running them until a signal ends them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from suffice.spam.serving.address import Address
     from suffice.spam.serving.journal import Journal
 
-#: seconds between two signs of life
+#: seconds between two heartbeats
 SIGN_INTERVAL = 30.0
 
 StoreForUserOption = Annotated[
@@ -36,7 +36,7 @@ RemoteOption = Annotated[bool, typer.Option("--allow-remote", help="Allow an add
 
 
 def checked_address(text: str, allow_remote: bool, what: str, example: str) -> Address:
-    """Return where to listen, if only this machine can connect there, or others are allowed to."""
+    """Return the address to listen at; raise unless only the local host can connect, or others are allowed to."""
     from suffice.spam.serving.address import Address
 
     address = Address.parse(text)
@@ -49,14 +49,14 @@ def checked_address(text: str, allow_remote: bool, what: str, example: str) -> A
 
 
 def checked_timeout(timeout: float) -> float:
-    """Return for how many seconds mail waits."""
+    """Return the time limit in seconds; raise if it is not valid."""
     if not 0.0 < timeout <= 240.0:
         raise ValueError(f"--timeout must be above 0 and at most 240 seconds, but it is {timeout!r}")
     return timeout
 
 
 def checked_mode(socket_mode: str) -> int:
-    """Return the permissions of a socket."""
+    """Return the permissions of a socket; raise if they are not valid."""
     try:
         mode = int(socket_mode, 8)
     except ValueError:
@@ -67,7 +67,7 @@ def checked_mode(socket_mode: str) -> int:
 
 
 def tell_missing(store: Path, journal: Journal) -> None:
-    """Say it if there is no store yet; one that is made later is used."""
+    """Log it if there is no store yet; one that is created later is used."""
     if not store.exists():
         journal.trouble(FileNotFoundError(f"there is no store {str(store)!r} yet; `suffice spam train` makes it"))
 
@@ -78,7 +78,7 @@ def run_until_signal(
     reload: Callable[[], object] | None = None,
     signs: tuple[Pulse, Journal] | None = None,
 ) -> None:
-    """Run a server; SIGTERM and SIGINT stop it, SIGHUP reloads it. Meanwhile leave signs of life, as told."""
+    """Run a server and write heartbeats; SIGTERM and SIGINT stop it, SIGHUP reloads it."""
     import asyncio
     import signal
 

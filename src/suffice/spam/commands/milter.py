@@ -92,7 +92,7 @@ def milter(
             journal.say("listening", address=where)
             notify("READY=1")
 
-        async with scorer:  # which has started, so that no message is late because of that
+        async with scorer:  # starts its processes now, so that no message has to wait for that
             await server.serve(address, mode=mode, started=started)
 
     run_until_signal(serve, server.stop, signs=(Pulse(shared, "milter", listen), journal))

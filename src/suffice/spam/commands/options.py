@@ -1,4 +1,4 @@
-"""What the commands of the filter share: the store they use, and whether they answer in JSON."""
+"""Options shared by the filter's commands: the store, and answers in JSON."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ LinesOption = Annotated[
 
 
 def json_option(keys: str) -> Any:
-    """Return the option `--json` of a command that answers with these keys."""
+    """Return the option `--json` of a command whose answer has these keys."""
     return typer.Option("--json", help=f"Answer in JSON: {keys}.")
 
 
@@ -60,5 +60,5 @@ def wrong_usage(message: str) -> Exception:
 
 
 def say_json(answer: Any) -> None:
-    """Print an answer as one line of JSON, in ASCII: no mail can write to the terminal through it."""
+    """Print an answer as one line of JSON, in ASCII, so that mail cannot send control characters to the terminal."""
     typer.echo(json.dumps(answer))

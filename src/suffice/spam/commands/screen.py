@@ -1,4 +1,4 @@
-"""What the commands show: facts, bars, and progress."""
+"""Output of the commands: facts, bars and progress."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from suffice.spam.commands.skipping import Skipped
 
-if TYPE_CHECKING:  # takes long to load
+if TYPE_CHECKING:  # slow to import
     from rich.console import Console
     from rich.progress import Progress
     from rich.table import Table
     from rich.text import Text
 
 _T = TypeVar("_T")
-#: how wide tables are where there is no terminal
+#: width of tables if there is no terminal
 WIDTH = 100
-#: halves of a block, as they end a bar to the right and to the left
+#: half blocks, for the ends of a bar to the right and to the left
 _LEFT_HALF = {"▌": "▐"}
 COLOURS = {"spam": "red", "ham": "green", "unsure": "yellow", "error": "magenta"}
 
@@ -31,7 +31,7 @@ def count(messages: int) -> str:
 
 
 def by_class(spam: int, ham: int, unlabeled: int) -> str:
-    """Return numbers of messages in words; of those without a label only if there are any.
+    """Return numbers of messages in words; unlabelled ones only if there are any.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def console() -> Console:
 
 
 def show_facts(facts: Mapping[str, Any]) -> None:
-    """Print what is known, a line each: a name, and a text or a rich one."""
+    """Print facts, one per line: a name, and a text or rich text."""
     from rich.text import Text
 
     width = max(map(len, facts)) + 2
@@ -72,7 +72,7 @@ def grid(*columns: str) -> Table:
 
 
 def bar(share: float, width: int, style: str = "", mark: float | None = None) -> Text:
-    """Return a bar that fills a share of a width, with a mark at another share."""
+    """Return a bar that fills a fraction of a width, with a mark at another fraction."""
     from rich.text import Text
 
     full, half, upright = _blocks()
@@ -88,7 +88,7 @@ def bar(share: float, width: int, style: str = "", mark: float | None = None) ->
 
 
 def two_sided_bar(share: float, width: int) -> Text:
-    """Return a bar to the right of the middle for a share above 0, for spam, and to the left for one below, for ham."""
+    """Return a bar from the middle to the right for a positive share (spam), to the left for a negative one (ham)."""
     from rich.text import Text
 
     full, half, upright = _blocks()
@@ -99,7 +99,7 @@ def two_sided_bar(share: float, width: int) -> Text:
 
 
 def _blocks() -> tuple[str, str, str]:
-    """Return a full block, half of one and an upright line, as far as standard output can have them."""
+    """Return a full block, a half block and a vertical line, or replacements that standard output can encode."""
     try:
         "█▌▐│".encode(sys.stdout.encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
@@ -108,7 +108,7 @@ def _blocks() -> tuple[str, str, str]:
 
 
 class Meter:
-    """Counts the messages that were read and those that are done, and shows them where there is a bar."""
+    """A counter of messages read and done, which updates the progress bar if there is one."""
 
     def __init__(self, bar: Progress | None, what: str, skipped: Skipped) -> None:
         self.read = self.done = 0
@@ -120,7 +120,7 @@ class Meter:
         self._shown = 0.0
 
     def reading(self, items: Iterable[_T], place: Callable[[_T], str]) -> Iterator[_T]:
-        """Yield items, count them as read, and remember the place of each until it is done."""
+        """Yield items, count them as read, and keep the place of each until it is done."""
         for item in items:
             self.read += 1
             self._places.append(place(item))
@@ -128,7 +128,7 @@ class Meter:
             yield item
 
     def reach(self, done: int) -> None:
-        """Say how many messages are done."""
+        """Set the number of messages done."""
         self.done = done
         while self._forgotten < done and self._places:
             self._places.popleft()
@@ -136,7 +136,7 @@ class Meter:
         self._show()
 
     def skip(self, number: int, reason: str) -> None:
-        """Take note of a message that could not be read, given its number among those of `reading`."""
+        """Record a message that could not be read, given its number among those of `reading`."""
         self._skipped.add(self._places[number - self._forgotten], reason)
 
     def _show(self) -> None:
@@ -147,7 +147,7 @@ class Meter:
 
 @contextmanager
 def meter(what: str, skipped: Skipped | None = None, *, show: bool = True) -> Iterator[Meter]:
-    """Give a meter, shown on standard error while the work is done if that is a terminal."""
+    """Yield a meter, shown on standard error during the work if that is a terminal."""
     from rich.console import Console
 
     skipped = Skipped() if skipped is None else skipped
@@ -162,7 +162,7 @@ def meter(what: str, skipped: Skipped | None = None, *, show: bool = True) -> It
         TextColumn("{task.description}: {task.fields[read]:,} messages read, {task.completed:,.0f} done"),
         TimeElapsedColumn(),
     )
-    # the meter draws, at most ten times a second, so that no thread is needed for it
+    # the meter itself redraws, at most ten times a second, so that no thread is needed
     with Progress(*columns, console=screen, transient=True, auto_refresh=False) as shown:
         bar = Meter(shown, what, skipped)
         shown.refresh()

@@ -1,4 +1,4 @@
-"""`suffice spam settings`: what a store is told beside mail."""
+"""`suffice spam settings`: the settings of a store."""
 
 from __future__ import annotations
 

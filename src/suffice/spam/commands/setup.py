@@ -1,4 +1,4 @@
-"""`suffice spam setup`: from nothing to a filter that runs."""
+"""`suffice spam setup`: set up a running filter from scratch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _EXAMPLE = """[bold]Example[/bold]
 [cyan]suffice spam setup --imap imaps://ann@mail.example.org --run watch[/cyan]
 
 [cyan]suffice spam setup --spam ~/Mail/Junk --ham ~/Mail/INBOX --run procmail --yes[/cyan]"""
-#: so many mistakes are named
+#: limit of mistakes that are listed
 _NAMED = 10
 
 
@@ -97,7 +97,7 @@ def setup(
     path = store_to_make(store)
     if run not in (None, "nothing"):
         check_paths(_program(), str(_config()), str(Path(path).absolute()), junk or "")
-    with TemporaryDirectory(prefix="suffice-") as folder:  # mail of a server is read once
+    with TemporaryDirectory(prefix="suffice-") as folder:  # mail on a server is fetched only once
         spam, ham = _fetched(spam, Path(folder) / "spam"), _fetched(ham, Path(folder) / "ham")
         rehearsal = _rehearse(spam, ham)
         if rehearsal is not None:
@@ -124,7 +124,7 @@ def setup(
 def _of_account(
     address: str, spam: list[str] | None, ham: list[str] | None
 ) -> tuple[Account, list[str] | None, list[str] | None]:
-    """Return an account and the addresses of its folders; its password is asked for once."""
+    """Return an account and the addresses of its folders; ask for its password once."""
     import os
 
     from suffice.spam.imap.account import PASSWORD_VARIABLE, Account, password_of
@@ -152,7 +152,7 @@ def _quoted(text: str) -> str:
 
 
 def _boxes(spam: list[str] | None, ham: list[str] | None) -> tuple[list[str], list[str]]:
-    """Return the boxes that were given, else those that are found."""
+    """Return the given boxes, else those that are found."""
     import getpass
 
     from suffice.spam.beginning.finding import junk_within, mail_places
@@ -176,7 +176,7 @@ def _boxes(spam: list[str] | None, ham: list[str] | None) -> tuple[list[str], li
 
 
 def _fetched(boxes: list[str], folder: Path) -> list[str]:
-    """Return boxes on this machine: those of a server are copied into a folder, one file a message."""
+    """Return local boxes: those on a server are copied into a folder, one file per message."""
     from suffice.spam.commands.boxes import entries
     from suffice.spam.commands.screen import meter
     from suffice.spam.mailboxes import IMAP_ADDRESS
@@ -212,7 +212,7 @@ def _rehearse(spam: list[str], ham: list[str]) -> Rehearsal | None:
 
 
 def _learn(path: Path, spam: list[str], ham: list[str]) -> dict[str, Any]:
-    """Learn everything, and tune."""
+    """Learn all messages, and tune."""
     from suffice.spam import SpamFilter
     from suffice.spam.beginning.rehearsal import ENOUGH_TO_TUNE
     from suffice.spam.commands.boxes import split
@@ -305,7 +305,7 @@ def _ask_way(default: str) -> str:
 
 
 def _confirm(question: str, otherwise: str) -> None:
-    """Ask whether to go on; leave if not, and say how things are."""
+    """Ask whether to continue; if not, print `otherwise` and exit."""
     if not typer.confirm(question, default=True):
         typer.echo(f"Stopped: {otherwise}.")
         raise typer.Exit(1)
@@ -337,7 +337,7 @@ def _show_end(answer: dict[str, Any], planned: Plan) -> None:
 
 
 def _folder(boxes: list[str]) -> str | None:
-    """Return the first box that procmail can deliver to, as it names it: a Maildir has a slash behind it."""
+    """Return the first box that procmail can deliver to, in its notation: a Maildir ends with a slash."""
     import os
 
     for box in map(os.path.abspath, boxes):

@@ -1,4 +1,4 @@
-"""Messages that a command could not read: named with their places, counted, and told by the exit code."""
+"""Messages that a command could not read: listed with their places, counted, and reported by the exit code."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from typing import Any
 
 import typer
 
-#: so many are named on standard error; all of them are in JSON
+#: limit of messages listed on standard error; JSON has all of them
 NAMED = 10
-#: the exit code of a command that did its work but for messages that it could not read
+#: exit code of a command that succeeded except for unreadable messages
 SOME_SKIPPED = 3
 
 
 class Skipped:
-    """Collects the messages that were skipped, and names them on standard error."""
+    """The list of skipped messages, which are also printed on standard error."""
 
     def __init__(self) -> None:
         self.messages: list[dict[str, str]] = []
 
     def add(self, place: str, reason: str) -> None:
-        """Take note of a message that could not be read."""
+        """Record a message that could not be read."""
         from suffice.spam.plain import one_line
         from suffice.terminal.mistakes import say
 
@@ -28,7 +28,7 @@ class Skipped:
             say("skipped", f"{one_line(place, 1000)}: {one_line(reason, 400)}")
 
     def finish(self) -> None:
-        """Say how many messages were skipped, and leave with an exit code of their own; return if there are none."""
+        """Print how many messages were skipped, and exit with `SOME_SKIPPED`; return if there are none."""
         from suffice.spam.commands.screen import count
         from suffice.terminal.mistakes import say
 
@@ -39,5 +39,5 @@ class Skipped:
             raise typer.Exit(SOME_SKIPPED)
 
     def as_json(self) -> dict[str, Any]:
-        """Return what is added to an answer in JSON."""
+        """Return the keys to add to an answer in JSON."""
         return {"skipped": self.messages}

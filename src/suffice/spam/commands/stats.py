@@ -1,4 +1,4 @@
-"""`suffice spam stats`: what the store holds."""
+"""`suffice spam stats`: the contents of the store."""
 
 from __future__ import annotations
 
@@ -69,5 +69,5 @@ def stats(
 
 
 def _bytes(path: Path) -> int:
-    """Return how much a store takes on disk, with the part that SQLite has not moved into its file yet."""
+    """Return the size of a store on disk, including the write-ahead log of SQLite."""
     return sum(part.stat().st_size for part in (path, Path(f"{path}-wal")) if part.exists())

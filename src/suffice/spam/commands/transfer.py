@@ -1,4 +1,4 @@
-"""`suffice spam export` and `import`: a store as text, and what other filters have learned."""
+"""`suffice spam export` and `import`: a store as text, and the counts of other filters."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def export(
 
 
 def _write(target: Path, fill: Any) -> int:
-    """Write a file beside the target, for its owner only, and put it in its place when it is whole."""
+    """Write a file beside the target, readable by its owner only, and move it into place when complete."""
     import gzip
     import os
     import tempfile

@@ -1,4 +1,4 @@
-"""`suffice spam tune`: thresholds for what a ham called spam costs."""
+"""`suffice spam tune`: thresholds for a given cost of a ham called spam."""
 
 from __future__ import annotations
 
@@ -102,9 +102,9 @@ def _side(tuning: Any, number: int) -> dict[str, Any]:
 
 
 def chosen_points(points: Sequence[Any], errors: Any) -> list[tuple[Any, bool]]:
-    """Return some points of a curve: the best with at most 0, 1, 2, 5, … false positives, and that with given errors.
+    """Return some points of a curve: the best with at most 0, 1, 2, 5, … false positives, and that with `errors`.
 
-    Each comes with whether it is the one with these errors.
+    Each is paired with whether it is the one with `errors`.
     """
     made = errors.false_positives, errors.not_caught
     wanted = {id(point): point for point in points if (point.false_positives, point.not_caught) == made}

@@ -1,4 +1,4 @@
-"""`suffice spam untrain` and `suffice spam retrain`: what was learned wrongly is taken back or moved."""
+"""`suffice spam untrain` and `suffice spam retrain`: undo or move what was learned wrongly."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from suffice.spam.commands.app import app
 from suffice.spam.commands.options import LinesOption, StoreOption, existing_store, json_option, say_json, wrong_usage
 from suffice.spam.commands.skipping import Skipped
 
-#: so many places of messages that were never trained are named
+#: limit of listed places of messages that were never trained
 NAMED = 10
 
 BoxArguments = Annotated[
@@ -89,7 +89,7 @@ def retrain(
 
 
 def _each(what: str, items: Any, act: Any, place: Any) -> tuple[Counter[Any], list[str], Skipped]:
-    """Do something with every message, and return how often what came of it, those never trained and those not read."""
+    """Apply `act` to every message; return counts of the results, the places never trained, and the skipped ones."""
     from suffice.spam import NotTrainedError, UnreadableError
     from suffice.spam.commands.screen import count, meter
     from suffice.terminal.mistakes import say
@@ -114,7 +114,7 @@ def _each(what: str, items: Any, act: Any, place: Any) -> tuple[Counter[Any], li
 
 
 def _finish(answer: dict[str, Any], unknown: list[str], skipped: Skipped, text: str, as_json: bool) -> None:
-    """Say what was done, and what was never trained or not read; leave with an exit code for either."""
+    """Print what was done, and what was never trained or not read; exit with a code for either."""
     from suffice.spam.commands.screen import count
     from suffice.spam.plain import one_line
     from suffice.terminal.mistakes import say

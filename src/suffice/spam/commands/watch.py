@@ -93,7 +93,7 @@ def watch(
     bucket_folders = _bucket_folders(bucket or [])
     account = Account(host, user, port or 0, "none" if no_tls else "starttls" if starttls else "tls")
     path = store_path(store)
-    if dry_run and not path.exists():  # before a password is asked for
+    if dry_run and not path.exists():  # checked before asking for a password
         raise FileNotFoundError(f"there is no store {str(path)!r} yet to judge with; `suffice spam train` makes it")
     password = password_of(account, password_command)
     tally = Tally()
@@ -139,7 +139,7 @@ def watch(
 
 
 def _bucket_folders(given: list[str]) -> dict[str, str]:
-    """Return the folders of buckets by name, as given by NAME=FOLDER."""
+    """Return the folders of buckets by name, given as NAME=FOLDER."""
     from suffice.spam.buckets.names import checked_name
 
     found: dict[str, str] = {}

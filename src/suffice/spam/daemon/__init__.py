@@ -1,1 +1,1 @@
-"""A daemon that answers spamc and clients of rspamd: existing glue of mail servers and mail programs works with it."""
+"""A daemon that answers spamc and rspamd clients, so that existing integrations of mail software work with it."""

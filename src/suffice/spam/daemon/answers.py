@@ -1,7 +1,7 @@
-"""Answers in the three protocols: what each says about a verdict, about learning, and about trouble.
+"""Answers in the three protocols: verdicts, results of learning, and errors.
 
-A client of SpamAssassin or rspamd compares a score with a required one. Ours is on the scale of log-odds: 5 is the
-threshold of spam, and a point more makes the odds e times as high. See `suffice.spam.serving.scoring.points`.
+A client of SpamAssassin or rspamd compares a score with a required one. Our score is on the log-odds scale: 5 is the
+spam threshold, and each further point multiplies the odds by e. See `suffice.spam.serving.scoring.points`.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _LEVEL = 50
 
 
 def symbol(judged: Judged) -> str:
-    """Return the name of a verdict in the style of tests of SpamAssassin and rspamd."""
+    """Return the name of a verdict in the style of SpamAssassin's and rspamd's tests."""
     if judged.verdict.listed:
         return f"SUFFICE_{judged.verdict.listed.partition(' ')[0].upper()}_LIST"
     return f"SUFFICE_{judged.verdict.label.upper()}"
 
 
 def verdict_answer(request: Request, judged: Judged, *, details: bool) -> bytes:
-    """Return the answer about a message, in the protocol it was asked in."""
+    """Return the answer with a verdict, in the protocol of the request."""
     if request.protocol == "http":
         return _http(HTTPStatus.OK, _as_json(request, judged, details=details))
     if request.protocol == "rspamc":
@@ -52,7 +52,7 @@ def verdict_answer(request: Request, judged: Judged, *, details: bool) -> bytes:
         return spamd(SOFTWARE, ["Content-length: 0"], b"")
     body = b""
     if method in ("PROCESS", "HEADERS"):
-        ours = "suffice" in request.headers  # our own client has no use for headers in the style of SpamAssassin
+        ours = "suffice" in request.headers  # our own client needs no SpamAssassin headers
         also = None if ours else _spamassassin_headers(judged)
         wanted = details and request.headers.get("suffice") != "status"
         body = stamped(request.body, verdict, details=wanted, also=also)
@@ -67,13 +67,13 @@ def verdict_answer(request: Request, judged: Judged, *, details: bool) -> bytes:
     headers = [f"Spam: {said} ; {judged.points:.1f} / {REQUIRED:.1f}"]
     if "suffice" in request.headers:
         headers.append(f"Suffice: {verdict.label}")
-    if float(request.target) >= 1.3:  # Exim, which speaks 1.2, reads the score where it expects no length
+    if float(request.target) >= 1.3:  # Exim speaks 1.2, and expects the score here instead
         headers.insert(0, f"Content-length: {len(body)}")
     return spamd(OK, headers, body)
 
 
 def learned_answer(request: Request, lesson: str, changed: bool) -> bytes:
-    """Return the answer to a message that was learned or forgotten, or left as it was."""
+    """Return the answer for a message that was learned, forgotten or left unchanged."""
     if request.protocol == "http":
         if changed:
             return _http(HTTPStatus.OK, {"success": True})
@@ -92,7 +92,7 @@ def pong(request: Request) -> bytes:
 
 
 def refusal(protocol: str, code: int, reason: str) -> bytes:
-    """Return the answer to a request that is not done, with the reason; `code` is one of sysexits.h."""
+    """Return the answer to a refused request, with the reason; `code` is one of sysexits.h."""
     reason = reason.encode("ascii", "backslashreplace").decode().replace("\r", " ").replace("\n", " ")
     if protocol == "http":
         status = {
@@ -108,7 +108,7 @@ def refusal(protocol: str, code: int, reason: str) -> bytes:
 
 
 def spamd(code: int, headers: list[str], body: bytes) -> bytes:
-    """Return an answer of SpamAssassin's protocol."""
+    """Return an answer in SpamAssassin's protocol."""
     head = "".join(f"{line}\r\n" for line in (f"SPAMD/1.1 {code} {_NAMES[code]}", *headers, ""))
     return head.encode() + body
 
@@ -177,7 +177,7 @@ def _as_json(request: Request, judged: Judged, *, details: bool) -> dict[str, An
             "add_headers": headers,
         },
     }
-    if request.target.partition("?")[0] in ("/check", "/symbols"):  # as versions before 1.6 answered
+    if request.target.partition("?")[0] in ("/check", "/symbols"):  # the format of rspamd versions before 1.6
         found = {"default": found, **{key: found[key] for key in ("messages", "message-id", "milter")}}
     return found
 

@@ -1,9 +1,9 @@
-"""Processes that accept connections and judge messages themselves, so that most requests need one process and no other.
+"""Processes that accept connections and judge messages themselves, so that most requests need only one process.
 
-A message of ordinary size, sent at once to a unix socket, is judged by the process that accepted the connection.
-Everything else is passed on to the server as an open connection. The request is only looked at (MSG_PEEK) until the
-verdict is there, and the server holds the same connection meanwhile: when a process takes too long and is killed, or
-ends otherwise, the server reads the request and answers it.
+A message of ordinary size that is sent in one piece to a unix socket is judged by the process that accepted the
+connection. Every other connection is passed on to the server. The request is only peeked at (MSG_PEEK) until the
+verdict is known, and the server holds the same connection meanwhile: if a process takes too long and is killed, or ends
+otherwise, the server reads the request and answers it.
 """
 
 from __future__ import annotations
@@ -28,32 +28,32 @@ from suffice.spam.serving.scoring import judge
 from suffice.spam.stamping import REASONS
 from suffice.spam.workers import WorkerError, end_after, quieten, start_python
 
-#: bytes that a request may have to be judged directly: so many fit into a socket, and so does the answer
+#: limit in bytes of a request that is judged directly: it and its answer fit into the socket's buffer
 MOST = 65_536
-#: seconds that a client may take to send its request after connecting, before the connection is passed on
+#: time limit in seconds for a client to send its request, before the connection is passed on
 PATIENCE = 0.002
-#: seconds after which a process counts as busy, and the server accepts connections, too
+#: seconds after which a process counts as busy, and the server also accepts connections
 BUSY = 0.2
-#: seconds between two looks at what processes have done, and between attempts to start one that does not start
+#: seconds between two reads of the processes' reports, and between attempts to start a process
 LOOK, AGAIN = 0.02, 1.0
-#: what a process tells the server
+#: kinds of reports from a process to the server
 READY, BEGUN, DONE, PASSED = b"R", b"B", b"D", b"P"
-#: so many lines of a process are taken at a time
+#: limit of reports of a process that are read at a time
 _TAKEN = 256
-#: seconds that may be saved up for waiting
+#: limit in seconds of the time saved up for waiting
 _MOST_SPARE = 0.02
-#: seconds between two looks at a request of which only a part has come
+#: seconds between two peeks at an incomplete request
 _PAUSE = 0.0002
 _TIME = struct.Struct("d")
 
 
 def is_possible(listener: socket.socket) -> bool:
-    """Return whether several processes can wait for connections of a listener here."""
+    """Return whether this system lets several processes wait for connections of a listener."""
     return listener.family == socket.AF_UNIX and hasattr(select, "EPOLLEXCLUSIVE")
 
 
 class _Process:
-    """A process, the connection that it is at work on, and since when."""
+    """A process, the connection that it is working on, and since when."""
 
     def __init__(self, arguments: tuple[Any, ...], listeners: Sequence[socket.socket]) -> None:
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -72,22 +72,22 @@ class _Process:
 
 
 class Direct:
-    """Runs the processes.
+    """The pool of these processes.
 
     Parameters
     ----------
     listeners : sequence of sockets
-        Where they accept connections.
+        Sockets at which they accept connections.
     shared : str
         The path of the store.
     policy : Policy
-        What clients may ask for.
+        What clients may request.
     timeout, patience : float
-        Seconds that an answer may take, and for which a process waits for a store that is locked.
+        Time limits in seconds of an answer, and of waiting for a locked store.
     workers : int
-        How many processes there are.
+        Number of processes.
     passed : callable
-        Called with a connection that is passed on, and with the error that keeps it from being judged, if there is one.
+        Called with each connection that is passed on, and with the error that prevented its verdict, or None.
     done : callable
         Called with the outcome of each message, without the answer.
     """
@@ -106,7 +106,7 @@ class Direct:
     ) -> None:
         self._listeners, self._workers, self._passed, self._done = listeners, workers, passed, done
         self._seconds = SHARE * timeout
-        # a store that is locked is told by an error before the process has to be ended
+        # shorter than the time limit, so that a locked store gives an error before the process must be killed
         self._arguments = shared, policy.limit, policy.details, self._seconds, min(patience, 0.8 * self._seconds)
         self._processes: set[_Process] = set()
         self._heard = 0.0
@@ -131,7 +131,7 @@ class Direct:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether any process accepts connections: they may be at work for long, or not run at all."""
+        """Whether any process accepts connections; all may be busy for long, or not running."""
         now = time.monotonic()
         if now - self._heard > BUSY and select.select(self._listeners, (), (), 0.0)[0]:
             return False
@@ -146,15 +146,15 @@ class Direct:
                 process.program.kill()
 
     def reload(self) -> None:
-        """Replace the processes; each ends after the message that it is at work on."""
-        for process in [each for each in self._processes if each.is_ready]:  # others are new, or end already
+        """Replace the processes; each ends after its current message."""
+        for process in [each for each in self._processes if each.is_ready]:  # others are new, or already ending
             process.is_ready, process.is_retired = False, True
             self._add()
             with suppress(OSError):
                 process.control.shutdown(socket.SHUT_WR)
 
     async def close(self, seconds: float) -> None:
-        """End the processes after the messages that they are at work on."""
+        """End the processes after their current messages."""
         self._is_closed = True
         end = time.monotonic() + seconds
         for process in self._processes:
@@ -168,7 +168,7 @@ class Direct:
             self._ended(process)
 
     def _look(self, process: _Process) -> None:
-        """Take what a process tells, and then nothing for a while: the server need not wake up for every message."""
+        """Read the reports of a process, then pause reading, so that the server does not wake up for every message."""
         if self._receive(process):
             loop = asyncio.get_running_loop()
             loop.remove_reader(process.control)
@@ -179,7 +179,7 @@ class Direct:
             asyncio.get_running_loop().add_reader(process.control, self._look, process)
 
     def _receive(self, process: _Process) -> bool:
-        """Take what a process has told, but not all before others are served; return whether it is still there."""
+        """Read a limited number of reports, so that others are served; return whether the process still runs."""
         for _ in range(_TAKEN):
             try:
                 told, descriptors, _, _ = socket.recv_fds(process.control, MOST, 1)
@@ -227,7 +227,7 @@ def serve(
     shared: str, limit: int, details: bool, seconds: float, patience: float, control: int, listeners: list[int]
 ) -> None:
     """Accept connections and judge messages until the server closes its end of the control socket."""
-    os.dup2(2, 1)  # standard output is the server's log
+    os.dup2(2, 1)  # printed text goes to stderr, since standard output is the server's log
     quieten()
     doors = {number: socket.socket(fileno=number) for number in listeners}
     judging = _Judging(socket.socket(fileno=control), shared, Policy(limit=limit, details=details), seconds, patience)
@@ -235,8 +235,8 @@ def serve(
     waiting.register(control, select.EPOLLIN)
     for number, door in doors.items():
         door.setblocking(False)
-        waiting.register(number, select.EPOLLIN | select.EPOLLEXCLUSIVE)  # one process wakes up for a connection
-    with suppress(OSError):  # the server has ended
+        waiting.register(number, select.EPOLLIN | select.EPOLLEXCLUSIVE)  # only one process wakes up per connection
+    with suppress(OSError):  # raised if the server has ended
         judging.server.send(READY)
         while True:
             for number, _ in waiting.poll():
@@ -252,12 +252,12 @@ def serve(
 
 
 class _Judging:
-    """What a process does with a connection; parameters as of `Direct`, `server` is the control socket."""
+    """The handling of a connection in a process; parameters as in `Direct`, `server` is the control socket."""
 
     def __init__(self, server: socket.socket, shared: str, policy: Policy, seconds: float, patience: float) -> None:
         self.server, self._policy, self._seconds = server, policy, seconds
         self._request = Scored(b"", shared, None, os.sep, patience, REASONS if policy.details else 0)
-        #: seconds that may be spent on waiting for clients, of which there are a tenth of all seconds
+        #: seconds that may be spent waiting for clients; the budget grows by a tenth of the elapsed time
         self._spare, self._waited_at = 0.0, time.monotonic()
 
     def answer(self, client: socket.socket) -> None:
@@ -268,7 +268,7 @@ class _Judging:
             return
         begun = time.monotonic()
         socket.send_fds(self.server, [BEGUN + _TIME.pack(begun)], [client.fileno()])
-        end_after(self._seconds)  # should the server be gone by then
+        end_after(self._seconds)  # in case the server is gone by then
         judged, error = None, None
         try:
             judged = judge(self._request._replace(raw=request.body))
@@ -276,15 +276,15 @@ class _Judging:
             error = found
         end_after(None)
         outcome = concluded(request, self._policy, begun, judged, error)
-        with suppress(OSError):  # nobody waits for it any more
+        with suppress(OSError):  # raised if nobody waits for the answer any more
             client.recv(len(data))
             client.settimeout(self._seconds)
             client.sendall(outcome.answer)
-            client.shutdown(socket.SHUT_RDWR)  # the server holds the connection, too
+            client.shutdown(socket.SHUT_RDWR)  # closing is not enough, since the server also holds the connection
         self.server.send(DONE + pickle.dumps((outcome.facts, outcome.kind, outcome.problem[:1000])))
 
     def _peeked(self, client: socket.socket) -> tuple[bytes, Request | None]:
-        """Return what a client has sent, and the request if it is one; wait for more while there is time to spare."""
+        """Return the bytes that a client has sent, and the request if complete; wait within the time budget."""
         client.setblocking(False)
         begun, left = time.monotonic(), None
         while True:
@@ -296,7 +296,7 @@ class _Judging:
             except BadRequestError:
                 return data, None
             now = time.monotonic()
-            if left is None:  # most requests are there by now
+            if left is None:  # first pass: most requests are complete by now
                 self._spare = min(_MOST_SPARE, self._spare + 0.1 * (now - self._waited_at))
                 self._waited_at, left = now, min(PATIENCE, self._spare)
             if request is not None or len(data) > MOST or now - begun >= left:

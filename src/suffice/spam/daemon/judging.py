@@ -1,4 +1,4 @@
-"""What becomes of a request for a verdict, whichever process answers it."""
+"""The handling of a request for a verdict, the same for every process that answers it."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from suffice.spam.serving.scoring import Judged
 
 @dataclass(frozen=True)
 class Policy:
-    """What clients may ask for.
+    """What clients may request.
 
     Attributes
     ----------
     limit : int
-        How many bytes a message may have; a longer one is refused, so that its client passes it on.
+        Limit of a message in bytes; a longer one is refused, so that its client lets it pass.
     learning : bool
-        Clients may let the filter learn and forget messages.
+        Whether clients may let the filter learn and forget messages.
     details : bool
-        Answers name the probability and the strongest tokens, from which clients learn what is in the store.
+        Whether answers include the probability and the strongest tokens, which reveal contents of the store to clients.
     """
 
     limit: int = 16 << 20
@@ -31,7 +31,7 @@ class Policy:
 
 
 class Outcome(NamedTuple):
-    """The answer about a message, the facts for the log, and the kind and text of an error, empty without one."""
+    """The answer for a message, the facts for the log, and the kind and text of an error, empty if there is none."""
 
     answer: bytes
     facts: dict[str, Any]
@@ -40,7 +40,7 @@ class Outcome(NamedTuple):
 
 
 def refused(request: Request) -> bytes | None:
-    """Return the answer to what an HTTP request must not ask; None if it may be answered."""
+    """Return the refusal of an HTTP request that is not allowed; None if it may be answered."""
     headers, protocol = request.headers, request.protocol
     if protocol != "http":
         return None
@@ -52,7 +52,7 @@ def refused(request: Request) -> bytes | None:
 
 
 def asks_for_verdict(request: Request) -> bool:
-    """Return whether a request is for the verdict about a message, and may be answered."""
+    """Return whether a request asks for the verdict on a message, and may be answered."""
     if request.protocol != "http":
         return request.method in answers.VERDICTS
     is_post, path = request.method in ("POST", "PUT"), request.target.partition("?")[0]
@@ -62,7 +62,7 @@ def asks_for_verdict(request: Request) -> bool:
 def concluded(
     request: Request, policy: Policy, begun: float, judged: Judged | None, error: Exception | None
 ) -> Outcome:
-    """Return the outcome for a verdict, or for the error in its place, with which the message passes."""
+    """Return the outcome for a verdict, or for an error, in which case the message passes."""
     kind, problem = ("", "") if error is None else (type(error).__name__, str(error))
     if judged is None:
         judged = Judged.error(problem)

@@ -1,4 +1,4 @@
-r"""Requests of mail programs, cut from a stream of bytes: SpamAssassin's protocol, rspamd's old one, and HTTP.
+r"""Parsing of requests of mail programs: SpamAssassin's protocol, rspamd's old one, and HTTP.
 
 | first line | protocol | spoken by |
 |---|---|---|
@@ -6,7 +6,8 @@ r"""Requests of mail programs, cut from a stream of bytes: SpamAssassin's protoc
 | `CHECK RSPAMC/1.3` | "rspamc" | Exim with variant=rspamd |
 | `POST /checkv2 HTTP/1.1` | "http" | rspamc, Haraka, curl |
 
-Behind it come headers, an empty line, and as many bytes as Content-Length says; without it, all that comes.
+Then follow headers, an empty line, and the number of bytes given by Content-Length, or without it all bytes up to the
+end.
 """
 
 from __future__ import annotations
@@ -15,28 +16,28 @@ import re
 import zlib
 from typing import NamedTuple
 
-#: how many bytes the first line and the headers may have
+#: limit in bytes of the first line and the headers
 HEAD_LIMIT = 16_384
 _FIRST = re.compile(r"([A-Z_]{1,20}) (R?SPAMC)/([0-9]\.[0-9]{1,2})\Z")
 _HTTP = re.compile(r"([A-Z]{1,20}) (?:http://[^/ ]*)?(/[^ ]*) HTTP/1\.[01]\Z")
 _LENGTH = re.compile(r"[0-9]{1,12}\Z")
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n")
-#: headers of rspamd's clients (`rspamc --compressed`, `--key`) whose messages would be judged as the bytes they became
+#: headers of rspamd's clients (`rspamc --compressed`, `--key`) whose compressed or encrypted messages cannot be read
 _OPAQUE = frozenset(("compression", "key"))
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
 
 
 class Request(NamedTuple):
-    """What a client asks.
+    """A request of a client.
 
     Attributes
     ----------
     protocol : "spamc", "rspamc" or "http"
-        How it is asked and answered.
+        The protocol of request and answer.
     method : str
         Such as CHECK or POST.
     target : str
-        The path of HTTP; the version of the others.
+        The path for HTTP, else the protocol version.
     headers : dict
         Values by names in lower case.
     body : bytes
@@ -51,7 +52,7 @@ class Request(NamedTuple):
 
 
 class BadRequestError(ValueError):
-    """A request that cannot be answered: its protocol, "" if that is not known, and the reason."""
+    """A request that cannot be answered: its protocol, "" if unknown, and the reason."""
 
     def __init__(self, protocol: str, reason: str, *, too_long: bool = False) -> None:
         super().__init__(reason)
@@ -59,12 +60,12 @@ class BadRequestError(ValueError):
 
 
 class RequestReader:
-    r"""Collects the bytes of one connection until they are a request.
+    r"""A buffer for the bytes of one connection until they are a complete request.
 
     Parameters
     ----------
     limit : int
-        How many bytes the message may have, also after it is decompressed.
+        Limit of the message in bytes, also after decompression.
 
     Examples
     --------
@@ -85,17 +86,17 @@ class RequestReader:
         self._searched = 0
 
     def __len__(self) -> int:
-        """Return how many bytes are kept."""
+        """Return the number of buffered bytes."""
         return len(self._buffer) + len(self._chunks)
 
     @property
     def wants_continue(self) -> bool:
-        """Whether an HTTP client waits for "100 Continue" before it sends its message; once."""
+        """Whether an HTTP client waits for "100 Continue" before it sends its message; True at most once."""
         head = self._head
         return head is not None and head.headers.pop("expect", "").lower() == "100-continue"
 
     def feed(self, data: bytes) -> Request | None:
-        """Take bytes, and return the request if it is complete; BadRequestError if it cannot become one."""
+        """Add bytes, and return the request if complete; raise BadRequestError if it cannot become valid."""
         self._buffer += data
         if self._head is None and not self._read_head():
             return None
@@ -109,7 +110,7 @@ class RequestReader:
         return None
 
     def end(self) -> Request | None:
-        """Say that no more bytes come: without a length the message is what has come; None if nothing has."""
+        """End the input; without a length the message is all bytes received; None if there are none."""
         head = self._head
         if head is None and not self._buffer:
             return None
@@ -124,10 +125,10 @@ class RequestReader:
             if self._searched > HEAD_LIMIT:
                 raise BadRequestError("", f"the headers of a request may have {HEAD_LIMIT} bytes")
             first, line_end, _ = self._buffer[:2048].partition(b"\n")
-            if line_end or len(first) > 1024:  # no need to wait for more of what is none
+            if line_end or len(first) > 1024:  # refuse an invalid first line without waiting for more
                 _first_line(first.decode("latin-1").rstrip("\r"))
             return False
-        # other signs that end lines in Unicode, such as 0x85, may be bytes of letters in UTF-8
+        # not `splitlines`: other Unicode line ends, such as 0x85, may be bytes of UTF-8 letters
         lines = self._buffer[: end.start()].decode("latin-1").replace("\r\n", "\n").split("\n")
         protocol, method, target = _first_line(lines[0])
         headers: dict[str, str] = {}
@@ -161,7 +162,7 @@ class RequestReader:
             self._length = 0  # there is no message
 
     def _unchunk(self, protocol: str) -> bool:
-        """Move whole chunks out of the buffer, and return whether the last one has come."""
+        """Move complete chunks out of the buffer, and return whether the last one was received."""
         at = 0
         while chunk := _CHUNK.match(self._buffer, at):
             size = int(chunk[1], 16)

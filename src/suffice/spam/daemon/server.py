@@ -1,4 +1,4 @@
-"""The daemon on its sockets: many connections at once, one request each, none of which can harm the others."""
+"""The daemon's server: many connections at once, one request each, isolated from each other."""
 
 from __future__ import annotations
 
@@ -19,14 +19,13 @@ from suffice.spam.serving.scorer import Scorer
 from suffice.spam.serving.scoring import Judged, Lesson
 from suffice.spam.stamping import REASONS
 
-#: of more connections than these the one that was silent longest is closed
+#: limit of connections; beyond it the one that was silent longest is closed
 CONNECTIONS = 500
-#: seconds that a client may be silent before its request is complete or while it should read the answer, and that
-#: both may take in all
+#: time limits in seconds: silence of a client while it sends its request or reads the answer, and total time of both
 SILENCE, TOTAL = 60.0, 300.0
-#: bytes of all requests that are not answered yet
+#: limit in bytes of all requests that are not answered yet
 BUFFERED = 256 << 20
-#: seconds for which requests that are complete are waited for in the end
+#: seconds to wait for complete requests when stopping
 GRACE = 20.0
 _SWEEP = 1.0
 _PIECE = 1 << 18
@@ -35,11 +34,11 @@ _LEARN = {"/learnspam": "spam", "/learnham": "ham"}
 
 
 class Connection:
-    """One client, which asks one thing. Most requests come in one piece, before the event loop has to know of them."""
+    """One client with one request. Most requests arrive in one piece, before the event loop must watch the socket."""
 
     def __init__(self, server: DaemonServer, client: socket.socket, error: Exception | None = None) -> None:
         self._server, self._client = server, client
-        #: why its message is not judged, if that has been tried
+        #: why an earlier attempt to judge its message failed, None if there was none
         self.error = error
         self._loop = asyncio.get_running_loop()
         self._reader: RequestReader | None = RequestReader(server.policy.limit)
@@ -50,7 +49,7 @@ class Connection:
         self.is_asking = False
 
     def receive(self) -> None:
-        """Take what has come; when that is a request, have it answered."""
+        """Read the available bytes, and answer the request once it is complete."""
         while self._reader is not None:
             try:
                 data = self._client.recv(_PIECE)
@@ -80,17 +79,17 @@ class Connection:
             elif not data:
                 self.close()
                 return
-            else:  # others have their turn before the next piece
+            else:  # let other connections run before the next piece
                 self._loop.add_reader(self._client, self.receive)
                 return
 
     def _refuse(self, error: BadRequestError) -> None:
         code = answers.DATA_ERROR if error.too_long else answers.PROTOCOL
-        self._server.journal.trouble(error)  # once an hour, or a client could fill the log
+        self._server.journal.trouble(error)  # logged once an hour, so that a client cannot fill the log
         self.answer(answers.refusal(error.protocol, code, str(error)))
 
     def _keep(self, size: int) -> None:
-        """Count the bytes that are kept for all connections."""
+        """Update the number of bytes buffered for all connections."""
         self._server.buffered += size - self._kept
         self._kept = size
         if size and self._server.buffered > BUFFERED:
@@ -98,11 +97,11 @@ class Connection:
 
     @property
     def kept(self) -> int:
-        """How many bytes are kept."""
+        """The number of buffered bytes."""
         return self._kept
 
     def answer(self, data: bytes) -> None:
-        """Write an answer, and close."""
+        """Send an answer, and close the connection."""
         self._reader = None
         self.is_asking = False
         self._loop.remove_reader(self._client)
@@ -118,16 +117,16 @@ class Connection:
             self._loop.add_writer(self._client, self._send)
             return
         except OSError:
-            pass  # nobody waits for it any more
+            pass  # nobody waits for the answer any more
         self.close()
 
     @property
     def is_answering(self) -> bool:
-        """Whether an answer is being written."""
+        """Whether an answer is being sent."""
         return len(self._answer) > 0
 
     def close(self) -> None:
-        """Close, and leave."""
+        """Close the connection, and remove it from the server."""
         if not self._is_open:
             return
         self._is_open = False
@@ -140,23 +139,23 @@ class Connection:
 
 
 class DaemonServer:
-    """Serves clients until it is stopped.
+    """The server of the daemon.
 
     Parameters
     ----------
     scorer : Scorer
-        Gives verdicts, and learns.
+        Scores and learns messages.
     policy : Policy, optional
-        What clients may ask for.
+        What clients may request.
     timeout : float
-        How many seconds an answer may take.
+        Time limit of an answer in seconds.
     journal : Journal, optional
-        Where lines are written.
+        The log.
     quiet : bool
-        No line per message is written.
+        Whether to leave out the log line per message.
     direct : bool
-        As many processes as `scorer` has accept connections of unix sockets, too, and judge messages themselves, unless
-        users have stores of their own.
+        Whether as many processes as `scorer` has also accept connections of unix sockets and judge messages themselves,
+        unless users have their own stores.
     """
 
     def __init__(
@@ -180,7 +179,7 @@ class DaemonServer:
         self.direct: Direct | None = None
 
     async def serve(self, listeners: Sequence[socket.socket], started: Callable[[], object] | None = None) -> None:
-        """Answer on sockets that listen, and return once `stop` was called and the requests under way are answered."""
+        """Serve listening sockets, and return once `stop` was called and the pending requests are answered."""
         loop = asyncio.get_running_loop()
         for listener in listeners:
             listener.setblocking(False)
@@ -203,13 +202,13 @@ class DaemonServer:
             await self._finish()
 
     def _accept(self, listener: socket.socket) -> None:
-        """Take the connections that wait, but not all before others are served."""
+        """Accept a limited number of waiting connections, so that others are served."""
         for _ in range(_ACCEPTED):
             try:
                 client, _ = listener.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
-            except OSError as error:  # too many open files: those that wait go on waiting
+            except OSError as error:  # too many open files: waiting connections keep waiting
                 self.journal.trouble(error)
                 loop = asyncio.get_running_loop()
                 loop.remove_reader(listener)
@@ -224,7 +223,7 @@ class DaemonServer:
         connection.receive()
 
     async def _watch(self, doors: Sequence[socket.socket]) -> None:
-        """Run processes that accept connections, and accept connections here while none of these can."""
+        """Run the processes that accept connections, and accept connections here while none of them can."""
         loop, scorer = asyncio.get_running_loop(), self._scorer
         self.direct = direct = Direct(
             doors,
@@ -251,11 +250,11 @@ class DaemonServer:
             asyncio.get_running_loop().add_reader(listener, self._accept, listener)
 
     def stop(self) -> None:
-        """Take no more connections, and end after the requests that are complete."""
+        """Accept no more connections, and end after answering the complete requests."""
         self._stop.set()
 
     def reload(self) -> None:
-        """Start the processes that score anew."""
+        """Restart the scoring processes."""
         self._keep(self._reload())
 
     async def _reload(self) -> None:
@@ -283,7 +282,7 @@ class DaemonServer:
             connection.close()
 
     def enter(self, connection: Connection) -> None:
-        """Count a connection, and close the one that was silent longest if there are too many."""
+        """Add a connection, and close the one that was silent longest if there are too many."""
         self._connections.add(connection)
         if len(self._connections) <= CONNECTIONS:
             return
@@ -293,7 +292,7 @@ class DaemonServer:
         oldest.close()
 
     def make_room(self, connection: Connection) -> None:
-        """Close those that keep most bytes while they send or should read; BadRequestError if there are none."""
+        """Close connections that are not being judged, largest buffer first; raise BadRequestError without any."""
         while self.buffered > BUFFERED:
             others = [each for each in self._connections if each.kept and each is not connection and not each.is_asking]
             if not others:
@@ -302,11 +301,11 @@ class DaemonServer:
             max(others, key=lambda each: each.kept).close()
 
     def leave(self, connection: Connection) -> None:
-        """Forget a connection."""
+        """Remove a connection."""
         self._connections.discard(connection)
 
     async def _sweep(self) -> None:
-        """Close connections that are silent."""
+        """Close connections that are silent for too long."""
         while True:
             await asyncio.sleep(_SWEEP)
             now = time.monotonic()
@@ -316,7 +315,7 @@ class DaemonServer:
                     connection.close()
 
     def ask(self, connection: Connection, request: Request) -> None:
-        """Have a request answered."""
+        """Answer a request, or start the work for its answer."""
         protocol, method, path = request.protocol, request.method, request.target.partition("?")[0]
         is_http, is_post = protocol == "http", request.method in ("POST", "PUT")
         if asks_for_verdict(request):
@@ -347,7 +346,7 @@ class DaemonServer:
     def _judged(
         self, connection: Connection, request: Request, begun: float, judged: Judged | None, error: Exception | None
     ) -> None:
-        """Answer about a message; one that could not be judged, as the store is missing or damaged or slow, passes."""
+        """Answer with a verdict; a message passes if it could not be judged (missing, damaged or slow store)."""
         outcome = concluded(request, self.policy, begun, judged, error)
         self._tell_outcome(outcome)
         connection.answer(outcome.answer)
@@ -359,7 +358,7 @@ class DaemonServer:
             self.journal.say("message", **outcome.facts)
 
     async def _tell(self, connection: Connection, request: Request) -> None:
-        """Answer TELL: learn if the class is to be set in this filter, forget if it is to be removed from it."""
+        """Answer TELL: learn the message if its class is to be set in this filter, forget it if it is to be removed."""
         headers = request.headers
         places = {name: headers.get(name, "").lower().replace(",", " ").split() for name in ("set", "remove")}
         wanted = headers.get("message-class", "").lower()
@@ -388,7 +387,7 @@ class DaemonServer:
 
 
 def _user(request: Request) -> bytes:
-    """Return for whom a message is, as an address."""
+    """Return the recipient of a message, as an address."""
     names = ("deliver-to", "rcpt", "user") if request.protocol == "http" else ("user",)
     user = next((request.headers[name] for name in names if request.headers.get(name)), "")
     found = user.encode("utf-8", "replace")[:400]

@@ -1,4 +1,4 @@
-"""A small mailbox of a person who does not exist, written for demonstrations: no word of it is anybody's mail."""
+"""A small synthetic mailbox of a fictitious person, for demonstrations; none of it is real mail."""
 
 from suffice.spam.demo.mailbox import arriving, taught, write
 

@@ -1,4 +1,4 @@
-"""Letters as the bytes that a mail server would have delivered: headers, MIME, encodings."""
+"""Messages as the bytes that a mail server would deliver: headers, MIME, encodings."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from email.utils import format_datetime
 
 from suffice.spam.demo.letters import Letter
 
-#: every message says what it is
+#: header of every message that marks it as synthetic
 NOTE = "X-Note: synthetic, written for a demonstration"
-#: a picture of one point
+#: an image of one pixel
 PICTURE = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
@@ -28,7 +28,7 @@ _WORD = re.compile(r"[A-Za-z]{4,}")
 
 @dataclass(frozen=True)
 class Program:
-    """How a mail program signs: the headers it adds, and the form of identities and boundaries (# is a digit)."""
+    """The traces of a mail program: its headers, and the format of Message-IDs and boundaries (# is a digit)."""
 
     headers: tuple[str, ...]
     identity: str
@@ -49,18 +49,18 @@ PROGRAMS: dict[str, Program] = {
         "===============##########==",
     ),
     "shop": Program(("Auto-Submitted: auto-generated",), "order.######.####", "--=_part_####_##########"),
-    # wanted newsletters and spam are sent by the same program
+    # wanted newsletters and spam come from the same program
     "bulk": Program(("List-Unsubscribe: <https://{host}/leave>", "Precedence: bulk"), "bulk-##########", "=_########"),
     "burst": Program(("X-Mailer: Writer 6.00", "X-Priority: 1"), "0000##a#b###$########$", "----=_NextPart_000_####"),
 }
 
 
 def envelope(letter: Letter, sent: datetime, rng: random.Random) -> bytes:
-    """Return a letter whose slots are filled as a message with headers, as it was delivered at a time."""
+    """Return a filled template as a message with headers, as delivered at a given time."""
     program = PROGRAMS[letter.program]
     address = letter.sender.rpartition("<")[2].rstrip(">")
     host = address.rpartition("@")[2]
-    network = rng.choice(("192.0.2", "198.51.100", "203.0.113"))  # those that are kept for documentation
+    network = rng.choice(("192.0.2", "198.51.100", "203.0.113"))  # networks reserved for documentation
     date = format_datetime(sent)
     client = f"{network}.{rng.randrange(1, 255)}"
     headers = [
@@ -94,7 +94,7 @@ def _body(letter: Letter, boundary: Callable[[], str]) -> bytes:
     else:
         content = page
     if letter.attachment:
-        # what is in it does not matter: the filter looks at names and types
+        # the contents do not matter: the filter reads names and types
         attached = _file(letter.attachment, "application/octet-stream", b"synthetic " * 20, "attachment")
         content = _multipart("mixed", boundary(), content, attached)
     return content

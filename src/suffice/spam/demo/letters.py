@@ -1,4 +1,4 @@
-"""Templates of letters, which are text files beside this module, and the lists that fill their slots."""
+"""Templates of messages, in text files beside this module, and the lists that fill their slots."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from importlib.resources import files
 
 @dataclass(frozen=True)
 class Letter:
-    """A template: who writes, about what, and how it is made. All but the choices may hold slots.
+    """A template of a message: sender, subject, text and format. All attributes except the choices may hold slots.
 
     Attributes
     ----------
     sender, to, subject, text : str
-        As a reader sees them; the first two with addresses.
+        As shown to a reader; the first two with addresses.
     program : str
-        What wrote it, a name of `envelopes.PROGRAMS`.
+        The mail program that wrote it, a name of `envelopes.PROGRAMS`.
     form : str
-        "plain", "alternative" (plain beside HTML), "html" alone, "image" (a picture alone), or "hidden" (HTML with text
-        that is not shown).
+        "plain", "alternative" (plain and HTML), "html" only, "image" (a picture only), or "hidden" (HTML with hidden
+        text).
     encoding : str
-        How a text is sent: "7bit", "8bit", "quoted-printable" or "base64".
+        The transfer encoding: "7bit", "8bit", "quoted-printable" or "base64".
     link : str
-        Where the HTML leads; plain text ends with it.
+        The target of the link in HTML; plain text ends with it.
     hidden : str
-        What the form "hidden" does not show.
+        The hidden text of the form "hidden".
     disguise : str
-        What is done to words so that a program does not know them: "zero-width", "look-alike", "spaced" or nothing.
+        How words are disguised from programs: "zero-width", "look-alike", "spaced" or "".
     attachment : str
-        The name of a file that comes with it.
+        The name of an attached file.
     """
 
     sender: str
@@ -45,7 +45,7 @@ class Letter:
     attachment: str = ""
 
 
-#: what the slots of templates are filled with
+#: values for the slots of templates
 LISTS: dict[str, tuple[str, ...]] = {
     "day": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"),
     "tag": ("Montag", "Dienstag", "Mittwoch", "Donnerstag", "Freitag"),
@@ -64,10 +64,10 @@ LISTS: dict[str, tuple[str, ...]] = {
     "chapter": ("two", "four", "five", "seven", "nine"),
     "first": ("Alan", "Bertha", "Colin", "Dora", "Edwin", "Freda", "Godfrey", "Hester"),
     "last": ("Ashcombe", "Brindle", "Carraway", "Dunmore", "Eastlake", "Fenwick", "Garland"),
-    # strangers are of all three domains, as friends are: a domain says nothing
+    # strangers use all three domains, as friends do, so that the domain is no evidence
     "host": ("mail4.example.net", "relay.example.com", "web-12.example.org", "out3.example.com", "s77.example.net"),
     "site": ("best-deal.example.com", "go.example.net", "click-here.example.org", "offer24.example.net"),
-    # and what comes later comes from other places
+    # messages that arrive later come from other hosts
     "new_host": ("mta9.example.org", "smtp.example.net", "v22.example.com", "cloud.example.org", "post8.example.net"),
     "new_site": ("top-value.example.org", "visit.example.com", "shop24.example.net", "now.example.com"),
     "user": ("info", "office", "contact", "service", "team", "desk"),
@@ -75,7 +75,7 @@ LISTS: dict[str, tuple[str, ...]] = {
 
 
 class Slots(dict[str, str]):
-    """Slots that are filled when a template asks for them, and stay the same within a letter."""
+    """Slots that are filled on first use, and keep their value within a message."""
 
     def __init__(self, rng: random.Random) -> None:
         super().__init__()
@@ -87,13 +87,13 @@ class Slots(dict[str, str]):
 
 
 def letters(name: str) -> list[Letter]:
-    """Return the templates of a file such as "ham-taught": blocks behind lines of "=====", with headers and a text."""
+    """Return the templates of a file such as "ham-taught": blocks after lines of "=====", with headers and a text."""
     content = (files("suffice.spam.demo") / f"{name}.txt").read_text(encoding="utf-8")
     return [_letter(block) for block in content.split("\n=====\n")[1:]]
 
 
 def filled(letter: Letter, rng: random.Random) -> Letter:
-    """Return a letter with its slots filled."""
+    """Return a template with its slots filled."""
     slots = Slots(rng)
     return Letter(**{field.name: getattr(letter, field.name).format_map(slots) for field in fields(letter)})
 

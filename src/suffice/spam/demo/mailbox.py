@@ -1,4 +1,4 @@
-"""The mailbox: what the filter is taught, what arrives later, and both as files."""
+"""The demo mailbox: training messages, messages that arrive later, and writing them to files."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from suffice.spam.demo.envelopes import envelope
 from suffice.spam.demo.letters import filled, letters
 from suffice.spam.shares import Label
 
-#: how often each template that is taught was sent, with other names, sums and days
+#: number of messages per training template, with different names, amounts and days
 TIMES = 2
 _ZONE = timezone(timedelta(hours=1))
 _START, _LATER = datetime(2025, 3, 3, 7, 20, tzinfo=_ZONE), datetime(2025, 5, 5, 7, 40, tzinfo=_ZONE)
 
 
 def taught(seed: int = 0) -> Iterator[tuple[bytes, Label]]:
-    """Yield the messages that the filter is taught, 60 hams and 40 spams, with their classes, by date.
+    """Yield the training messages, 60 hams and 40 spams, with their classes, by date.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def taught(seed: int = 0) -> Iterator[tuple[bytes, Label]]:
 
 
 def arriving(seed: int = 0) -> Iterator[tuple[bytes, Label]]:
-    """Yield the messages that come later, 30 hams and 20 spams, from other templates than those that are taught.
+    """Yield the messages that arrive later, 30 hams and 20 spams, from other templates than the training messages.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def write(folder: Path, messages: Iterable[bytes]) -> Path:
 
 
 def _messages(part: str, times: int, start: datetime, seed: int) -> Iterator[tuple[bytes, Label]]:
-    # text as a seed gives the same numbers everywhere, and parts do not depend on each other
+    # a text seed gives the same numbers everywhere, and makes the parts independent of each other
     rng = random.Random(f"{part} {seed}")
     labels: tuple[Label, Label] = ("ham", "spam")
     chosen = [(letter, label) for label in labels for letter in letters(f"{label}-{part}") for _ in range(times)]

@@ -1,4 +1,4 @@
-"""Mail on a server: an account, a connection to it, folders read as a source, and folders watched."""
+"""Mail on an IMAP server: accounts, connections, folders as sources of messages, and watching of folders."""
 
 from suffice.spam.imap.account import Account, messages_of
 

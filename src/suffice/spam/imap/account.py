@@ -1,4 +1,4 @@
-"""An account on an IMAP server: where it is, how the connection is kept private, and its password."""
+"""An account on an IMAP server: its address, the encryption of the connection, and its password."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from suffice.spam.mailboxes import IMAP_ADDRESS, MailboxError
 
-#: the environment variable that holds the password
+#: environment variable with the password
 PASSWORD_VARIABLE = "SUFFICE_IMAP_PASSWORD"
 
 _PORTS = {"tls": 993, "starttls": 143, "none": 143}
@@ -23,16 +23,16 @@ _SHOWN = "imaps://user@host/Folder"
 
 @dataclass(frozen=True)
 class Account:
-    """A user of a server.
+    """A user's account on a server.
 
     Attributes
     ----------
     host, user : str
-        The name of either.
+        The names of the server and of the user.
     port : int
-        Where the server listens; 0 for the usual port, 993 with TLS from the start and 143 without.
+        Port of the server; 0 for the default port, 993 with TLS from the start and 143 otherwise.
     security : "tls", "starttls" or "none"
-        TLS from the start, TLS from the first command on, or none, which is for this machine alone.
+        TLS from the start, TLS after STARTTLS, or none, which is allowed only for the local host.
 
     Examples
     --------
@@ -64,9 +64,9 @@ class Account:
 
     @classmethod
     def of(cls, url: str) -> tuple[Self, str]:
-        """Return the account and the folder of an address, `imaps://user@host:port/Folder`.
+        """Return the account and the folder of a URL, `imaps://user@host:port/Folder`.
 
-        `imap://` begins without TLS and turns to it (STARTTLS), but on this machine, where it stays without.
+        `imap://` starts without TLS and switches to it (STARTTLS), except on the local host, where TLS is not used.
 
         Examples
         --------
@@ -84,7 +84,7 @@ class Account:
         except ValueError as error:
             raise MailboxError(f"the address {url!r} cannot be read: {error}; give {_SHOWN}") from error
         if parts.password is not None:
-            # not shown again, since it holds the password
+            # the URL is not shown, since it holds the password
             raise MailboxError(
                 f"the address of {host!r} holds a password, which others can see there; leave it out and set "
                 f"{PASSWORD_VARIABLE}"
@@ -99,7 +99,7 @@ class Account:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host is this machine.
+    """Return whether a host is the local host.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def is_loopback(host: str) -> bool:
 
 
 def password_of(account: Account, command: str | None = None) -> str:
-    """Return the password: what a command prints first, or an environment variable holds, or a person types."""
+    """Return the password: the first line a command prints, else the environment variable, else typed by the user."""
     if command is not None:
         return _printed_by(command)
     if password := os.environ.get(PASSWORD_VARIABLE):
@@ -129,12 +129,12 @@ def password_of(account: Account, command: str | None = None) -> str:
 
 
 def messages_of(url: str) -> Iterator[bytes]:
-    """Yield the messages of an IMAP folder, which is opened for reading alone, so that nothing is marked as read.
+    """Yield the messages of an IMAP folder, which is opened read-only, so that nothing is marked as read.
 
     Parameters
     ----------
     url : str
-        `imaps://user@host/Folder`, with %40 for an @ in the user, and no password: see `password_of`.
+        `imaps://user@host/Folder`, with %40 for an @ in the user, and without password, see `password_of`.
 
     Raises
     ------

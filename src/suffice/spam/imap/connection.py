@@ -1,4 +1,4 @@
-"""A connection to an IMAP server: few verbs, none of which marks a message as read or can lose one."""
+"""A connection to an IMAP server with few operations, none of which marks a message as read or can lose one."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ from suffice.spam.imap.session import DisconnectedError, RefusedError, explained
 from suffice.spam.mailboxes import MESSAGE_LIMIT, MailboxError
 from suffice.spam.plain import acts
 
-#: how many messages, and about how many bytes of them, are fetched at a time
+#: limits per fetch: messages, and bytes (approximate)
 FETCH_MESSAGES, FETCH_BYTES = 100, 4_000_000
-#: so many messages are searched at a time, since a line of an answer has a limit
+#: messages per search, since the length of an answer line is limited
 SEARCH_MESSAGES = 50_000
-#: a flag that mail programs know, for what stays where it is because the server cannot move it
+#: a flag known to mail programs, for messages that stay in place because the server cannot move them
 JUNK_KEYWORD = "$Junk"
 
 
 class State(NamedTuple):
-    """A folder as it is: the period in which its UIDs hold, and the highest of them so far."""
+    """The state of a folder: the UIDVALIDITY of its UIDs, and the highest UID so far."""
 
     validity: int
     newest: int
 
 
 class Connection:
-    """A user logged in; see `logged_in` for what may go wrong with that.
+    """A logged-in connection; see `logged_in` for the errors of logging in.
 
     Parameters
     ----------
     account : Account
-        Whose.
+        The account to log in to.
     password : str
-        Of the user.
+        The password of the user.
     """
 
     def __init__(self, account: Account, password: str) -> None:
         self.account = account
-        #: the messages that are being fetched: after a connection broke, one of them may be why
+        #: (folder, UID) of the messages being fetched; if the connection breaks, one of them may be the cause
         self.fetching: list[tuple[str, int]] = []
         self._selected: tuple[str, bool] | None = None
         self._states: dict[str, State] = {}
@@ -59,7 +59,7 @@ class Connection:
             }
 
     def check(self, names: Iterable[str]) -> None:
-        """Raise an error that lists the folders there are, unless all of these are among them."""
+        """Raise an error that lists the existing folders, unless all the given folders exist."""
         found = self.folders()
         for name in names:
             if name.upper() != "INBOX" and name not in found:
@@ -69,7 +69,7 @@ class Connection:
                 )
 
     def junk_folder(self) -> str:
-        """Return the folder that the server says is for spam, or "Junk"."""
+        """Return the folder that the server marks as the one for spam, or "Junk"."""
         return next((name for name, flags in self.folders().items() if b"\\junk" in _lower(flags)), "Junk")
 
     def status(self, folder: str) -> State:
@@ -79,7 +79,7 @@ class Connection:
             return State(_number(found[b"UIDVALIDITY"]), _number(found[b"UIDNEXT"]) - 1)
 
     def select(self, folder: str, *, writing: bool = False) -> State:
-        """Open a folder, for reading alone by default, and return its state now."""
+        """Open a folder, read-only by default, and return its current state."""
         _check_name(folder)
         self._selected = None
         with explained(self.account, f"opening {folder!r}"):
@@ -92,7 +92,7 @@ class Connection:
         return self._states[folder]
 
     def _open(self, folder: str, *, writing: bool = False, again: bool = False) -> None:
-        """Make sure that a folder is the open one, and that UIDs mean there what they did."""
+        """Make sure that a folder is the open one, and that its UIDVALIDITY has not changed."""
         if not again and self._selected is not None and self._selected[0] == folder and self._selected[1] >= writing:
             return
         before = self._states.get(folder)
@@ -100,19 +100,19 @@ class Connection:
             raise DisconnectedError(f"the folder {folder!r} was made anew while it was read")
 
     def uids(self, folder: str, after: int = 0) -> list[int]:
-        """Return the UIDs of a folder above one, ascending, without those marked as deleted."""
+        """Return the UIDs of a folder above `after`, ascending, without messages marked as deleted."""
         self._open(folder)
-        # the last message is always among those of n:*
+        # n:* always includes the last message, even if its UID is below n
         return sorted(uid for uid in self._search(f"UNDELETED UID {after + 1}:*") if uid > after)
 
     def has(self, folder: str, uid: int) -> bool:
-        """Return whether a folder holds a message still, and not as a deleted one, which some programs leave behind."""
-        self._open(folder, again=True)  # so that what others removed is gone here as well
+        """Return whether a folder still holds a message that is not marked as deleted."""
+        self._open(folder, again=True)  # reopened, to see removals by other clients
         return uid in self._search(f"UNDELETED UID {uid}")
 
     def _search(self, criterion: str) -> set[int]:
         found: set[int] = set()
-        # backwards, so that what is removed meanwhile makes a message be found twice, and not be missed
+        # backwards, so that a removal meanwhile makes a message appear twice instead of being missed
         for last in range(self._exists, 0, -SEARCH_MESSAGES):
             first = max(1, last - SEARCH_MESSAGES + 1)
             end = "*" if last == self._exists else str(last)
@@ -123,32 +123,32 @@ class Connection:
     def bodies(
         self, folder: str, uids: Sequence[int], *, writing: bool = False, alone: bool = False
     ) -> Iterator[tuple[int, bytes | None]]:
-        """Yield messages as they are stored, up to `MESSAGE_LIMIT` bytes, and None for what the server cannot give.
+        """Yield (UID, message), as stored, up to `MESSAGE_LIMIT` bytes; None for a message that the server cannot give.
 
         Parameters
         ----------
         folder : str
-            Opened, also again if another one was meanwhile.
+            The folder, which is opened again if another one was opened meanwhile.
         uids : sequence of int
-            Which; those that are gone are left out.
+            The messages; those that no longer exist are left out.
         writing : bool
-            Open the folder for writing as well.
+            Open the folder also for writing.
         alone : bool
-            Fetch one at a time, to find the one that breaks the connection.
+            Fetch one message at a time, to find the one that breaks the connection.
         """
         for start in range(0, len(uids), FETCH_MESSAGES):
             some = uids[start : start + FETCH_MESSAGES]
             self._open(folder, writing=writing)
             try:
                 sizes = self._sizes(some)
-            except RefusedError:  # one of them is broken: each on its own
+            except RefusedError:  # one of them is broken: fetch each alone
                 sizes = dict.fromkeys(some, FETCH_BYTES)
             for group in _groups(sizes, 1 if alone else FETCH_BYTES):
                 self._open(folder, writing=writing)
                 yield from self._bodies(group, sizes[group[0]] > MESSAGE_LIMIT)
 
     def _sizes(self, uids: Sequence[int]) -> dict[int, int]:
-        """Return the sizes of those messages that are there; one without a size is fetched alone."""
+        """Return the sizes of the existing messages; one without a size gets `FETCH_BYTES`, to be fetched alone."""
         found = self._fetch(uids, "RFC822.SIZE")
         sizes = {uid: found[uid].get(b"RFC822.SIZE") for uid in uids if uid in found}
         return {uid: size if isinstance(size, int) else FETCH_BYTES for uid, size in sizes.items()}
@@ -180,26 +180,26 @@ class Connection:
 
     @property
     def can_move(self) -> bool:
-        """Whether a message can be taken out of a folder without anything else being removed."""
+        """Whether the server can remove one message from a folder without removing others."""
         with explained(self.account, "asking what it can do"):
             return bool(self._client.has_capability("MOVE") or self._client.has_capability("UIDPLUS"))
 
     def move(self, folder: str, uid: int, target: str, *, is_copied: bool = False) -> None:
-        r"""Move one message, or copy and flag it where the server cannot move.
+        r"""Move one message, or copy and flag it if the server cannot move.
 
-        Without MOVE it is copied, and then this one alone is removed (UID EXPUNGE); a server without that as well would
-        remove everything that is marked as deleted, so that there the message stays, with the keyword `$Junk`.
+        Without MOVE it is copied, and then removed alone (UID EXPUNGE). A server without UID EXPUNGE would remove all
+        messages marked as deleted, so there the message stays, with the keyword `$Junk`.
 
         Parameters
         ----------
         folder : str
-            Where it is.
+            The folder of the message.
         uid : int
-            Which.
+            The message.
         target : str
-            Where to.
+            The folder to move it to.
         is_copied : bool
-            It is there already, and has to be taken out of `folder` only.
+            Whether it is in `target` already, and only has to be removed from `folder`.
         """
         _check_name(target)
         self._open(folder, writing=True)
@@ -214,18 +214,18 @@ class Connection:
                 client.add_flags([uid], [rb"\Deleted"], silent=True)
                 client.uid_expunge([uid])
             else:
-                # some servers have no keywords
+                # some servers do not support keywords
                 with suppress(RefusedError), explained(self.account, "flagging a message"):
                     client.add_flags([uid], [JUNK_KEYWORD], silent=True)
 
     def wait(self, folder: str, after: int, seconds: float) -> bool:
-        """Wait until something happens in a folder, at most so long; return False at once where the server cannot.
+        """Wait up to `seconds` until something happens in a folder; return False at once if the server cannot wait.
 
-        It does not wait if there is a message above a UID: the server may have told of it during another command, and
-        would not do so again.
+        It does not wait if there is a message with a UID above `after`: the server may have announced it during another
+        command, and would not announce it again.
         """
         newest = self.select(folder).newest
-        if newest > after and newest != self._told:  # once, whatever a server counts
+        if newest > after and newest != self._told:  # only once per value, in case the server's numbers are wrong
             self._told = newest
             return True
         with explained(self.account, "waiting"):
@@ -239,7 +239,7 @@ class Connection:
         return True
 
     def close(self, *, politely: bool = True) -> None:
-        """Log out, or only close the connection; never CLOSE, which would remove what is marked as deleted."""
+        """Log out, or only close the connection; never CLOSE, which would remove messages marked as deleted."""
         with suppress(Exception):
             if politely:
                 self._client.socket().settimeout(2.0)
@@ -264,7 +264,7 @@ def _lower(flags: Iterable[bytes]) -> set[bytes]:
 
 
 def _check_name(folder: str) -> None:
-    # anything else is quoted and written in UTF-7, but a line end would end the command
+    # other characters are quoted and encoded in UTF-7, but a line end would end the command
     if not folder or acts(folder):
         raise MailboxError(
             f"a folder must have a name without control characters and marks of direction, but it is {folder!r}; "
@@ -273,7 +273,7 @@ def _check_name(folder: str) -> None:
 
 
 def _number(answer: Any) -> int:
-    """Return a number of an answer, all of which have 32 bits (RFC 3501)."""
+    """Return a number of an answer; all numbers have 32 bits (RFC 3501)."""
     number = int(answer)
     if not 0 <= number < 1 << 32:
         raise OverflowError(f"a number must be from 0 to {(1 << 32) - 1}, but it is {number}")
@@ -281,7 +281,7 @@ def _number(answer: Any) -> int:
 
 
 def _groups(sizes: dict[int, int], limit: int) -> Iterator[list[int]]:
-    """Yield the messages in their order, together as long as their bytes are within a limit; large ones alone.
+    """Yield the messages in order, in groups whose total bytes are within a limit; a larger message is a group.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a watch reports: one event a decision, as a line of text or of JSON."""
+"""The reports of a watch: one event per decision, as a line of text or JSON."""
 
 from __future__ import annotations
 
@@ -9,38 +9,38 @@ from typing import Any, Literal
 
 from suffice.spam.plain import one_line
 
-#: names of folders, and other texts, are shown up to here
+#: limits of characters shown, of names of folders and of other texts
 NAME_LIMIT, TEXT_LIMIT = 100, 1000
 
 
 @dataclass(frozen=True)
 class Event:
-    """One thing that a watch did or noticed.
+    """One action or observation of a watch.
 
     Attributes
     ----------
     kind : str
         "left" in the inbox, "moved", "copied" because the server cannot move, "learned", "failed", or a "note".
     folder : str
-        Where the message was found.
+        The folder in which the message was found.
     label : str or None
-        The verdict about it, "error" if it could not be read, or the class it was learned as.
+        The verdict, "error" if the message could not be read, or the class it was learned as.
     probability : float or None
-        Of spam, where it was judged.
+        The probability of spam, if the message was judged.
     subject : str
-        Of the message, as it is to be printed.
+        The subject of the message, safe for printing.
     to : str or None
-        The folder it was moved to.
+        The folder that it was moved to.
     text : str
-        What else there is to say.
+        Further text.
     count : int
-        How many messages.
+        Number of messages.
     bucket : str or None
-        The bucket that it is of, or was learned as; "" if it was taken out of one.
+        The bucket of the message, or the one it was learned as; "" if it was removed from its bucket.
     is_dry : bool
-        It was said only, not done.
+        Whether it was only reported and not done.
     time : datetime
-        When.
+        The time of the event.
     """
 
     kind: Literal["left", "moved", "copied", "learned", "failed", "note"]
@@ -56,7 +56,7 @@ class Event:
     time: datetime = field(default_factory=lambda: datetime.now().astimezone())
 
     def as_json(self) -> dict[str, Any]:
-        """Return what is known, by name."""
+        """Return the attributes that are set, by name."""
         known = {
             "label": self.label,
             "probability": None if self.probability is None else round(self.probability, 6),
@@ -100,10 +100,10 @@ class Event:
 
 
 class Tally:
-    """How much was done, for the last line."""
+    """Counts of events, for the summary line."""
 
     def __init__(self) -> None:
-        #: how many messages could not be read
+        #: number of messages that could not be read
         self.unread = 0
         self._counts: Counter[str] = Counter()
 

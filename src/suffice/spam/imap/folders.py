@@ -1,4 +1,4 @@
-"""The folders of an account that are watched, and what each is for."""
+"""The watched folders of an account, and the purpose of each."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Folders:
-    """Which folders are watched: new mail comes in, spam goes out, unsure mail where it is wanted, ham is filed.
+    """The watched folders: the inbox, and those for spam, for unsure mail (optional), and for filed ham.
 
-    Mail that is clearly of a bucket goes to the folder of the bucket, if it has one.
+    Mail that is clearly of a bucket is moved to the folder of the bucket, if it has one.
     """
 
     inbox: str = "INBOX"
@@ -28,14 +28,14 @@ class Folders:
 
     @property
     def held(self) -> tuple[str, ...]:
-        """Those that a watch moves messages to."""
+        """The folders that a watch moves messages to."""
         return (self.junk, *([] if self.unsure is None else [self.unsure]), *self.buckets.values())
 
     def bucket_of(self, folder: str | None) -> str | None:
-        """Return the bucket whose folder it is, or None."""
+        """Return the bucket of a folder, or None."""
         return next((name for name, own in self.buckets.items() if own == folder), None)
 
     @property
     def all(self) -> tuple[str, ...]:
-        """All of them, in the order in which they are looked at: what has left the inbox is seen there first."""
+        """All folders in the order of checking: targets first, so that messages moved from the inbox are seen there."""
         return (*self.held, *self.ham, self.inbox)

@@ -1,4 +1,4 @@
-"""The loop of a watch: connect, look, wait, look again; connect anew when the server goes away; end when asked to."""
+"""The loop of a watch: connect, check the folders, wait, repeat; reconnect after failures; end on request."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from suffice.spam.imap.events import Event
 from suffice.spam.imap.session import DisconnectedError, RefusedError
 from suffice.spam.imap.watching import Watch
 
-#: a server may end an IDLE of 30 minutes (RFC 2177)
+#: limit of a wait in seconds: a server may end an IDLE after 30 minutes (RFC 2177)
 LONGEST_WAIT = 28 * 60.0
-#: seconds between attempts to connect: at first, and at most
+#: seconds between attempts to connect: the first pause, and the longest
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 300.0
-#: a connection that held so long was a good one
+#: seconds after which a connection counts as good, so that pauses start over
 GOOD_CONNECTION = 60.0
 
 
 class _Stop(BaseException):
-    """It was asked to end, and waits for something."""
+    """A request to end during a wait."""
 
 
 class Stopping:
-    """The wish of a user or a system to end: SIGINT and SIGTERM end a wait at once, and other work after a message.
+    """The handling of SIGINT and SIGTERM: they end a wait at once, and other work after the current message.
 
-    A second signal ends everything at once, which loses nothing either.
+    A second signal ends everything at once, also without losing anything.
     """
 
     def __init__(self) -> None:
@@ -40,12 +40,12 @@ class Stopping:
         self._before: dict[int, Any] = {}
 
     def is_asked(self) -> bool:
-        """Return whether it is time to end."""
+        """Return whether a signal was received."""
         return self._is_asked
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Let a signal end what is within at once."""
+        """Let a signal end the `with` block at once."""
         self._is_waiting = True
         try:
             if self._is_asked:
@@ -74,7 +74,7 @@ class Stopping:
 
 
 def pause(attempt: int, chance: float) -> float:
-    """Return how many seconds to wait before an attempt to connect: doubled each time, and by chance up to half less.
+    """Return the seconds to wait before an attempt to connect: doubled each time, randomly reduced by up to half.
 
     Examples
     --------
@@ -95,34 +95,34 @@ def run(
     interval: float = 60.0,
     looked: Callable[[float, Exception | None], object] = lambda seconds, error: None,
 ) -> None:
-    """Watch until it is asked to end.
+    """Watch an account until asked to end.
 
     Parameters
     ----------
     account : Account
-        Which.
+        The account to watch.
     password : str
-        Of its user.
+        The password of its user.
     make_watch : callable
-        Returns the watch, once there is a first connection.
+        Called with the first connection; returns the watch.
     report : callable
-        Is told when a connection is lost.
+        Called with an event when a connection is lost.
     stopping : Stopping
-        Entered by the caller; ends the loop.
+        Ends the loop on a signal; entered by the caller.
     once : bool
-        Look once, and end.
+        Check the folders once, and end.
     interval : float
-        Seconds after which folders are looked into although nothing has happened in the inbox.
+        Seconds after which the folders are checked even if nothing happened in the inbox.
     looked : callable
-        Called after each look with the seconds until the next one at the latest, and with what has kept it from
-        looking, if anything has.
+        Called after each check with the seconds until the next one at the latest, and with the error that prevented the
+        check, or None.
 
     Raises
     ------
     DisconnectedError
-        If the server cannot be reached at first, or goes away with `once`; later it is tried again.
+        If the first connection fails, or any with `once`; later failures are retried.
     MailboxError
-        If the server refuses the user or the password, whenever that is, or lacks a folder.
+        If the server refuses the user or the password, at any time, or lacks a folder.
     """
     watch: Watch | None = None
     has_looked = False
@@ -147,7 +147,7 @@ def run(
                     looked(min(interval, LONGEST_WAIT), None)
             return
         except (DisconnectedError, RefusedError) as error:
-            # at first a mistake of the user is more likely than one of the server
+            # before the first success a mistake of the user is more likely than one of the server
             if once or watch is None or (isinstance(error, RefusedError) and not has_looked):
                 raise
             attempt = 0 if time.monotonic() - began > GOOD_CONNECTION else attempt

@@ -1,9 +1,9 @@
-"""What a watch remembers of an account, in an SQLite file beside the store, so that it goes on where it ended.
+"""The progress of a watch on an account, in an SQLite file beside the store, so that it continues where it ended.
 
 | table | row |
 |---|---|
-| `folders` | a folder, the UIDVALIDITY of its UIDs, the highest UID at the start, and the highest one that is done |
-| `messages` | the digest of a message, and what has become of it, see `Known` |
+| `folders` | a folder, the UIDVALIDITY of its UIDs, the highest UID at the start, and the highest processed UID |
+| `messages` | the digest of a message, and its state, see `Known` |
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from suffice.spam.connected import Connected, StoreError
 
 APPLICATION = 0x53_75_50_6C  # "SuPl"
 SCHEMA_VERSION = 1
-#: what was last heard of so many days ago is forgotten
+#: days after which messages that were not seen again are deleted
 KEPT_DAYS = 730
-#: seconds to wait for a watch that is just ending
+#: seconds to wait for another watch that is just ending
 WAIT = 1.0
 _SCHEMA = (
     "CREATE TABLE folders (folder TEXT PRIMARY KEY, validity INTEGER NOT NULL, origin INTEGER NOT NULL, "
@@ -36,19 +36,19 @@ _SCHEMA = (
 
 
 class Known(NamedTuple):
-    """What has become of a message.
+    """The state of a message.
 
     Attributes
     ----------
     state : str
-        "left" in the inbox after a verdict; "moving" from the inbox, which may have ended or not; "held" in a folder
-        for spam or for unsure mail, where it is or was; "returned" by the user, or filed as ham.
+        "left" in the inbox after a verdict; "moving" from the inbox, finished or not; "held", that is, it is or was in
+        a folder that messages are moved to; "returned" by the user, or filed as ham.
     folder : str or None
-        The one it is moved to, or held in.
+        The folder that it is moved to or held in.
     uid : int or None
-        Of the message there, once it was seen.
+        Its UID in that folder, once it was seen there.
     source : int or None
-        Its UID in the inbox, while it is moving.
+        Its UID in the inbox while it is moving.
     """
 
     state: Literal["left", "moving", "held", "returned"]
@@ -58,7 +58,7 @@ class Known(NamedTuple):
 
 
 class FolderPlace(NamedTuple):
-    """How far a folder is done: messages up to `origin` were there at the start, those up to `uid` are done."""
+    """The progress in a folder: messages up to `origin` were there at the start, those up to `uid` are processed."""
 
     validity: int
     origin: int
@@ -67,7 +67,7 @@ class FolderPlace(NamedTuple):
 
 
 def place_path(store: str | os.PathLike[str], account: str) -> Path:
-    """Return the file of an account: beside the store, with a few digits of a hash for its name.
+    """Return the file of an account, beside the store, with a few digits of a hash in its name.
 
     Examples
     --------
@@ -80,14 +80,14 @@ def place_path(store: str | os.PathLike[str], account: str) -> Path:
 
 
 class Place(Connected):
-    """What is remembered of one account; one watch at a time may have it open.
+    """The stored progress of one account; only one watch at a time may have it open.
 
     Parameters
     ----------
     path : str or path
-        The file, which is made, for its owner only, if there is none.
+        The file, created with access for its owner only if it does not exist.
     throw_away : bool
-        Begin with what the file holds, and leave it as it is.
+        Start from the contents of the file, but never change it.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, throw_away: bool = False) -> None:
@@ -111,9 +111,9 @@ class Place(Connected):
 
     def _prepare(self) -> None:
         execute = self._connection.execute
-        execute("PRAGMA locking_mode = EXCLUSIVE")  # held until it is closed: no second watch of the account
+        execute("PRAGMA locking_mode = EXCLUSIVE")  # until closed: prevents a second watch of the account
         execute("PRAGMA journal_mode = WAL")
-        execute("PRAGMA synchronous = FULL")  # a move that is forgotten would be taken for the user's
+        execute("PRAGMA synchronous = FULL")  # a move that was not recorded would be taken for one by the user
         with self.transaction():
             found = tuple(execute(f"PRAGMA {key}").fetchone()[0] for key in ("application_id", "user_version"))
             if found == (0, 0) and not execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
@@ -138,7 +138,7 @@ class Place(Connected):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Write: all that is done within is done, or nothing."""
+        """Run a transaction: all changes or none are made."""
         with self._explained():
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -149,7 +149,7 @@ class Place(Connected):
                 raise
 
     def folder(self, name: str) -> FolderPlace | None:
-        """Return how far a folder is done, or None for a new one."""
+        """Return the progress in a folder, or None for a new one."""
         select = "SELECT validity, origin, uid, first FROM folders WHERE folder = ?"
         row = self._row(select, name)
         return None if row is None else FolderPlace(row[0], row[1], row[2], bool(row[3]))
@@ -159,7 +159,7 @@ class Place(Connected):
             return self._connection.execute(select, (key,)).fetchone()
 
     def begin(self, name: str, validity: int, origin: int, *, is_source: bool) -> None:
-        """Begin a folder, or begin it anew: no UID of before means anything."""
+        """Start or restart a folder; earlier UIDs are no longer valid."""
         first = self.folder(name) is None
         with self.transaction():
             execute = self._connection.execute
@@ -169,22 +169,22 @@ class Place(Connected):
                 execute("UPDATE messages SET state = 'left', folder = NULL, source = NULL WHERE state = 'moving'")
 
     def advance(self, name: str, uid: int) -> None:
-        """Say that a folder is done up to a UID."""
+        """Record that a folder is processed up to a UID."""
         self._connection.execute("UPDATE folders SET uid = max(uid, ?) WHERE folder = ?", (uid, name))
 
     def known(self, digest: bytes) -> Known | None:
-        """Return what has become of a message, or None for a new one."""
+        """Return the state of a message, or None for a new one."""
         select = "SELECT state, folder, uid, source FROM messages WHERE digest = ?"
         row = self._row(select, digest)
         return None if row is None else Known(*row)
 
     def put(self, digest: bytes, known: Known) -> None:
-        """Say what has become of a message."""
+        """Record the state of a message."""
         insert = "INSERT OR REPLACE INTO messages VALUES (?, ?, ?, ?, ?, ?)"
         self._connection.execute(insert, (digest, *known, _today()))
 
     def moving(self) -> list[tuple[bytes, Known]]:
-        """Return the moves that were begun and may not have ended."""
+        """Return the moves that were started and may not be finished."""
         select = "SELECT digest, state, folder, uid, source FROM messages WHERE state = 'moving' ORDER BY source"
         return [(row[0], Known(*row[1:])) for row in self._connection.execute(select)]
 

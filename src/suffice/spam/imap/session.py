@@ -1,4 +1,4 @@
-"""A session with an IMAP server: connected, private, logged in; and what its errors mean."""
+"""A session with an IMAP server: connecting, encryption, login, and the translation of errors."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ try:
 except ImportError as missing:
     raise ImportError("reading IMAP needs imapclient; install it with: pip install 'suffice[spam]'") from missing
 
-# errors are raised; what is logged beside that, such as a name in no ASCII, is not for standard error
+# errors are raised; additional log messages, such as on a non-ASCII name, should not go to standard error
 logging.getLogger("imapclient").addHandler(logging.NullHandler())
 
-#: seconds to wait for a connection, and for an answer
+#: time limits in seconds for connecting and for an answer
 CONNECT_TIMEOUT, READ_TIMEOUT = 30.0, 60.0
-#: the longest piece of an answer, in bytes; somewhat above a message, since servers may be wrong about its size
+#: limit of one piece of an answer in bytes; above that of a message, since servers may be wrong about its size
 LITERAL_LIMIT = MESSAGE_LIMIT * 5 // 4
-#: what a server answers when it cannot log anyone in now, but will be able to (RFC 5530)
+#: codes of a server that temporarily cannot log in anyone (RFC 5530)
 _LATER = ("[UNAVAILABLE]", "[INUSE]", "[LIMIT]", "[SERVERBUG]")
 
 
 class DisconnectedError(OSError):
-    """The server could not be reached, has gone away or is out of its mind; it may be back later."""
+    """The server could not be reached, closed the connection or sent nonsense; a later attempt may succeed."""
 
 
 class RefusedError(MailboxError):
-    """The server does not do what was asked."""
+    """The server refused a command."""
 
 
 @contextmanager
 def explained(account: Account, doing: str, remedy: str = "") -> Iterator[None]:
-    """Raise what goes wrong within as one of the two errors above: whether to try again depends on which."""
+    """Translate errors to DisconnectedError, after which a retry makes sense, or RefusedError."""
     host = f"{account.host}:{account.port}"
     try:
         yield
@@ -57,12 +57,12 @@ def explained(account: Account, doing: str, remedy: str = "") -> Iterator[None]:
         ) from error
     except CapabilityError as error:
         raise RefusedError(f"{host} cannot do what is needed for {doing}: {error}{remedy}") from error
-    except IMAPClientReadOnlyError as error:  # a kind of abort, but the connection is there
+    except IMAPClientReadOnlyError as error:  # a subclass of abort, but the connection is still open
         raise RefusedError(f"{host} lets a folder be read alone while {doing}: {_said(error)}") from error
     except (IMAPClientAbortError, OSError) as error:
         raise DisconnectedError(f"no connection to {host} ({doing}): {_said(error)}{remedy}") from error
     except (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError) as error:
-        # what the client raises where an answer is not of the form that it has to have
+        # raised by the client for a malformed answer
         raise DisconnectedError(
             f"{host} gave an answer that makes no sense while {doing}: {_said(error) or type(error).__name__}"
         ) from error
@@ -75,14 +75,14 @@ def _said(error: BaseException) -> str:
 
 
 def logged_in(account: Account, password: str) -> IMAPClient:
-    """Connect, turn to TLS as the account says, with the certificate checked, and log in.
+    """Connect, with TLS as set in the account and the certificate verified, and log in.
 
-    The password is sent by AUTHENTICATE PLAIN where the server has it, which takes any character, otherwise by LOGIN.
+    The password is sent by AUTHENTICATE PLAIN, which allows any character, if the server supports it, else by LOGIN.
 
     Raises
     ------
     DisconnectedError
-        If the server cannot be reached, has no certificate that can be trusted, or cannot log anyone in now.
+        If the server cannot be reached, has no trusted certificate, or temporarily cannot log in anyone.
     MailboxError
         If it refuses the user or the password, or has no TLS.
     """
@@ -114,7 +114,7 @@ def _login(client: IMAPClient, account: Account, password: str) -> None:
             client.login('"' + account.user.replace("\\", "\\\\").replace('"', '\\"') + '"', password)
     except LoginError as error:
         answer = _said(error)
-        # where the state is "AUTH", the user was let in, and what imaplib asked after that was not answered
+        # in the state "AUTH" the login succeeded, but the next command of imaplib was not answered
         is_in = client._imap.state == "AUTH"
         if is_in or isinstance(error.__context__, IMAPClientAbortError) or any(code in answer for code in _LATER):
             raise IMAPClientAbortError(answer) from error
@@ -124,7 +124,7 @@ def _login(client: IMAPClient, account: Account, password: str) -> None:
 
 
 def _limit_literals(client: IMAPClient) -> None:
-    """Let a server not fill the memory by one answer: it says how long a piece is, and that much is kept for it."""
+    """Limit the memory for one piece of an answer, since the server announces its length, which is then allocated."""
     read = client._imap.read
 
     def limited(size: int) -> bytes:

@@ -1,4 +1,4 @@
-"""What a watch does in each folder: judge new mail, move spam and mail of buckets, learn from what the user moves."""
+"""The work of a watch per folder: judge new mail, move spam and mail of buckets, learn from moves by the user."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from suffice.spam.message import digest, subject_of
 from suffice.spam.plain import one_line
 from suffice.spam.verdict import Verdict
 
-#: a message that has broken the connection so many times is passed over
+#: number of broken connections after which a message is skipped
 ATTEMPTS = 3
-#: a subject is shown up to here
+#: limit of characters shown of a subject
 SUBJECT_SHOWN = 100
-#: reading so many messages at the start is announced
+#: number of messages from which reading existing mail is announced
 MANY = 200
 
 
 class Watch:
-    """What is done in the folders of one account.
+    """The watch on the folders of one account.
 
-    Every step leaves the memory and the mail such that the next start finishes it: a message is learned before that is
-    noted, which learning again does not change, and a move is noted before it is made.
+    An interruption at any step can be completed at the next start: a message is learned before that is recorded, and
+    learning it again changes nothing; a move is recorded before it is made.
 
     Parameters
     ----------
     spam_filter : SpamFilter
-        Judges and learns.
+        The filter that judges and learns.
     place : Place
-        Remembers.
+        The stored progress.
     folders : Folders
-        Where.
+        The folders to watch.
     report : callable
-        Is told every decision.
+        Called with an event for every decision.
     train_existing : bool
-        At the first start, learn what is in the folders: junk as spam, the inbox and folders for ham as ham, and those
-        of buckets as mail of these.
+        At the first start, learn the messages in the folders: junk as spam, the inbox and folders for ham as ham, and
+        folders of buckets as mail of these buckets.
     dry_run : bool
-        Say what would be done, and do nothing.
+        Only report what would be done.
     is_stopping : callable
-        Asked after each message.
+        Called after each message; the watch stops if it returns True.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Watch:
         self._failures: Counter[tuple[str, int]] = Counter()
 
     def look(self, connection: Connection) -> None:
-        """Look once into every folder."""
+        """Check every folder once."""
         self._connection = connection
         for folder in self.folders.all:
             if self._is_stopping():
@@ -84,14 +84,14 @@ class Watch:
 
     @property
     def newest(self) -> int:
-        """The UID up to which the inbox is done."""
+        """The UID up to which the inbox is processed."""
         place = self._place.folder(self.folders.inbox)
         return 0 if place is None else place.uid
 
     def _visit(self, folder: str) -> None:
         is_inbox = folder == self.folders.inbox
         place = self._place.folder(folder)
-        # the open folder needs to be opened again, the others only if there is something new
+        # the inbox is always reopened, other folders only if there is something new
         if not is_inbox and place is not None and place.uid >= place.origin:
             state = self._connection.status(folder)
             if state.validity == place.validity and state.newest <= place.uid:
@@ -113,7 +113,7 @@ class Watch:
         for uid, raw in self._connection.bodies(folder, left, writing=writing, alone=alone):
             try:
                 learned.update(self._take(folder, uid, raw, place))
-            except UnreadableError as error:  # it stays where it is, and is not looked at again
+            except UnreadableError as error:  # it stays in its folder, and is not read again
                 text = f"message {uid} is passed over: {error}"
                 self._report(Event("failed", folder, label="error", subject=_subject(raw or b""), text=text))
                 with self._place.transaction():
@@ -129,7 +129,7 @@ class Watch:
             self._report(event)
 
     def _take(self, folder: str, uid: int, raw: bytes | None, place: FolderPlace) -> list[str]:
-        """Do what there is to do about a message, and return what it was learned as if it was there before."""
+        """Process a message, and return the class that it was learned as if it was there before the first start."""
         if raw is None:
             self._cannot_read(folder, uid)
             return []
@@ -144,26 +144,27 @@ class Watch:
         return []
 
     def _begun(self, folder: str, state: State, place: FolderPlace | None) -> FolderPlace:
-        """Return how far a folder is done, which begins now if it is new, or its UIDs are."""
+        """Return the progress in a folder, which starts now if the folder is new or its UIDVALIDITY has changed."""
         if place is None or place.validity != state.validity:
             if place is not None:
                 self._report(Event("note", folder, text="the server has numbered its messages anew; beginning anew"))
             self._place.begin(folder, state.validity, state.newest, is_source=folder == self.folders.inbox)
         begun = self._place.folder(folder)
         assert begun is not None
-        # In the folders that messages are moved to, what was there has to be known, to notice that it comes back.
+        # In folders that messages are moved to, existing messages must be read, to notice when the user moves them
+        # back.
         if folder not in self.folders.held and not (self._train_existing and begun.first):
             return begun._replace(uid=max(begun.uid, begun.origin))
         return begun
 
     def _existing(self, folder: str, uid: int, raw: bytes, place: FolderPlace) -> list[str]:
-        """Take note of a message that was there before the first start, and return what it was learned as."""
+        """Record a message that was there before the first start, and return the class it was learned as, if any."""
         identity = _identity(raw)
         known = self._place.known(identity)
         label: Literal["spam", "ham"] = "spam" if folder == self.folders.junk else "ham"
         is_held = known is not None and known.state in ("moving", "held")
         is_ours = is_held and known is not None and known.folder == folder
-        # one that is also in a folder for spam, or was moved to this one by a verdict, says nothing
+        # a message that is also in a folder for spam, or was moved here by a verdict, is not evidence
         learn = self._train_existing and place.first and not is_held and folder != self.folders.unsure
         bucket = self.folders.bucket_of(folder)
         learned: list[str] = [label] if learn and self._train(raw, label, bucket) else []
@@ -176,9 +177,9 @@ class Watch:
         return learned
 
     def _arrive(self, folder: str, uid: int, raw: bytes) -> None:
-        """Take note of a message in a folder that messages are moved to; what the user put into Junk is spam.
+        """Record a message in a folder that messages are moved to; learn it as spam if the user moved it to Junk.
 
-        What the user put into the folder of a bucket is of this bucket.
+        A message that the user moved to the folder of a bucket is learned as mail of this bucket.
         """
         identity = _identity(raw)
         known = self._place.known(identity)
@@ -202,16 +203,16 @@ class Watch:
             self._place.advance(folder, uid)
 
     def _judge(self, uid: int, raw: bytes) -> None:
-        """Decide about a message that is new in the inbox."""
+        """Judge a new message in the inbox, and move it or leave it there."""
         inbox = self.folders.inbox
         identity = _identity(raw)
         known = self._place.known(identity)
         state = None if known is None else known.state
         if known is not None and state in ("moving", "held") and not self._is_held(identity, known):
-            # what comes back from the folder of a bucket is of none
+            # a message that comes back from the folder of a bucket is removed from the bucket
             self._learn(inbox, raw, "ham", None if self.folders.bucket_of(known.folder) is None else "")
             state = "returned"
-        if state in ("left", "returned"):  # a message is judged once; the user has put it here
+        if state in ("left", "returned"):  # each message is judged only once; now the user has put it here
             after = Known("returned" if state == "returned" else "left", None, None, None)
         else:
             label = self._filter.label_of(raw)
@@ -233,21 +234,21 @@ class Watch:
             self._place.advance(inbox, uid)
 
     def _target(self, label: str, verdict: Verdict, bucket: str) -> str | None:
-        """Return the folder that a message belongs to, or None for the inbox."""
+        """Return the folder that a message should be moved to, or None for the inbox."""
         if label == "spam":
             return self.folders.junk
-        # Where nothing speaks for either, as in a filter that has learned nothing yet, a message is not moved. Nor is
-        # it copied about where a copy is all that the server can make.
+        # Without any evidence, as in a filter that has learned nothing yet, a message is not moved, nor if the server
+        # can only copy.
         if label == "unsure" and verdict.evidence and self._connection.can_move:
             return self.folders.unsure
         return self.folders.buckets.get(bucket) if bucket and self._connection.can_move else None
 
     def _is_held(self, identity: bytes, known: Known) -> bool:
-        """Return whether a message is still where it was moved to, so that the one in the inbox is another copy."""
+        """Return whether a message is still in the folder it was moved to, so that the one in the inbox is a copy."""
         assert known.folder is not None
         try:
             if known.folder in self.folders.held:
-                self._visit(known.folder)  # it may have arrived only now
+                self._visit(known.folder)  # it may have arrived there only now
             now = self._place.known(identity)
             return now is not None and now.uid is not None and self._connection.has(known.folder, now.uid)
         except RefusedError:  # the folder is gone
@@ -295,13 +296,13 @@ class Watch:
         self._decided(kind, raw, label, probability, move.folder, text, bucket)
 
     def _give_up(self, identity: bytes, text: str, raw: bytes = b"") -> None:
-        """Leave a message that cannot be moved."""
+        """Record a message that cannot be moved as left in the inbox."""
         with self._place.transaction():
             self._place.put(identity, Known("left", None, None, None))
         self._report(Event("failed", self.folders.inbox, subject=_subject(raw), text=text))
 
     def _finish_moves(self) -> None:
-        """Finish what a start before this one, or a connection, began; Junk was looked into just now."""
+        """Finish the moves of an earlier run or connection; Junk has just been checked."""
         inbox = self.folders.inbox
         for identity, move in self._place.moving():
             assert move.source is not None

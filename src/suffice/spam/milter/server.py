@@ -1,4 +1,4 @@
-"""The milter on a socket: many connections at once, none of which can harm the others, and an orderly end."""
+"""The milter's server: many connections at once, isolated from each other, and an orderly shutdown."""
 
 from __future__ import annotations
 
@@ -18,29 +18,30 @@ from suffice.spam.serving.scorer import Scorer
 from suffice.spam.stamping import REASONS
 from suffice.spam.verdict import Verdict
 
-#: of more connections than these the one that was silent longest is closed
+#: limit of connections; beyond it the one that was silent longest is closed
 CONNECTIONS = 500
-#: seconds in which a connection must begin to talk, and that one within a message may be silent before it makes room
+#: time limits in seconds: until the first packet of a connection, and of silence within a message before the connection
+#: may be closed to make room
 FIRST, PAUSE = 60.0, 60.0
-#: seconds: how long a mail server may be silent, as its client may be, and how long messages that have begun are waited
-#: for in the end
+#: time limits in seconds: silence of a mail server (its client may be silent too), and waiting for messages in progress
+#: when stopping
 SILENCE, GRACE = 3600.0, 20.0
 _READ = 1 << 16
 
 
 class MilterServer:
-    """Serves mail servers until it is stopped.
+    """The server of the milter, whose clients are mail servers.
 
     Parameters
     ----------
     scorer : Scorer
-        Gives verdicts.
+        Scores messages.
     policy : Policy, optional
         What is done with messages.
     timeout : float
-        How many seconds a verdict may take; then the message passes.
+        Time limit of a verdict in seconds, after which the message passes.
     journal : Journal, optional
-        Where lines are written.
+        The log.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class MilterServer:
         self._timeout = timeout
         self._journal = Journal() if journal is None else journal
         self._sessions: dict[asyncio.Task[None], Session] = {}
-        #: when each connection was heard of last
+        #: time of the last packet of each connection
         self._heard: dict[asyncio.Task[None], float] = {}
         self._scoring: set[asyncio.Task[None]] = set()
         self._stop = asyncio.Event()
@@ -59,13 +60,13 @@ class MilterServer:
     async def serve(
         self, address: Address, *, mode: int = 0o660, started: Callable[[str], object] | None = None
     ) -> None:
-        """Listen, and return once `stop` was called and the messages that had begun are done."""
+        """Serve, and return once `stop` was called and the messages in progress are done."""
         listener = address.listen(mode)
         file = os.lstat(address.path).st_ino if address.path else None
         server = await asyncio.start_server(self._connected, sock=listener, limit=_READ, backlog=BACKLOG)
         try:
             if started is not None:
-                # port 0 stands for any that is free
+                # port 0 means any free port
                 started(str(address if address.path else replace(address, port=listener.getsockname()[1])))
             await self._stop.wait()
         finally:
@@ -77,7 +78,7 @@ class MilterServer:
             await self._finish()
 
     def stop(self) -> None:
-        """Take no more connections, and end after the messages that have begun."""
+        """Accept no more connections, and end after the messages in progress."""
         self._stop.set()
 
     async def _finish(self) -> None:
@@ -104,8 +105,8 @@ class MilterServer:
         except ProtocolError as error:
             self._journal.say("closed", reason=str(error))
         except (OSError, TimeoutError, asyncio.CancelledError):
-            pass  # the mail server is gone, or silent, or we are to end
-        except Exception as error:  # a bug here costs one connection, whose mail passes
+            pass  # the mail server is gone or silent, or we are stopping
+        except Exception as error:  # a bug affects only one connection, whose mail passes
             self._journal.trouble(error)
         finally:
             self._sessions.pop(task, None)
@@ -113,7 +114,7 @@ class MilterServer:
             writer.close()
 
     def _make_room(self) -> None:
-        """Close the connection that was silent longest, but none that is scored, or was heard of within a message."""
+        """Close the connection that was silent longest, but none being scored or recently active within a message."""
         old = time.monotonic() - PAUSE
         idle = [
             (session.busy, self._heard[task], id(task), task)
@@ -163,7 +164,7 @@ class MilterServer:
             )
             if verdict.label == "error":
                 error = UnreadableError(verdict.problem)
-        except Exception as caught:  # missing, damaged, slow: mail passes
+        except Exception as caught:  # missing, damaged or slow store: mail passes
             verdict, error = Verdict.error(str(caught)), caught
         if error is not None:
             self._journal.trouble(error)

@@ -1,4 +1,4 @@
-"""One connection of a mail server: packets in, packets out, messages to be scored between them; no sockets."""
+"""The protocol state of one connection: packets in, packets out, and messages to score; without sockets."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from suffice.spam.milter.wire import Action, Packet, Protocol, ProtocolError
 from suffice.spam.stamping import stamps
 from suffice.spam.verdict import Verdict
 
-#: what our headers begin with, in lower case
+#: prefix of our headers, in lower case
 PREFIX = b"x-suffice-"
-#: the names of ours, of which none that a message came with is left
+#: names of our headers, all of which are removed from incoming messages
 OURS = frozenset(name.lower().encode() for name in stamping.OURS)
-#: Removing n headers costs a mail server n² steps, a second at 3,000. So a message with more than so many of our names
-#: is refused, which no honest one has, and of other such names the first ones are removed.
+#: Removing n headers costs a mail server n² steps, a second at 3,000. So a message with more than FORGED_LIMIT headers
+#: of our names is refused, which no honest message has, and of other names with our prefix only the first OTHERS_LIMIT
+#: are removed.
 FORGED_LIMIT, OTHERS_LIMIT = 1000, 100
 REFUSAL = "550 5.7.1 This message looks like spam and was not accepted"
 FORGED_REFUSAL = "550 5.7.1 This message has too many forged headers and was not accepted"
 
-#: which bit says that a step is not replied to
+#: per step, the bit that says that no reply is sent
 _SILENT = {
     b"C": Protocol.SILENT_CONNECT,
     b"H": Protocol.SILENT_HELO,
@@ -33,7 +34,7 @@ _SILENT = {
     b"L": Protocol.SILENT_HEADER,
     b"N": Protocol.SILENT_END_OF_HEADER,
 }
-# What is asked for. Pieces of the body are replied to, since the reply may be that no more are needed.
+# The requested protocol. Pieces of the body get a reply, since it may say that no more are needed.
 _WANTED = (
     Protocol.NO_DATA
     | Protocol.NO_UNKNOWN
@@ -52,21 +53,22 @@ _QUEUE = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 
 @dataclass(frozen=True)
 class Policy:
-    """What is done with messages.
+    """What to do with messages.
 
     Attributes
     ----------
     limit : int
-        How many bytes of a message are kept and scored. A longer one is stamped, but never refused or held.
+        Number of bytes of a message that are kept and scored. A longer message is stamped, but never refused or
+        quarantined.
     reject_from : float, optional
-        Spam of at least this probability is refused; none by default.
+        Probability from which spam is refused; None (default) to refuse none.
     quarantine : bool
-        Spam that is not refused is held in the queue.
+        Whether spam that is not refused is quarantined, that is, held in the queue.
     recipients : bool
-        Recipients are asked for.
+        Whether the mail server is asked for recipients.
     details : bool
-        The probability and the strongest tokens are stamped as well as the status. Senders whose mail comes back to
-        them, and who else reads the message, learn from these what is in the store.
+        Whether the probability and the strongest tokens are stamped in addition to the status. They reveal contents of
+        the store to senders whose mail comes back to them, and to all who read the message.
     """
 
     limit: int = 1 << 20
@@ -78,20 +80,20 @@ class Policy:
 
 @dataclass(frozen=True)
 class Arrived:
-    """A message that is waiting for its verdict.
+    """A complete message that waits for its verdict.
 
     Attributes
     ----------
     queue : str
-        Its name in the mail server's queue, "-" where that is not known.
+        Its identifier in the mail server's queue, "-" if unknown.
     raw : bytes
-        The message, with the headers on top that the mail server will add, since mail that is trained on has them.
+        The message, with the headers on top that the mail server will add, since training messages have them.
     truncated : bool
         Whether it was longer than the limit.
     recipient : bytes
-        The only recipient as it was given; empty if there are several, or recipients were not asked for.
+        The only recipient as given; empty if there are several, or recipients were not requested.
     forged : dict
-        How many headers of each name look like ours.
+        Number of headers per name that look like ours.
     """
 
     queue: str
@@ -103,7 +105,7 @@ class Arrived:
 
 @dataclass
 class _Client:
-    """Who sends mail, and through which mail server."""
+    """The sending client, and the mail server's host."""
 
     name: bytes = b""
     address: bytes = b""
@@ -113,7 +115,7 @@ class _Client:
 
 @dataclass
 class _Incoming:
-    """A message on its way."""
+    """A message that is being received."""
 
     queue: bytes = b""
     begun: bool = False
@@ -135,7 +137,7 @@ class _Incoming:
 
 
 class Session:
-    r"""What a mail server has said on one connection.
+    r"""The state of one connection of a mail server.
 
     Examples
     --------
@@ -151,7 +153,7 @@ class Session:
         self.policy = Policy() if policy is None else policy
         self.ended = False
         self._actions = Action(0)
-        self._protocol: Protocol | None = None  # until it is agreed on
+        self._protocol: Protocol | None = None  # until negotiated
         self._client = _Client()
         self._message = _Incoming()
 
@@ -162,16 +164,16 @@ class Session:
 
     @property
     def busy(self) -> bool:
-        """Whether a message is on its way."""
+        """Whether a message is being received."""
         return self._message.begun
 
     def answer(self, packet: Packet) -> bytes | Arrived:
-        """Return what to reply, which may be nothing, or the message that is complete now and needs a verdict.
+        """Return the reply, which may be empty, or the message that is now complete and needs a verdict.
 
         Raises
         ------
         ProtocolError
-            If the packet is not allowed here: the connection must be closed.
+            If the packet is not allowed in this state; the connection must then be closed.
         """
         letter, data = packet
         if letter == b"O":
@@ -204,7 +206,7 @@ class Session:
                 return b""
             case b"L":
                 self._add_header(data)
-            case b"M":  # its macros came before it
+            case b"M":  # its macros arrived before it
                 self._message = _Incoming(queue=message.queue, begun=True, sender=wire.strings(data)[0])
             case b"R":
                 message.recipients += 1
@@ -216,17 +218,17 @@ class Session:
         return b"" if letter in _SILENT and _SILENT[letter] in self._protocol else wire.CONTINUE
 
     def conclude(self, message: Arrived, verdict: Verdict) -> tuple[str, bytes]:
-        """Return what is done with a message, in a word, and the reply that does it.
+        """Return the action for a message, as a word, and the reply that performs it.
 
-        A message that was not judged passes with the status "error". Stamps that it came with are removed. Where there
-        are more of them than `FORGED_LIMIT`, it is refused.
+        A message that was not judged passes with the status "error". Stamps that it came with are removed; if there are
+        more than `FORGED_LIMIT` of them, the message is refused.
         """
         if sum(message.forged.get(name, 0) for name in OURS) > FORGED_LIMIT:
             return "rejected", wire.replied(FORGED_REFUSAL)
         reply = []
         if Action.CHANGE_HEADERS in self._actions:
             for forged, count in message.forged.items():
-                # from the last to the first, since removing one may renumber those behind it
+                # from last to first, since removing one may renumber those after it
                 reply += [wire.deleted_header(forged, occurrence) for occurrence in range(count, 0, -1)]
         condemned = verdict.label == "spam" and not message.truncated
         reject_from = self.policy.reject_from
@@ -238,7 +240,7 @@ class Session:
             space = " " if self._has_leading_space else ""
             for name, value in reversed(
                 stamps(verdict, details=self.policy.details).items()
-            ):  # each is put on top of the one before
+            ):  # reversed, since each is inserted above the previous one
                 reply.append(wire.inserted_header(name, space + value.replace(", ", ",\n ")))
         if condemned and Action.QUARANTINE in self._actions:
             action = "quarantined"
@@ -247,7 +249,7 @@ class Session:
 
     @property
     def _has_leading_space(self) -> bool:
-        """Whether values of headers begin with the space after the colon; else it is left out, and put in again."""
+        """Whether header values include the space after the colon; else the mail server strips and re-adds it."""
         return self._protocol is not None and Protocol.LEADING_SPACE in self._protocol
 
     def _negotiate(self, data: bytes) -> bytes:
@@ -262,13 +264,13 @@ class Session:
 
     def _connect(self, data: bytes) -> None:
         name, _, rest = data.partition(b"\0")
-        # a letter for the family, two bytes of the port, and the address
+        # one byte for the address family, two for the port, then the address
         address = rest[3:].rstrip(b"\0") if rest[:1] in (b"4", b"6") else b""
         self._client = _Client(name, address, host=self._client.host)
         self._message = _Incoming()
 
     def _define(self, data: bytes) -> None:
-        """Take macros, of which two matter: the message's name in the queue, and the mail server's own name."""
+        """Read macros, of which two matter: the message's queue identifier, and the mail server's host name."""
         pairs = wire.strings(data[1:]) if len(data) > 1 else []
         for name, value in zip(pairs[::2], pairs[1::2], strict=False):
             if name in (b"i", b"{i}"):

@@ -1,6 +1,6 @@
 """Packets between a mail server and a milter, protocol versions 2 to 6.
 
-A packet is its length (four bytes, big-endian, counting what follows), a letter, and data; text in it ends in NUL.
+A packet is its length (four bytes, big-endian, without these four), a letter, and data; strings in it end in NUL.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ import struct
 from enum import IntFlag
 from typing import NamedTuple
 
-#: the newest protocol version that is spoken here, and the oldest
+#: the newest and the oldest supported protocol version
 VERSION, OLDEST_VERSION = 6, 2
-#: no packet of a mail server is longer: bodies come in pieces of 64 KB, and headers are limited by it, to 100 KB or so
+#: limit of a packet in bytes: mail servers send bodies in pieces of 64 KB, and limit headers to about 100 KB
 PACKET_LIMIT = 1 << 20
 
 
 class ProtocolError(ValueError):
-    """A mail server has sent what the protocol does not allow; only its connection can be closed."""
+    """A violation of the protocol by a mail server; the only remedy is to close its connection."""
 
 
 class Action(IntFlag):
-    """What a milter may ask for."""
+    """The actions that a milter may request."""
 
     ADD_HEADERS = 0x01
     CHANGE_HEADERS = 0x10
@@ -28,7 +28,7 @@ class Action(IntFlag):
 
 
 class Protocol(IntFlag):
-    """Steps that are left out (NO_…), are not replied to (SILENT_…), and other agreements."""
+    """Steps that are left out (NO_…), steps without a reply (SILENT_…), and other protocol options."""
 
     NO_CONNECT = 0x01
     NO_HELO = 0x02
@@ -60,7 +60,7 @@ class Packet(NamedTuple):
 
 
 class PacketReader:
-    r"""Cuts a stream of bytes into packets, however it arrives.
+    r"""A splitter of a byte stream into packets, whatever pieces it arrives in.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class PacketReader:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> list[Packet]:
-        """Return the packets that are complete now; raise ProtocolError for an empty or too long one."""
+        """Add bytes, and return the packets that are now complete; raise ProtocolError for an empty or too long one."""
         self._buffer += data
         packets: list[Packet] = []
         start = 0
@@ -105,7 +105,7 @@ def packet(letter: bytes, data: bytes = b"") -> bytes:
 
 
 def strings(data: bytes) -> list[bytes]:
-    r"""Return the texts in a packet, each of which must end in NUL.
+    r"""Return the strings in a packet, each of which must end in NUL.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def strings(data: bytes) -> list[bytes]:
 
 
 def offer(data: bytes) -> tuple[int, int, int]:
-    """Return the version, actions and protocol bits that a mail server offers."""
+    """Return the version, action bits and protocol bits that a mail server offers."""
     if len(data) < 12:
         raise ProtocolError(f"an offer must have three numbers of 4 bytes, but it has {len(data)} bytes")
     version, actions, protocol = struct.unpack(">III", data[:12])
@@ -138,12 +138,12 @@ def agreed(version: int, actions: int, protocol: int) -> bytes:
 
 
 def deleted_header(name: bytes, occurrence: int) -> bytes:
-    """Return the request to remove the n-th header of a name, counted from 1."""
+    """Return the request to remove the n-th header with this name, counted from 1."""
     return packet(b"m", struct.pack(">I", occurrence) + name + b"\0\0")
 
 
 def inserted_header(name: str, value: str) -> bytes:
-    """Return the request to put a header on top of all others."""
+    """Return the request to insert a header above all others."""
     return packet(b"i", struct.pack(">I", 0) + f"{name}\0{value}\0".encode("ascii"))
 
 
@@ -154,5 +154,5 @@ def quarantined(reason: str) -> bytes:
 
 def replied(text: str) -> bytes:
     """Return an SMTP reply such as "550 5.7.1 …", by which a message is refused."""
-    # mail servers read it as a format
+    # mail servers use it as a format string
     return packet(b"y", text.replace("%", "%%").encode("ascii") + b"\0")

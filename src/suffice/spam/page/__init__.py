@@ -1,4 +1,4 @@
-"""The page of the filter: a list of messages, each with its evidence, and the thresholds over their trade-off."""
+"""The web page of the filter: a list of messages with their evidence, and thresholds with their trade-off."""
 
 from suffice.spam.page.server import serve
 

@@ -1,4 +1,4 @@
-"""The application: addresses, what is asked at each, and the templates that answer."""
+"""The web application: routes, views and templates."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from suffice.spam.verdict import Verdict
 
 
 class Page:
-    """The views of messages, and what all views share."""
+    """The views of messages, and the parts shared by all views."""
 
     def __init__(self, desk: Desk, keys: Keys) -> None:
         self.desk, self.keys = desk, keys
@@ -55,16 +55,16 @@ class Page:
     def render(
         self, template: str, status: int = 200, headers: dict[str, str] | None = None, **values: Any
     ) -> Response:
-        """Return a page, or a part of one."""
+        """Return a rendered page, or a part of one."""
         return HTMLResponse(self.templates.get_template(template).render(values), status, headers)
 
     async def messages(self, request: Request) -> Response:
-        """Answer with the list, or with its part that a search, a filter or a page changes; at a message, if told."""
+        """Answer with the list, or the part that a search, filter or page number changes; at a message, if given."""
         at = whole_number(request.query_params.get("at", ""), -1)
         return await self.list(Query.of(dict(request.query_params)), is_part(request), at)
 
     async def read_again(self, request: Request) -> Response:
-        """Begin to read the mailboxes again, and answer with the list as it is, which tells how far it is."""
+        """Start reading the mailboxes again, and answer with the current list, which shows the progress."""
         self.desk.read_again()
         query = Query.of(request.scope["form"])
         if not is_part(request):
@@ -72,7 +72,7 @@ class Page:
         return await self.list(query, as_part=True)
 
     async def list(self, query: Query, as_part: bool, at: int = -1, **more: Any) -> Response:
-        """Answer with the list, the page of it that holds a message if one is given."""
+        """Answer with the list; if a message is given, with the page of the list that holds it."""
         index = self.desk.index
         found, counts = await asyncio.to_thread(index.search, query)
         pages = max(1, -(-len(found) // PAGE_SIZE))
@@ -93,13 +93,13 @@ class Page:
         return self.render("_list.html" if as_part else "list.html", **values | more)
 
     async def progress(self, request: Request) -> Response:
-        """Answer how far the reading of mailboxes is, and tell the list when there is more to show."""
+        """Answer with the progress of reading the mailboxes, and notify the list when there is more to show."""
         shown = whole_number(request.query_params.get("shown", ""), 0)
         grows = self.desk.complete or shown < min(PAGE_SIZE, len(self.desk.index.entries))
         return self.render("_progress.html", headers={"hx-trigger": "more"} if grows else None, shown=shown)
 
     async def message(self, request: Request) -> Response:
-        """Answer with a message and what the filter says of it."""
+        """Answer with a message and its verdict."""
         entry = self.entry(request.path_params["number"])
         query = Query.of(dict(request.query_params))
         verdict = await self.desk.verdict(entry)
@@ -108,7 +108,7 @@ class Page:
         return await self.judged("message.html", entry, verdict, query=query, letter=letter, before=before, after=after)
 
     async def judged(self, template: str, entry: Entry, verdict: Verdict, **values: Any) -> Response:
-        """Answer with a message and what its verdict rests on."""
+        """Answer with a message and the evidence of its verdict."""
         thresholds, buckets = await self.desk.ask(
             lambda spam_filter: (spam_filter.thresholds, tuple(spam_filter.buckets))
         )
@@ -116,7 +116,7 @@ class Page:
         return self.render(template, **known | {"thresholds": thresholds, "buckets": buckets} | values)
 
     async def problem(self, request: Request, error: Exception) -> Response:
-        """Answer with one clear sentence."""
+        """Answer with the error as one clear sentence."""
         if isinstance(error, HTTPException):
             status, text = error.status_code, error.detail
         elif isinstance(error, NotTrainedError):
@@ -130,7 +130,7 @@ class Page:
         return self.render("problem.html", status, text=text)
 
     def entry(self, given: str) -> Entry:
-        """Return the message of a number."""
+        """Return the message with a number."""
         number = whole_number(given, -1)
         if not 0 <= number < len(self.desk.index.entries):
             raise HTTPException(404, f"There is no message {one_line(given, 20)} in the mailboxes that were opened.")
@@ -138,7 +138,7 @@ class Page:
 
 
 def application(desk: Desk, keys: Keys, port: int) -> ASGIApp:
-    """Return the application behind its guard."""
+    """Return the application wrapped in its guard."""
     laboratory = Laboratory(desk.store)
     page = Page(desk, keys)
     tuning = TuningViews(page.render, desk, laboratory)

@@ -1,4 +1,4 @@
-"""What the page draws, as numbers; the templates make SVG of them without styles, which the policy forbids."""
+"""The charts of the page as numbers; templates turn them into SVG without inline styles, which the policy forbids."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from suffice.spam.evaluation import Evaluation
 
 TOKENS_SHOWN = 24
-#: what is less would be shown as 0.00
+#: smaller values would be shown as 0.00
 LEAST = 0.005
-#: the axis of thresholds is one of log-odds, since most messages lie near 0 and 1; these are its ends
+#: the axis of thresholds is on the log-odds scale, since most messages are near 0 and 1; it ends at ± this value
 ODDS = 9.2
 _MARKS = (0.0001, 0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999)
 _STEPS = 400
@@ -38,13 +38,13 @@ class Bar:
 
     @property
     def side(self) -> str:
-        """The class that it speaks for."""
+        """The class that it is evidence for."""
         return "spam" if self.value > 0 else "ham"
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """The strongest tokens, how many there are beside them and what these add, and the sums of fields."""
+    """The strongest tokens, the number and the sum of the other ones, and the sums per field."""
 
     tokens: list[Bar]
     others: int
@@ -53,7 +53,7 @@ class Evidence:
 
 
 def evidence_of(verdict: Verdict) -> Evidence:
-    """Return what a verdict rests on, the strongest first.
+    """Return the evidence of a verdict, the strongest first.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def _bars(pairs: Sequence[tuple[str, float]]) -> list[Bar]:
 
 @dataclass(frozen=True)
 class Area:
-    """A rectangle to draw in, in units of the picture."""
+    """A rectangle in the units of the picture."""
 
     left: float
     top: float
@@ -91,15 +91,15 @@ class Area:
     bottom: float
 
     def x(self, share: float) -> float:
-        """Return the place of a share of the width."""
+        """Return the x coordinate of a fraction of the width."""
         return round(self.left + (self.right - self.left) * share, 1)
 
     def y(self, share: float) -> float:
-        """Return the place of a share of the height, from the bottom up."""
+        """Return the y coordinate of a fraction of the height, from the bottom up."""
         return round(self.bottom - (self.bottom - self.top) * share, 1)
 
     def overlaps(self, other: Area) -> bool:
-        """Return whether two rectangles have a point in common."""
+        """Return whether two rectangles overlap."""
         apart_x = self.right < other.left or other.right < self.left
         return not (apart_x or self.bottom < other.top or other.bottom < self.top)
 
@@ -109,7 +109,7 @@ PLOT = Area(46, 28, 306, 268)
 
 
 def share_of(threshold: float) -> float:
-    """Return where a threshold lies on its axis: the log-odds, from 0 at the left end to 1 at the right one."""
+    """Return the position of a threshold on its log-odds axis, from 0 at the left end to 1 at the right end."""
     if threshold <= 0.0 or threshold >= 1.0:
         return float(threshold >= 1.0)
     log_odds = math.log(threshold / (1.0 - threshold))
@@ -118,7 +118,7 @@ def share_of(threshold: float) -> float:
 
 @dataclass(frozen=True)
 class TradeOff:
-    """The curves of both errors over the threshold T from which on messages are spam, and the thresholds chosen."""
+    """The curves of both errors over the spam threshold T, and the chosen thresholds."""
 
     area: Area
     false_positives: str
@@ -130,7 +130,7 @@ class TradeOff:
 
 
 def trade_off_of(evaluation: Evaluation, thresholds: Thresholds) -> TradeOff:
-    """Return the trade-off, counts on the scale of log (1 + n)."""
+    """Return the trade-off, with counts on the scale log(1 + n)."""
     pairs = list(zip(evaluation.probabilities, evaluation.is_spam, strict=True))
     hams, spams = (sorted(p for p, is_spam in pairs if is_spam == kind) for kind in (False, True))
     top = math.log1p(max(len(hams), len(spams), 1))
@@ -153,7 +153,7 @@ def trade_off_of(evaluation: Evaluation, thresholds: Thresholds) -> TradeOff:
 
 
 def _steps(points: list[tuple[float, float]]) -> str:
-    """Return the path of a step function; equal heights in a row are one line."""
+    """Return the SVG path of a step function; consecutive equal heights are one line."""
     x, y = points[0]
     commands = [f"M{x} {y}"]
     for x, height in points[1:]:
@@ -165,7 +165,7 @@ def _steps(points: list[tuple[float, float]]) -> str:
 
 @dataclass(frozen=True)
 class Dot:
-    """A bin of the calibration plot: said, was with its interval, how many, and the place of that number."""
+    """A bin of the calibration plot: predicted and observed fraction with interval, count, and place of its label."""
 
     x: float
     y: float
@@ -180,7 +180,7 @@ class Dot:
 
 
 def calibration_of(evaluation: Evaluation) -> list[Dot]:
-    """Return the share of spam in each bin of probabilities, with Wilson's interval of 95 %."""
+    """Return the fraction of spam per bin of probabilities, with its 95 % Wilson interval."""
     bins = evaluation.reliability()
     most = max((item.count for item in bins), default=1)
     circles = [
@@ -200,8 +200,8 @@ def calibration_of(evaluation: Evaluation) -> list[Dot]:
 
 
 def _beside(x: float, y: float, radius: float, width: float, taken: Sequence[Area]) -> Area:
-    """Return where a label lies beside a dot: the first side, and then the least distance, at which nothing else is."""
-    toward = 1.0 if x < (PLOT.left + PLOT.right) / 2 else -1.0  # the middle of the plot
+    """Return the area of a label beside a dot: the first side, then the least distance, that is free."""
+    toward = 1.0 if x < (PLOT.left + PLOT.right) / 2 else -1.0  # towards the middle of the plot
     half, height = width / 2, 7.0
     options = [
         (x + side * (radius + 5 + half), y + rows * 2 * height)
@@ -215,7 +215,7 @@ def _beside(x: float, y: float, radius: float, width: float, taken: Sequence[Are
 
 
 def wilson(share: float, count: int, z: float = 1.96) -> tuple[float, float]:
-    """Return Wilson's interval of a probability, given the share of successes.
+    """Return the Wilson interval of a probability, given the fraction of successes and the number of trials.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Connections that wait: how many there may be, and for how long, so that strangers cannot keep the owner out.
+"""Limits on the number and the waiting time of connections, so that others cannot lock out the owner.
 
-Anyone on the machine can connect, and only the request that follows shows who it is. So none is refused: the connection
-that has waited longest without a request makes room for the newest.
+Anyone on the machine can connect, and only the request shows who it is. So no connection is refused: the one that has
+waited longest without a request is closed to make room for the newest.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ import asyncio
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-#: how many connections may be open at once; some systems allow a process no more than 256 files
+#: limit of open connections; some systems allow a process only 256 files
 LIMIT = 128
-#: seconds in which a request must be whole, from the connection or the last answer on
+#: seconds within which a request must be complete, after the connection or the last answer
 PATIENCE = 10.0
 
 
 class Connection(H11Protocol):
-    """A connection of the server that does not wait for ever."""
+    """A connection of the server with a time limit for waiting."""
 
     _since = 0.0
     _end: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for a request, in the place of who has waited longest if there are too many."""
+        """Start waiting for a request; if there are too many connections, close the one that has waited longest."""
         super().connection_made(transport)
         self._wait()
         there = [other for other in self.connections if isinstance(other, Connection) and not other._is_closing]
@@ -33,12 +33,12 @@ class Connection(H11Protocol):
                 oldest.transport.close()
 
     def on_response_complete(self) -> None:
-        """Begin to wait for the next request."""
+        """Start waiting for the next request."""
         super().on_response_complete()
         self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no more."""
+        """Stop waiting."""
         super().connection_lost(exc)
         if self._end is not None:
             self._end.cancel()
@@ -59,5 +59,5 @@ class Connection(H11Protocol):
         self._end = self.loop.call_later(PATIENCE, self._give_up)
 
     def _give_up(self) -> None:
-        if not self._is_asking:  # or else the answer begins the waiting anew
+        if not self._is_asking:  # else waiting starts again after the answer
             self.transport.close()

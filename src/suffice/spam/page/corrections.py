@@ -1,4 +1,4 @@
-"""What was trained on the page since it was started, so that it can be listed and undone."""
+"""The training done on the page since its start, so that it can be listed and undone."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from suffice.spam.page.index import Entry, Label
 
-#: how many actions can be undone, the newest
+#: number of newest actions that can be undone
 KEPT = 100
 
 
 class Change(NamedTuple):
-    """A message that was trained: the verdict before, the class that it was trained as before, and the new one."""
+    """A trained message: its earlier verdict, the class that it was trained as before, and the new one."""
 
     entry: Entry
     verdict: str
@@ -34,7 +34,7 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True)
 class Action:
-    """Messages that were trained by one click."""
+    """The messages trained by one click."""
 
     number: int
     changes: Sequence[Change]
@@ -49,13 +49,13 @@ class Corrections:
         self._numbers = count(1)
 
     def add(self, changes: Sequence[Change]) -> Action:
-        """Note what one click has done."""
+        """Record the changes of one click."""
         action = Action(next(self._numbers), changes)
         self._actions.append(action)
         return action
 
     def take(self, number: int) -> Action | None:
-        """Return an action and forget it, since it is to be undone; None if it is not there any more."""
+        """Remove and return an action, to undo it; None if it is no longer there."""
         for action in self._actions:
             if action.number == number:
                 self._actions.remove(action)

@@ -1,4 +1,4 @@
-"""Mail per day and the share of spam in it, as numbers that the overview draws."""
+"""Mail per day and its fraction of spam, as numbers for the chart of the overview."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import date, timedelta
 from suffice.spam.page.charts import Area
 from suffice.spam.page.index import Entry
 
-#: how many days are drawn, and over how many the share of spam is taken
+#: number of days drawn, and window in days of the fraction of spam
 DAYS, SPAN = 30, 7
 BARS, SHARES = Area(44, 14, 628, 200), Area(52, 14, 308, 200)
 _KINDS = ("ham", "unsure", "spam")
@@ -18,7 +18,7 @@ _KINDS = ("ham", "unsure", "spam")
 
 @dataclass(frozen=True)
 class Day:
-    """A day: how many messages of each verdict came, and its bar, from the bottom up: kind, top and height."""
+    """A day: the number of messages per verdict, and its bar from the bottom up: kind, top and height."""
 
     day: date
     counts: dict[str, int]
@@ -28,13 +28,13 @@ class Day:
 
     @property
     def total(self) -> int:
-        """How many messages came."""
+        """The number of messages."""
         return sum(self.counts.values())
 
 
 @dataclass(frozen=True)
 class Daily:
-    """The days, oldest first; the line of the share of spam in the last week; and the marks of the axes."""
+    """The days, oldest first; the line of the fraction of spam over a week; and the marks of the axes."""
 
     days: list[Day]
     shares: list[str]
@@ -45,7 +45,7 @@ class Daily:
 
 
 def daily_of(entries: Iterable[Entry], today: date) -> Daily | None:
-    """Return the days up to the newest message, which is of today at the latest; None if no message has a date."""
+    """Return the days up to the newest message, at most up to today; None if no message has a date."""
     counted: dict[date, Counter[str]] = defaultdict(Counter)
     for entry in entries:
         if entry.arrival is not None and entry.arrival.date() <= today and entry.label in _KINDS:
@@ -79,7 +79,7 @@ def _height(share: float) -> float:
 
 
 def _shares(days: list[date], counted: dict[date, Counter[str]]) -> list[str]:
-    """Return the lines of the share of spam in the last `SPAN` days, broken where no mail came for so long."""
+    """Return the lines of the fraction of spam over `SPAN` days, interrupted where no mail came for that long."""
     lines: list[list[str]] = [[]]
     for i, day in enumerate(days):
         week = [counted[past] for past in (day - timedelta(days=j) for j in range(SPAN)) if past in counted]
@@ -94,7 +94,7 @@ def _shares(days: list[date], counted: dict[date, Counter[str]]) -> list[str]:
 
 
 def _rounded_up(count: int) -> int:
-    """Return a number of one digit and zeros that is at least as large.
+    """Return the count rounded up to one significant digit.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The filter at its desk: one thread that owns it, fed a little at a time, so that pages never wait for long."""
+"""The thread that owns the filter and works in small batches, so that pages never wait for long."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from suffice.spam.page.words import folder_name
 from suffice.spam.plain import one_line
 from suffice.spam.verdict import Verdict
 
-#: about how many messages, and bytes of them, are scored in one go, while a page may have to wait
+#: approximate limits of messages, and of bytes, scored per batch, during which a page may have to wait
 BATCH, BATCH_BYTES = 24, 2_000_000
-#: how often, in seconds, the store is looked at for changes by others
+#: seconds between checks of the store for changes by others
 INTERVAL = 1.0
 
 P = ParamSpec("P")
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 def stamp_of(store: Path) -> Stamp:
-    """Return what changes whenever the store is written to, by whatever process: times and sizes of its files."""
+    """Return a stamp that changes whenever any process writes to the store: times and sizes of its files."""
     numbers: list[int] = []
     for path in (store, store.with_name(store.name + "-wal")):
         try:
@@ -48,7 +48,7 @@ def stamp_of(store: Path) -> Stamp:
 
 
 def file_of(store: Path) -> tuple[int, int]:
-    """Return which file the store is, whatever it holds; StoreError if there is none."""
+    """Return the identity of the store's file, whatever its contents; raise StoreError if there is none."""
     try:
         status = os.stat(store)
     except FileNotFoundError:
@@ -59,14 +59,14 @@ def file_of(store: Path) -> tuple[int, int]:
 
 
 class Desk:
-    """Messages and their scores, which a background task makes and keeps up to date.
+    """The messages and their scores, which a background task computes and keeps up to date.
 
     Parameters
     ----------
     store : path
-        Of the filter, which is made if there is none.
+        The store of the filter, created if it does not exist.
     mailboxes : list of paths
-        Where the messages are.
+        The mailboxes with the messages.
     """
 
     def __init__(self, store: Path, mailboxes: list[Path]) -> None:
@@ -74,10 +74,10 @@ class Desk:
         self.index = Index(self._excerpt)
         self.corrections = Corrections()
         self.complete = False
-        #: when the mailboxes were last read to the end
+        #: time when the mailboxes were last read completely
         self.finished: datetime | None = None
         self.problems: list[str] = []
-        #: when another file was found in the place of the store
+        #: time when the store was found replaced by another file
         self.replaced: datetime | None = None
         self._parts = [(path, Mailbox(self.index)) for path in mailboxes]
         self._bounded = Bounded(BUDGET)
@@ -86,7 +86,7 @@ class Desk:
         self._task: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """Open the store, and begin to read the mailboxes."""
+        """Open the store, and start reading the mailboxes."""
         self._filter = await self._do(SpamFilter.open, self.store, budget=BUDGET)
         self._file = file_of(self.store)
         self._task = asyncio.create_task(self._work())
@@ -102,21 +102,21 @@ class Desk:
         self.index.close()
 
     async def ask(self, question: Callable[[SpamFilter], T]) -> T:
-        """Return what a function of the filter answers."""
+        """Return the result of a function called with the filter in its thread."""
         return await self._do(lambda: question(self._current()))
 
     async def verdict(self, entry: Entry) -> Verdict:
-        """Return what the filter says of a message now."""
+        """Return the current verdict on a message."""
         return await self._do(self._verdict, entry)
 
     async def letter(self, entry: Entry) -> Letter:
-        """Return what is shown of a message."""
+        """Return the contents of a message as shown on the page."""
         return await self._do(self._letter, entry)
 
     async def train(self, entry: Entry, label: Label | None, bucket: str | None = None) -> Change:
-        """Learn a message as of a class, and of a bucket; or undo its training, NotTrainedError if there was none.
+        """Learn a message with a class and a bucket, or undo its training; raise NotTrainedError if there was none.
 
-        An empty bucket takes it out of the one that it is in, and None leaves it there.
+        An empty bucket removes it from its bucket, and None leaves it there.
         """
 
         def learn(spam_filter: SpamFilter) -> Change:
@@ -131,14 +131,14 @@ class Desk:
         return await self.ask(learn)
 
     async def refresh(self, entries: list[Entry]) -> None:
-        """Score those messages anew whose scores are of an older store; StoreError if it is gone."""
+        """Score the messages again whose scores are out of date; raise StoreError if the store is gone."""
         stamp = stamp_of(self.store)
         old = [entry for entry in entries if entry.stamp != stamp]
         if old or file_of(self.store) != self._file:
             await self._do(self._score, old)
 
     def read_again(self) -> None:
-        """Begin to read the mailboxes anew, unless they are being read."""
+        """Start reading the mailboxes again, unless they are being read."""
         if self.complete:
             self.complete = False
             self._again.set()
@@ -154,7 +154,7 @@ class Desk:
                 try:
                     places = ((folder_name(path, place), raw) for place, raw in located(path))
                     await self._read_all(places, mailbox)
-                except Exception as error:  # whatever it is, the other mailboxes and the page are not worse for it
+                except Exception as error:  # no error may affect the other mailboxes and the page
                     self.problems.append(one_line(str(error) or repr(error), 1_000))
             self.complete, self.finished = True, datetime.now()
             await self._keep_up()
@@ -166,7 +166,7 @@ class Desk:
         mailbox.finish()
 
     async def _keep_up(self) -> None:
-        """Score all messages anew whenever the store has changed, until the mailboxes are to be read again."""
+        """Score all messages again whenever the store has changed, until the mailboxes are to be read again."""
         done: Stamp = ()
         while not self._again.is_set():
             with suppress(TimeoutError):
@@ -174,14 +174,14 @@ class Desk:
             stamp = stamp_of(self.store)
             if stamp == done or self._again.is_set():
                 continue
-            # a store that another process keeps locked is tried again; who looks at a page is told
+            # a store locked by another process is tried again; pages report the error
             with suppress(OSError, ValueError):
                 for start in range(0, len(self.index.entries), BATCH):
                     await self.refresh(self.index.entries[start : start + BATCH])
                 done = stamp
 
     def _read(self, unread: Iterator[tuple[str, bytes]], mailbox: Mailbox) -> bool:
-        """Take some messages in, and return whether there were any."""
+        """Add a batch of messages, and return whether there were any."""
         taken: list[Entry] = []
         size = 0
         for folder, raw in islice(unread, BATCH):
@@ -194,7 +194,7 @@ class Desk:
 
     def _score(self, entries: list[Entry]) -> None:
         spam_filter = self._current()
-        stamp = stamp_of(self.store)  # before scoring: what is written meanwhile makes the scores old
+        stamp = stamp_of(self.store)  # taken before scoring, so that a write meanwhile makes the scores out of date
         verdicts = spam_filter.score_many(map(self.index.raw, entries), processes=1)
         for entry, verdict in zip(entries, verdicts, strict=True):
             raw = self.index.raw(entry)
@@ -215,7 +215,7 @@ class Desk:
         return verdict
 
     def _current(self) -> SpamFilter:
-        """Return the filter of the file that the store is now; one in another place would learn for nobody."""
+        """Return the filter of the store's current file, reopened if replaced: training the old file would be lost."""
         file = file_of(self.store)
         if file != self._file:
             found = SpamFilter.open(self.store, budget=BUDGET)

@@ -1,4 +1,4 @@
-"""What a list shows of a message and what a search looks through, read in one go."""
+"""The excerpt of a message for the list and the text for searches, read together."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from suffice.spam.message import Message, read
 from suffice.spam.page.text import arrival, sender
 from suffice.spam.plain import one_line
 
-#: how many characters of the text a row shows, and how many a search looks through
+#: limits of characters of the text shown per row, and searched
 SNIPPET, SEARCHED = 160, 20_000
 
 
 class Excerpt(NamedTuple):
-    """Sender, subject, arrival and first words of a message, and its text in small letters for searching."""
+    """Sender, subject, arrival and first words of a message, and its text in lower case for searching."""
 
     sender: str
     address: str
@@ -29,7 +29,7 @@ UNREADABLE = Excerpt("(cannot be read)", "", "(cannot be read)", None, "", "")
 
 
 def excerpt_of(raw: bytes) -> Excerpt:
-    r"""Return what is listed and searched of a message: what a person would see of it.
+    r"""Return the listed and searched text of a message, that is, its visible text.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def excerpt_of(raw: bytes) -> Excerpt:
 
 
 def _seen(message: Message) -> list[str]:
-    """Return the texts of a message as a person sees them, its own before those attached; files are left out."""
+    """Return the visible texts of a message, its own before attached ones; attached files are left out."""
     texts: list[str] = []
     left = SEARCHED
     for part in sorted(message.parts, key=lambda part: part.is_attached):
@@ -62,7 +62,7 @@ def _seen(message: Message) -> list[str]:
 
 
 def _first_words(text: str) -> str:
-    """Return the beginning of a text, without what it quotes, unless it holds nothing else."""
+    """Return the beginning of a text without quoted lines, unless there are no others."""
     lines = text[: 20 * SNIPPET].splitlines()
     own = [line for line in lines if not line.lstrip().startswith(">")]
     return one_line(" ".join(own), SNIPPET) or one_line(" ".join(lines), SNIPPET)

@@ -1,4 +1,4 @@
-"""Numbers and dates as the page writes them."""
+"""Formatting of numbers and dates for the page."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import datetime
 
 
 def percent(share: float, digits: int = 1) -> str:
-    """Return a probability in per cent, never rounded to certainty.
+    """Return a probability in per cent, never rounded to 0 % or 100 %.
 
     Examples
     --------
@@ -34,10 +34,10 @@ def signed(value: float) -> str:
 
 
 def day(when: datetime) -> str:
-    """Return a date."""
+    """Return a date as text."""
     return f"{when.day} {when:%b %Y}"
 
 
 def moment(when: datetime) -> str:
-    """Return a date and a time."""
+    """Return a date and a time as text."""
     return f"{when:%A}, {when.day} {when:%B %Y, %H:%M}"

@@ -1,11 +1,11 @@
-"""Who may ask, and what browsers may do with the answers: checked before any page is made.
+"""Access control of the page, checked before any page is made, and the content security policy.
 
-- The Host header is ours, so that a name that was made to point here (DNS rebinding) gets nothing.
-- All pages lie under a random path and need a cookie of that path, which the secret address printed at the start sets.
-  Another user of the machine knows neither; and since cookies do not tell ports apart, the path keeps the cookie from
-  servers on other ports, too.
-- What comes from pages of others is refused, and a POST must carry the token that only our pages hold.
-- The policy allows scripts and styles of our own alone, nothing inline, and no address but ours.
+- The Host header must be ours, which prevents DNS rebinding.
+- All pages are under a random path and need a cookie of that path, which the secret address printed at the start sets.
+  Another user of the machine knows neither; and since cookies do not distinguish ports, the path also keeps the cookie
+  from servers on other ports.
+- Requests from pages of other sites are refused, and a POST must carry a token that only our pages hold.
+- The content security policy allows only our own scripts and styles, nothing inline, and no address but ours.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 BODY_LIMIT = 16_384
-#: a page of the list has fifty messages that may be picked
+#: limit of form fields; a page of the list has fifty messages that may be selected
 FIELD_LIMIT = 70
 COOKIE = "suffice-spam"
 TOKEN_FIELD, TOKEN_HEADER = "token", "x-suffice-token"
@@ -38,7 +38,7 @@ HEADERS = {
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
 _REFUSED = "This page is for the person who started it: open the address that `suffice spam serve` printed.\n"
-# A redirect would still count as asked for by the page that linked here, and strict cookies would not be sent along.
+# Not a redirect: it would count as a request by the linking page, and strict cookies would not be sent.
 _ENTER = (
     '<!doctype html><meta http-equiv="refresh" content="0;url={0}/"><title>Suffice</title>'
     '<link rel="icon" href="{0}/static/icon.svg"><a href="{0}/">Continue</a>'
@@ -60,9 +60,9 @@ class Keys:
 
 
 class Guard:
-    """The application behind checks; requests that pass find their body under `form` in the scope.
+    """A wrapper of the application with checks; the body of an accepted request is under `form` in the scope.
 
-    The last value of each field is there, and all of the messages that are picked are under `picked`.
+    It holds the last value of each field; the numbers of all selected messages are under `picked`.
     """
 
     def __init__(self, app: ASGIApp, keys: Keys, port: int) -> None:
@@ -85,7 +85,7 @@ class Guard:
             await answer(scope, receive, send_with_headers)
 
     async def _refusal(self, scope: Scope, receive: Receive) -> Response | None:
-        """Return the answer to a request that does not reach the application."""
+        """Return the answer to a request that is refused; None if it may reach the application."""
         headers = Headers(scope=scope)
         if headers.getlist("host") not in [[host] for host in self._hosts]:
             return _refuse("the Host header is not this server's")
@@ -107,7 +107,7 @@ class Guard:
     async def _post_refusal(self, scope: Scope, receive: Receive, headers: Headers) -> Response | None:
         origin, site = headers.get("origin"), headers.get("sec-fetch-site")
         ours = f"http://{headers['host']}"
-        # Without a referrer, browsers name the origin of a form "null"; then only the fetch metadata speak for it.
+        # Without a referrer, browsers send the origin "null" for a form; then only the fetch metadata identify it.
         foreign = origin not in (None, "null", ours)
         if foreign or (origin != ours and site != "same-origin"):
             return _refuse("the request comes from another origin")
@@ -139,7 +139,7 @@ def _refuse(reason: str = "", status: int = 403) -> Response:
 
 
 def _has_cookie(headers: Headers, session: str) -> bool:
-    # others on this host may set cookies of the same name, which must not hide ours
+    # other servers on this host may set cookies of the same name, which must not hide ours
     pairs = (pair.partition("=") for pair in headers.get("cookie", "").split(";"))
     return any(_same(value.strip(), session) for name, _, value in pairs if name.strip() == COOKIE)
 

@@ -1,4 +1,4 @@
-"""The messages of mailboxes, numbered: what a list needs of each, and its bytes in a file that has no name."""
+"""The numbered messages of mailboxes: the data that a list needs, and the bytes in an unnamed temporary file."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from suffice.spam.verdict import Verdict
 
 PAGE_SIZE = 50
 
-#: what a message can be trained as
+#: the classes that a message can be trained as
 Label = Literal["spam", "ham"]
-#: what the store was when a score was made
+#: the state of the store when a score was computed
 Stamp = tuple[int, ...]
 
 
 @dataclass(slots=True)
 class Entry:
-    """A message in the list; its score is as of the store's `stamp`.
+    """A message in the list; its score was computed when the store had the state `stamp`.
 
-    One that its mailbox does not hold any more is kept for who is looking at it, and listed no more.
+    A message that its mailbox no longer holds is kept for open pages, but no longer listed.
     """
 
     number: int
@@ -48,54 +48,54 @@ class Entry:
     label: Literal["spam", "ham", "unsure", "error"] = "unsure"
     trained: Label | None = None
     reason: Reason = NO_REASON
-    #: the bucket it was trained to, else the one that it is clearly of
+    #: the bucket that it was trained to, else the one with a high probability
     bucket: str = ""
     stamp: Stamp = ()
 
     @property
     def is_odd(self) -> bool:
-        """Whether the verdict does not go with the folder."""
+        """Whether the verdict disagrees with the folder."""
         return is_against(self.folder, self.label)
 
     def take(self, verdict: Verdict, trained: Label | None, stamp: Stamp, bucket: str = "") -> None:
-        """Note a score, and the bucket that the message was trained to."""
+        """Store a verdict, and the bucket that the message was trained to."""
         self.probability, self.label = verdict.probability, verdict.label
         self.bucket = bucket or verdict.bucket
         self.trained, self.reason, self.stamp = trained, reason_of(verdict), stamp
 
     def is_shown(self, show: str) -> bool:
-        """Return whether a filter shows it."""
+        """Return whether it passes a filter of the list."""
         return self.is_odd if show == "odd" else show in ("all", self.label)
 
 
 class Found(NamedTuple):
-    """The messages that a query asks for, in its order, and how many of the searched ones each filter would show."""
+    """The messages of a query, in its order, and how many of the search results each filter would show."""
 
     entries: list[Entry]
     counts: dict[str, int]
 
 
 class Index:
-    """Messages by number, in the order they were read; numbers never change.
+    """The messages by number, in the order they were read; numbers never change.
 
     Parameters
     ----------
     read : callable
-        Reads what is listed and searched of a message.
+        Returns the listed and searched text of a message.
     """
 
     def __init__(self, read: Callable[[bytes], Excerpt] = excerpt_of) -> None:
         self.entries: list[Entry] = []
         self._read = read
         self._texts = Texts()
-        #: the words last searched for, among how many messages, and in which they are
+        #: the last search: its words, the number of messages searched, and those that match
         self._last: tuple[tuple[str, ...], int, set[int]] = ((), 0, set())
-        # A copy, so that a message stays what it is while its mailbox is changed by others. The file has no name, is
-        # its owner's alone, and goes with the process.
+        # A copy, so that messages do not change when others change the mailbox. The file is unnamed, private to its
+        # owner, and deleted when the process ends.
         self._bytes = tempfile.TemporaryFile(prefix="suffice-")  # noqa: SIM115
 
     def add(self, raw: bytes, folder: str) -> Entry:
-        """Take a message in."""
+        """Add a message."""
         found = isolated(self._read, raw)
         excerpt = UNREADABLE if isinstance(found, Unread) else found
         start = self._bytes.seek(0, 2)
@@ -114,7 +114,7 @@ class Index:
         return self._bytes.read(entry.size)
 
     def search(self, query: Query) -> Found:
-        """Return all messages that a query asks for."""
+        """Return all messages of a query."""
         entries = self.entries[:]
         if query.words:
             holding = self._holding(query.words, len(entries))
@@ -129,7 +129,7 @@ class Index:
         return Found(sorted(shown, key=lambda entry: _place(entry, query)), counts)
 
     def place(self, entry: Entry, query: Query) -> tuple[int, int | None, int | None]:
-        """Return where a message is among those of a query, or would be, and the numbers of those around it."""
+        """Return the position of a message in the order of a query, even if not in it, and its neighbours' numbers."""
         found = self.search(query).entries
         places = [_place(other, query) for other in found]
         before, after = bisect_left(places, _place(entry, query)), bisect_right(places, _place(entry, query))
@@ -149,12 +149,12 @@ class Index:
         return [entry for entry in self.entries if entry.label == "error" and not entry.is_gone]
 
     def close(self) -> None:
-        """Give the bytes up."""
+        """Close the files with bytes and texts."""
         self._bytes.close()
         self._texts.close()
 
     def _holding(self, words: tuple[str, ...], count: int) -> set[int]:
-        """Return the numbers of messages that hold all words; who goes from message to message asks many times."""
+        """Return the numbers of messages that hold all words, cached, since browsing repeats the same search."""
         last, known, found = self._last
         if (last, known) != (words, count):
             found = self._texts.holding(words)
@@ -163,12 +163,12 @@ class Index:
 
 
 class Mailbox:
-    """A mailbox as it was when it was last read, so that reading it again finds what is new and what is gone.
+    """A mailbox as last read, so that reading it again finds new and removed messages.
 
     Parameters
     ----------
     index : Index
-        Where its messages are.
+        The index of its messages.
     """
 
     def __init__(self, index: Index) -> None:
@@ -177,14 +177,14 @@ class Mailbox:
         self._unmet: dict[bytes, list[Entry]] = {}
 
     def begin(self) -> None:
-        """Begin to read from its first message on."""
+        """Start reading at the first message."""
         unmet: dict[bytes, list[Entry]] = defaultdict(list)
-        for entry in reversed(self._entries):  # of equal ones the first is met first
+        for entry in reversed(self._entries):  # reversed, so that of equal messages the first is matched first
             unmet[entry.digest].append(entry)
         self._unmet = dict(unmet)
 
     def take(self, raw: bytes, folder: str) -> Entry:
-        """Return the entry of a message in a folder, which is a new one unless the message is known."""
+        """Return the entry of a message in a folder, a new one unless the message is known."""
         if alike := self._unmet.get(digest_of(raw)):
             entry = alike.pop()
             entry.is_gone, entry.folder = False, folder
@@ -194,19 +194,19 @@ class Mailbox:
         return entry
 
     def finish(self) -> None:
-        """Note that there was no other message."""
+        """Finish reading; messages that were not found again are removed from the list."""
         for alike in self._unmet.values():
             for entry in alike:
                 entry.is_gone = True
 
 
 def digest_of(raw: bytes) -> bytes:
-    """Return what tells messages apart that differ in any byte."""
+    """Return a digest that differs for messages that differ in any byte."""
     return hashlib.blake2b(raw, digest_size=16).digest()
 
 
 def _place(entry: Entry, query: Query) -> tuple[float, int]:
-    """Return what a message is sorted by."""
+    """Return the sort key of a message."""
     column, descending = ORDERS[query.order]
     arrived = entry.arrival.timestamp() if entry.arrival else 0.0
     value = entry.probability if column == "probability" else arrived

@@ -1,4 +1,4 @@
-"""Evaluation and tuning beside the desk: a thread and a filter of their own, since either may take a while."""
+"""Evaluation and tuning in a separate thread with its own filter, since both may take a while."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Laboratory:
-    """The last evaluation of a store, made anew when the store has changed."""
+    """The last evaluation of a store, repeated when the store has changed."""
 
     def __init__(self, store: Path) -> None:
         self.store = store
@@ -33,15 +33,15 @@ class Laboratory:
 
     @property
     def is_running(self) -> bool:
-        """Whether an evaluation is under way."""
+        """Whether an evaluation is running."""
         return self._task is not None and not self._task.done()
 
     async def begin(self) -> None:
-        """Start an evaluation if there is none of the store as it is, and give it a moment."""
+        """Start an evaluation if there is none of the current store, and wait for it briefly."""
         if not self.is_running and self._stamp != stamp_of(self.store):
             self._task = asyncio.create_task(self._evaluate())
         if self._task is not None:
-            await asyncio.wait([self._task], timeout=0.3)  # most stores need no more, and then no progress is shown
+            await asyncio.wait([self._task], timeout=0.3)  # enough for most stores, for which no progress is then shown
 
     async def tune(self, cost: float) -> bool:
         """Find thresholds for the cost of a false positive, and return whether they were written."""
@@ -51,11 +51,11 @@ class Laboratory:
         return not tuning.is_kept
 
     def keep(self) -> None:
-        """Take the evaluation as one of the store as it is now, after thresholds were written."""
+        """Keep the evaluation as valid for the current store, after thresholds were written."""
         self._stamp = stamp_of(self.store)
 
     async def close(self) -> None:
-        """Break off what is under way."""
+        """Cancel the running work."""
         self._closing = True
         if self._task is not None:
             self._task.cancel()
@@ -78,7 +78,7 @@ class Laboratory:
 
     async def _do(self, work: Callable[[SpamFilter], T]) -> T:
         def work_on_a_filter() -> T:
-            file_of(self.store)  # opening would make one that is gone
+            file_of(self.store)  # opening would create a store that is gone
             with SpamFilter.open(self.store) as spam_filter:
                 return work(spam_filter)
 

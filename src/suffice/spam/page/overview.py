@@ -1,4 +1,4 @@
-"""The overview: what came in, what was corrected, where folder and verdict disagree, and what runs."""
+"""The overview: incoming mail, corrections, disagreements of folder and verdict, and running services."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from suffice.spam.plain import one_line
 from suffice.spam.pulse import Sign, signs
 from suffice.spam.verdict import Size
 
-#: how many corrections and disagreements are listed
+#: number of corrections and of disagreements that are listed
 LISTED = 6
-#: with fewer messages of a class, verdicts are guesses
+#: number of messages per class below which verdicts are unreliable
 FEW = 20
 _SERVICES = {"watch": "IMAP watch", "milter": "Milter", "daemon": "Daemon"}
 _COUNTS = {"ham": "good", "learned_ham": "learned as good", "learned_spam": "learned as spam", "error": "not judged"}
@@ -32,7 +32,7 @@ _COUNTS = {"ham": "good", "learned_ham": "learned as good", "learned_spam": "lea
 
 @dataclass(frozen=True)
 class Health:
-    """A part of the filter and how it is: its name, a word of state, details, and a mark."""
+    """The status of a part of the filter: its name, a word of state, details, and a mark."""
 
     name: str
     state: str
@@ -41,7 +41,7 @@ class Health:
 
 
 class OverviewView:
-    """What is asked for under /overview."""
+    """The view of /overview."""
 
     def __init__(self, render: Callable[..., Response], desk: Desk) -> None:
         self._render, self._desk = render, desk
@@ -97,7 +97,7 @@ def _mailbox_health(desk: Desk) -> Health:
 
 
 def _service_health(found: list[Sign]) -> list[Health]:
-    """Return how the services are that have left a sign, and which kinds have left none."""
+    """Return the status of the services with a heartbeat, and the kinds of services without one."""
     shown = [_service(sign) for sign in islice(found, 10)]
     missing = [name for kind, name in _SERVICES.items() if kind not in {sign.kind for sign in found}]
     return shown + [Health(name, "none has used this store yet", (), "off") for name in missing]

@@ -1,4 +1,4 @@
-"""Which messages a list shows, as it stands in an address."""
+"""The query of a list of messages, as encoded in a URL."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from urllib.parse import urlencode
 
 from suffice.spam.plain import one_line
 
-#: by name: what is sorted by, and whether the largest come first
+#: orders by name: the sort key, and whether the largest come first
 ORDERS = {
     "newest": ("arrival", True),
     "oldest": ("arrival", False),
     "spam": ("probability", True),
     "ham": ("probability", False),
 }
-#: "odd" are messages whose verdict does not go with the folder they are in
+#: "odd" are messages whose verdict disagrees with their folder
 FILTERS = ("all", "spam", "unsure", "ham", "odd")
 QUERY_LIMIT = 200
 _DEFAULTS: dict[str, str | int] = {"show": "all", "order": "newest", "text": "", "folder": "", "bucket": "", "page": 1}
@@ -22,7 +22,7 @@ _DEFAULTS: dict[str, str | int] = {"show": "all", "order": "newest", "text": "",
 
 @dataclass(frozen=True)
 class Query:
-    """Which messages a list shows, and in what order; anything else than what there is becomes the default."""
+    """The messages that a list shows, and their order; invalid values become the default."""
 
     show: str = "all"
     order: str = "newest"
@@ -33,7 +33,7 @@ class Query:
 
     @classmethod
     def of(cls, given: dict[str, str]) -> Query:
-        """Return the query that a request asks for."""
+        """Return the query of a request."""
         show, order = given.get("show", ""), given.get("order", "")
         return cls(
             show if show in FILTERS else "all",
@@ -46,11 +46,11 @@ class Query:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What all messages that are found must hold, in small letters."""
+        """The words that all found messages must hold, in lower case."""
         return tuple(dict.fromkeys(self.text.casefold().split()))
 
     def url(self, **changes: str | int) -> str:
-        """Return the query as it stands in an address, with changes; a change leads to the first page.
+        """Return the query as part of a URL, with changes; a change leads to the first page.
 
         Examples
         --------
@@ -68,7 +68,7 @@ class Query:
 
 
 def whole_number(text: str, default: int) -> int:
-    """Return the whole number of at most nine digits that a text is, or else the default.
+    """Return a text of at most nine digits as an integer, or the default if it is not one.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The server of the page: on 127.0.0.1 alone, behind an address that holds a secret."""
+"""The server of the page: only on 127.0.0.1, at an address that holds a secret."""
 
 from __future__ import annotations
 
@@ -34,15 +34,16 @@ def serve(
     Parameters
     ----------
     store : str or path
-        The store of the filter, which is made if there is none; its folder must be there, but for the user's own.
+        The store of the filter, created if it does not exist; its folder must exist, except that of the user's own
+        store.
     mailboxes : sequence of str or path
-        The mailboxes whose messages are listed: all kinds that `messages` reads.
+        The mailboxes whose messages are listed, of any kind that `messages` reads.
     port : int
-        On 127.0.0.1; 0 for any that is free.
+        Port on 127.0.0.1; 0 for any free port.
     open_browser : bool or None
-        Open the page in the browser; None for when a person at a desktop has started it.
+        Whether to open the page in the browser; None to do so if it was started on a desktop.
     started : callable
-        Called with the address, key included, once the server listens; by default it is printed.
+        Called with the address, including the key, once the server listens; by default the address is printed.
     """
     import uvicorn
 
@@ -59,7 +60,7 @@ def serve(
                 f"there is no file or folder {str(path)!r}; give an mbox, a Maildir, a folder or a message"
             )
     store = store_to_make(Path(store))
-    SpamFilter.open(store).close()  # what is no store is told now, and not on a page
+    SpamFilter.open(store).close()  # report an invalid store now, not on a page
     with _listening(port) as listener, tempfile.TemporaryDirectory(prefix="suffice-") as folder:
         number = listener.getsockname()[1]
         keys = Keys()
@@ -69,13 +70,13 @@ def serve(
             lifespan="on", ws="none", log_level="warning", access_log=False, server_header=False, proxy_headers=False,
             timeout_graceful_shutdown=1, http=Connection,
         )  # fmt: skip
-        started(address)  # the socket listens already: who comes now waits until the application is there
+        started(address)  # the socket listens already: early clients wait until the application is ready
         if _at_a_desktop() if open_browser is None else open_browser:
             _open(address, Path(folder))
         try:
             uvicorn.Server(config).run(sockets=[listener])
         except KeyboardInterrupt:
-            return  # the way to end it
+            return  # Ctrl-C is the normal way to end it
 
 
 def _listening(port: int) -> socket.socket:
@@ -98,7 +99,7 @@ def _at_a_desktop() -> bool:
 
 
 def _open(address: str, folder: Path) -> None:
-    # others on the machine see the arguments of processes: the browser is given a file that leads to the address
+    # other users can see the arguments of processes, so the browser opens a file that redirects to the address
     file = folder / "open.html"
     with open(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as opened:
         opened.write(f'<!doctype html><meta http-equiv="refresh" content="0;url={address}"><title>Suffice</title>')

@@ -1,4 +1,4 @@
-"""Mail as harmless text: what it says, without anything that acts, loads, or reorders what is around it."""
+"""Sanitised text of mail: without anything that executes, loads resources, or changes the direction of text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from suffice.spam.html import read_html
 from suffice.spam.message import Message, Part, read
 from suffice.spam.plain import many_lines, one_line
 
-#: how much of a message is shown; what is longer is cut, and the page says so
+#: limit of characters shown of a message; longer texts are cut, and the page says so
 TEXT_SHOWN = 60_000
 HEADERS_SHOWN = 100
 PARTS_SHOWN = 50
@@ -23,7 +23,7 @@ _MAILBOX = re.compile(r"\s*+\"?+([^\"<>]*+)\"?+\s*+<([^<>]*+)>")
 
 @dataclass(frozen=True)
 class Shown:
-    """A part of a message as the page shows it: what it is, and its text, which may be cut."""
+    """A part of a message as shown on the page: its kind, and its text, which may be cut."""
 
     title: str
     text: str
@@ -33,7 +33,7 @@ class Shown:
 
 
 def sender(value: str) -> tuple[str, str]:
-    """Return the name and the address of a From header; the address stands for a name that is missing.
+    """Return the name and the address of a From header; the address is used as a missing name.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def sender(value: str) -> tuple[str, str]:
 
 
 def arrival(message: Message) -> datetime | None:
-    """Return when a message arrived: as its last server says, or else as it says itself; None if neither does."""
+    """Return the arrival time of a message by its last server, else by its Date header; None if neither has one."""
     received = message.header("received").rpartition(";")[2]
     for value in (received, message.header("date")):
         try:
@@ -63,7 +63,7 @@ def arrival(message: Message) -> datetime | None:
 
 @dataclass(frozen=True)
 class Letter:
-    """A message as the page shows it: recipients, headers, texts, and name, type and size of what is attached."""
+    """A message as shown on the page: recipients, headers, texts, and name, type and size of attachments."""
 
     to: str
     headers: list[tuple[str, str]]
@@ -72,14 +72,14 @@ class Letter:
 
     @classmethod
     def of(cls, raw: bytes) -> Letter:
-        """Return what is in a message."""
+        """Return the contents of a message."""
         message = read(raw)
         headers = [(one_line(name, 60), one_line(value, 2_000)) for name, value in message.headers[:HEADERS_SHOWN]]
         return cls(one_line(message.header("to")), headers, *_shown_parts(message))
 
     @classmethod
     def unread(cls, reason: str) -> Letter:
-        """Return what is shown of a message that cannot be read: a sentence."""
+        """Return the contents shown for an unreadable message: a sentence with the reason."""
         return cls("", [], [Shown("error", reason, False)], [])
 
 
@@ -102,7 +102,7 @@ def _shown(part: Part, left: int) -> Shown:
     if part.content_type != "text/html":
         text = part.text.strip("\r\n")
         return Shown(one_line(part.content_type, 60), many_lines(text, left), len(text) > left)
-    # line ends of the source are spaces; those that are left stand for elements
+    # line ends of the source become spaces, so that the remaining ones come from elements
     html = read_html(_SPACES.sub(" ", part.text))
     visible = _paragraphs(html.visible)
     links = tuple(dict.fromkeys(one_line(link, 200) for link in html.links[:LINKS_SHOWN]))
@@ -111,7 +111,7 @@ def _shown(part: Part, left: int) -> Shown:
 
 
 def _paragraphs(text: str) -> str:
-    r"""Return a text with one empty line in the place of any number of them.
+    r"""Return a text in which consecutive empty lines are replaced by one.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def _paragraphs(text: str) -> str:
 
 
 def file_size(count: int) -> str:
-    """Return a number of bytes for people.
+    """Return a number of bytes in readable form.
 
     Examples
     --------

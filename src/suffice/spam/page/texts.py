@@ -1,4 +1,4 @@
-"""The texts that a search looks through, in a file that has no name."""
+"""The texts for searching, in an unnamed temporary file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 
-#: about how many bytes are read at a time
+#: bytes read at a time (approximate)
 BLOCK = 4_000_000
 
 
@@ -30,7 +30,7 @@ class Texts:
         self._lock = threading.Lock()
 
     def add(self, text: str) -> None:
-        """Take a text in, under the next number."""
+        """Add a text, under the next number."""
         data = text.encode("utf-8", "replace")
         with self._lock:
             self._file.seek(self._ends[-1])
@@ -38,7 +38,7 @@ class Texts:
             self._ends.append(self._ends[-1] + len(data))
 
     def holding(self, words: Sequence[str]) -> set[int]:
-        """Return the numbers of the texts that hold all of the words, wherever they begin."""
+        """Return the numbers of the texts that hold all of the words, also within other words."""
         wanted = [word.encode("utf-8", "replace") for word in words]
         found: set[int] = set()
         for first, ends, data in self._blocks():
@@ -50,11 +50,11 @@ class Texts:
         return found
 
     def close(self) -> None:
-        """Give the texts up."""
+        """Close the file."""
         self._file.close()
 
     def _blocks(self) -> Iterator[tuple[int, list[int], bytes]]:
-        """Yield whole texts, a few at a time: the first number, where each ends within the bytes, and the bytes."""
+        """Yield blocks of complete texts: the first number, the end of each text within the bytes, and the bytes."""
         first, count = 0, len(self._ends) - 1
         while first < count:
             start = self._ends[first]

@@ -1,4 +1,4 @@
-"""The views that train: one message, or all that are picked in the list; and what undoes that."""
+"""The views for training one message, or all selected in the list, and for undoing it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LABELS: dict[str, Label | None] = {"spam": "spam", "ham": "ham", "undo": None}
 
 
 class TrainingViews:
-    """What is asked for by buttons, swipes and keys."""
+    """The views for buttons, swipes and keys."""
 
     def __init__(self, page: Page) -> None:
         self._page, self._desk = page, page.desk
@@ -45,7 +45,7 @@ class TrainingViews:
         )  # fmt: skip
 
     async def bulk(self, request: Request) -> Response:
-        """Learn all messages that are picked, and answer with the list and a way back."""
+        """Learn all selected messages, and answer with the list and a way to undo it."""
         form: dict[str, str] = request.scope["form"]
         label = _label_of(form)
         picked = [self._page.entry(number) for number in dict.fromkeys(request.scope["picked"])]
@@ -65,7 +65,7 @@ class TrainingViews:
         return await self._answer(request, _said(action, unread), action if changes else None)
 
     async def undo(self, request: Request) -> Response:
-        """Give the messages of an action the classes back that they had."""
+        """Restore the earlier classes of the messages of an action."""
         action = self._desk.corrections.take(whole_number(request.path_params["number"], -1))
         if action is None:
             raise HTTPException(409, "This was undone already, or is too long ago; open the messages to undo it.")
@@ -73,11 +73,11 @@ class TrainingViews:
             try:
                 await self._desk.train(change.entry, change.before, change.bucket)
             except NotTrainedError:
-                continue  # it was undone in another way
+                continue  # it was already undone in another way
         return await self._answer(request, f"Undone for {_messages(len(action.changes))}.", None)
 
     async def _bucket(self, form: dict[str, str]) -> str | None:
-        """Return the bucket that a form names, which must be there; "" for none, None where it says nothing."""
+        """Return the bucket named in a form, which must exist; "" for none, None if the form has no bucket."""
         name = form.get("file")
         known = await self._desk.ask(lambda spam_filter: tuple(spam_filter.buckets))
         if name and name not in known:
@@ -92,7 +92,7 @@ class TrainingViews:
 
 
 def is_part(request: Request) -> bool:
-    """Return whether htmx asks, for a part of a page."""
+    """Return whether a request is by htmx, for a part of a page."""
     return request.headers.get("hx-request") == "true"
 
 
@@ -103,7 +103,7 @@ def _label_of(form: dict[str, str]) -> Label | None:
 
 
 def _said(action: Action, unread: int) -> str:
-    """Return what an action has done, in a sentence."""
+    """Return a sentence that describes what an action has done."""
     after = action.changes[0].after if action.changes else None
     done = f"trained as {LABEL_NAMES[after]}" if after else "not trained any more"
     said = f"{_messages(len(action.changes))} {done}".capitalize()

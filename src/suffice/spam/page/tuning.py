@@ -1,4 +1,4 @@
-"""The views of tuning: thresholds over their trade-off, the calibration, and what was learned."""
+"""The views for tuning: thresholds with their trade-off, calibration, and the learned messages."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from suffice.spam.page.laboratory import Laboratory
 from suffice.spam.plain import one_line
 from suffice.spam.verdict import Thresholds
 
-#: what a good message that is called spam costs, in spams that are not caught
+#: cost of a good message called spam, in units of spams not caught
 COST = 100.0
 
 
 class TuningViews:
-    """What is asked under /tuning."""
+    """The views of /tuning."""
 
     def __init__(self, render: Callable[..., Response], desk: Desk, laboratory: Laboratory) -> None:
         self._render, self._desk, self._laboratory = render, desk, laboratory
         self._cost = COST
 
     async def page(self, request: Request) -> Response:
-        """Answer with the whole page, or with what has become of an evaluation that was under way."""
+        """Answer with the whole page, or with the result of an evaluation that was running."""
         thresholds = await self._desk.ask(lambda spam_filter: spam_filter.thresholds)
-        if request.query_params.get("spam"):  # a choice that is looked at without script
+        if request.query_params.get("spam"):  # a preview of thresholds without JavaScript
             thresholds = _chosen(dict(request.query_params))
         await self._laboratory.begin()
         return await self._answer(request, thresholds)
 
     async def live(self, request: Request) -> Response:
-        """Answer with curve and counts at thresholds that are being chosen."""
+        """Answer with the curve and the counts at thresholds that are being chosen."""
         if self._laboratory.evaluation is None:
             raise HTTPException(409, "The evaluation is not there any more; reload the page.")
         return self._render("_live.html", **self._at(_chosen(dict(request.query_params))))
@@ -59,7 +59,7 @@ class TuningViews:
         try:
             written = await self._laboratory.tune(cost)
         except StoreError:
-            raise  # which is told as everywhere
+            raise  # reported as in other views
         except ValueError as error:
             raise HTTPException(422, str(error)) from None
         thresholds = await self._desk.ask(lambda spam_filter: spam_filter.thresholds)

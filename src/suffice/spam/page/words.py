@@ -1,4 +1,4 @@
-"""What a person reads in the place of the filter's own words: of verdicts, folders and tokens."""
+"""Readable words for verdicts, folders and tokens, instead of the filter's own."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PLACES = {
     "file": "attachment {}", "html": "HTML {}", "hidden": "{}, hidden", "url": "link to {}", "path": "link with {}",
     "auth": "authentication {}", "long": "long word {}",
 }  # fmt: skip
-#: marks of the form of a message, by the first word of the token
+#: descriptions of features of a message's form, by the first word of the token
 _MARKS = {
     "shape:boundary": "how its parts are separated", "shape:date": "how its date is written",
     "shape:zone": "its time zone", "shape:id": "how its message ID is written",
@@ -49,7 +49,7 @@ _THROWN_AWAY = re.compile(
 
 
 class Reason(NamedTuple):
-    """A token in words, and what it speaks for."""
+    """A token in words, and the class that it is evidence for."""
 
     text: str = ""
     side: str = ""
@@ -59,7 +59,7 @@ NO_REASON = Reason()
 
 
 def reason_of(verdict: Verdict) -> Reason:
-    """Return the strongest reason for a verdict, and for an unsure one the strongest of all.
+    """Return the strongest reason for a verdict; for an unsure one the strongest of all.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def reason_of(verdict: Verdict) -> Reason:
 
 
 def in_words(token: str) -> str:
-    """Return a token as a person understands it.
+    """Return a readable description of a token.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def in_words(token: str) -> str:
 
 
 def folder_name(root: Path, place: str) -> str:
-    """Return the name of the folder that a message is in, given the mailbox that was opened and the message's place.
+    """Return the name of the folder of a message, given the mailbox that was opened and the message's place.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def folder_name(root: Path, place: str) -> str:
     numbered = _NUMBERED.fullmatch(place)
     file = Path(numbered[1] if numbered else place)
     inner = file if numbered else file.parent
-    if file.parent.name in ("cur", "new"):  # of a Maildir, whose files may end in numbers
+    if file.parent.name in ("cur", "new"):  # a Maildir, whose file names may end in numbers
         inner = file.parent.parent
     relative = os.path.relpath(inner, root) if inner.is_relative_to(root) else "."
     parts = [part.lstrip(".") for part in Path(relative).parts if part.lstrip(".")]
@@ -124,7 +124,7 @@ def folder_name(root: Path, place: str) -> str:
 
 
 def is_against(folder: str, label: str) -> bool:
-    """Return whether a verdict does not go with the name of a folder: spam elsewhere than in junk, or good mail there.
+    """Return whether a verdict disagrees with the name of a folder: spam outside junk, or good mail in junk.
 
     Examples
     --------

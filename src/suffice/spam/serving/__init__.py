@@ -1,1 +1,1 @@
-"""What the servers of the filter share: addresses, stores, processes that score in time, and lines about messages."""
+"""Common parts of the filter's servers: addresses, stores, scoring processes with time limits, and the log."""

@@ -1,4 +1,4 @@
-"""What systemd and a daemon say to each other: sockets that it has opened, and that the daemon is ready."""
+"""The interface to systemd: sockets that it has opened, and notification that the daemon is ready."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import os
 import socket
 from contextlib import suppress
 
-#: the first descriptor that systemd passes
+#: the first file descriptor that systemd passes
 _FIRST = 3
 _MOST = 64
 
 
 def inherited_sockets() -> list[socket.socket]:
-    """Return the sockets that systemd has opened for this process (LISTEN_FDS), once; none without it.
+    """Return the sockets that systemd has opened for this process (LISTEN_FDS), once; empty without systemd.
 
     Raises
     ------
     ValueError
-        If what was passed are not stream sockets.
+        If a passed descriptor is not a stream socket.
     """
     found, meant_for = os.environ.pop("LISTEN_FDS", ""), os.environ.pop("LISTEN_PID", "")
     os.environ.pop("LISTEN_FDNAMES", None)
@@ -38,7 +38,7 @@ def inherited_sockets() -> list[socket.socket]:
 
 
 def notify(state: str) -> None:
-    """Tell systemd a state such as READY=1, where it asks for that (NOTIFY_SOCKET)."""
+    """Send a state such as READY=1 to systemd, if it asks for that (NOTIFY_SOCKET)."""
     address = os.environ.get("NOTIFY_SOCKET", "")
     if not address:
         return

@@ -1,4 +1,4 @@
-"""Where a server listens: a path or a port, or a socket that systemd has opened."""
+"""Addresses of servers: a path, a port, or a socket that systemd has opened."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Self
 
-#: how many connections may wait to be accepted
+#: limit of connections that wait to be accepted
 BACKLOG = 512
 _PORT = re.compile(r"[0-9]{1,5}")
 
 
 @dataclass(frozen=True)
 class Address:
-    """A path, or a port at a numeric address."""
+    """The path of a socket, or a port at a numeric address."""
 
     path: str = ""
     host: str = ""
@@ -62,7 +62,7 @@ class Address:
         return bool(self.path) or ipaddress.ip_address(self.host).is_loopback
 
     def listen(self, mode: int) -> socket.socket:
-        """Return a socket that listens here; `mode` is that of the file, if it is one."""
+        """Return a socket that listens at this address; `mode` is the permissions of the file, if it is a path."""
         if not self.path:
             family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
             try:
@@ -72,12 +72,12 @@ class Address:
                 raise ValueError(f"a server cannot listen on {self}: {reason}; give another address") from error
         _remove_stale(self.path)
         listener = socket.socket(socket.AF_UNIX)
-        before = os.umask(0o777 & ~mode)  # so that it is never open to more
+        before = os.umask(0o777 & ~mode)  # so that the file never has wider permissions
         try:
             listener.bind(self.path)
         except OSError as error:
             listener.close()
-            if error.errno is None:  # it does not reach the system
+            if error.errno is None:  # raised by Python before the system call
                 raise ValueError(
                     f"the path of a unix socket can have about 100 bytes, but {self.path!r} has "
                     f"{len(os.fsencode(self.path))}; give a shorter one"
@@ -90,7 +90,7 @@ class Address:
 
 
 def _remove_stale(path: str) -> None:
-    """Remove the socket that a server which was killed has left; refuse any other file, and one that is in use."""
+    """Remove the socket left by a killed server; raise for any other file, and for a socket in use."""
     try:
         if not stat.S_ISSOCK(os.lstat(path).st_mode):
             raise ValueError(f"{path!r} exists and is not a socket; give another path, or remove it")
@@ -110,16 +110,16 @@ def _remove_stale(path: str) -> None:
 
 
 class Listeners:
-    """Sockets that listen: those of addresses, whose files are removed in the end, and those that were passed on.
+    """Listening sockets: those of addresses, whose files are removed at the end, and those passed by systemd.
 
     Parameters
     ----------
     addresses : sequence of Address
-        Where to listen.
+        The addresses to listen at.
     mode : int
-        Permissions of files.
+        Permissions of socket files.
     passed : sequence of sockets
-        They listen already, such as those of systemd.
+        Sockets that listen already, such as those of systemd.
     """
 
     def __init__(self, addresses: Sequence[Address], mode: int, passed: Sequence[socket.socket] = ()) -> None:
@@ -132,7 +132,7 @@ class Listeners:
                 if address.path:
                     self._files.append((address.path, os.lstat(address.path).st_ino))
                     self.names.append(str(address))
-                else:  # port 0 stands for any that is free
+                else:  # port 0 means any free port
                     self.names.append(str(replace(address, port=self.sockets[-1].getsockname()[1])))
         except BaseException:
             self.close()

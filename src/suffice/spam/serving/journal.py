@@ -1,4 +1,4 @@
-"""What a milter tells: one line a message, and each kind of trouble once an hour."""
+"""The log of a server: one line per message, and each kind of error at most once an hour."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from typing import Any, TextIO
 
 from suffice.spam.plain import one_line
 
-#: after how many seconds the same kind of trouble is told again
+#: seconds until the same kind of error is logged again
 REPEAT = 3600.0
 
 
 def _has_room(output: TextIO) -> bool:
-    """Return whether a line can be written without waiting: not to a pipe that is full, or a terminal that is held."""
+    """Return whether a line can be written without blocking: False for a full pipe or a stopped terminal."""
     try:
         descriptor = output.fileno()
     except (OSError, ValueError, AttributeError):
-        return True  # no file of the system
+        return True  # without a file descriptor
     return bool(select.select((), (descriptor,), (), 0.0)[1])
 
 
 class Journal:
-    """Writes lines of text, or of JSON.
+    """A log with lines of text or JSON.
 
     Parameters
     ----------
     as_json : bool
-        Lines are JSON objects, each with an "event".
+        Whether lines are JSON objects, each with an "event".
     output : text file, optional
-        Standard output by default.
+        Where lines are written; standard output by default.
     """
 
     def __init__(self, as_json: bool = False, output: TextIO | None = None) -> None:
         self._as_json = as_json
         self._output = sys.stdout if output is None else output
         self._told: dict[str, float] = {}
-        #: how many messages had which verdict, and what last kept one from being scored
+        #: number of messages per verdict; `problem` is the last error that prevented scoring
         self.counts: Counter[str] = Counter()
         self.problem = ""
 
@@ -55,16 +55,16 @@ class Journal:
         else:
             pairs = (f"{name}={'-' if value is None else value}" for name, value in facts.items())
             line = f"{event}: {' '.join(pairs)}".encode("ascii", "backslashreplace").decode()
-        with suppress(OSError, ValueError):  # where nobody reads it any more, mail goes on
+        with suppress(OSError, ValueError):  # if nobody reads the log any more, mail is still processed
             if _has_room(self._output):
                 print(line, file=self._output, flush=True)
 
     def trouble(self, error: BaseException) -> None:
-        """Tell what kept a message from being scored, once an hour for each kind."""
+        """Log an error that prevented the scoring of a message, at most once an hour per kind."""
         self.trouble_of(type(error).__name__, str(error))
 
     def trouble_of(self, kind: str, text: str) -> None:
-        """Tell the same, given the kind of error and its text."""
+        """Log an error as `trouble` does, given its kind and its text."""
         now = time.monotonic()
         self.problem = one_line(text, 300)
         if now < self._told.get(kind, -math.inf) + REPEAT:

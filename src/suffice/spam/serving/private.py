@@ -1,7 +1,7 @@
-"""Stores in folders that users own: opened without following a link anywhere, and only where the owners agree.
+"""Stores in folders owned by users: opened without following links, and only if all owners agree.
 
-A user may put links, and files of others, in the place of anything below the own folder, at any time. SQLite opens
-files by their names, so what it has opened is compared afterwards with what was looked at without links.
+A user may at any time replace anything below their own folder by links or by files of others. SQLite opens files by
+name, so the files it has opened are afterwards compared with those that were checked without following links.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import NamedTuple
 
 from suffice.spam.connected import StoreError
 
-#: the files of a store that SQLite opens, by what is added to its name
+#: suffixes of the files that SQLite opens for a store
 _SUFFIXES = ("", "-wal", "-shm", "-journal")
-#: descriptors beyond these are not looked for: a process that scores has a few
+#: number of file descriptors that are checked; a scoring process has only a few open
 _DESCRIPTORS = 256
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
 class Held(NamedTuple):
-    """A file: the open folder that it is in, its name there, which file it is, and its owner."""
+    """A file: the descriptor of its open folder, its name there, its device and inode, and its owner."""
 
     folder: int
     name: str
@@ -33,17 +33,18 @@ class Held(NamedTuple):
 
 @contextmanager
 def held(path: Path, trusted: Path) -> Iterator[Held | None]:
-    """Give the file at a path, or None if there is none that may be used.
+    """Yield the file at a path, or None if there is none that may be used.
 
     Parameters
     ----------
     path : path
-        Absolute, within `trusted`.
+        Absolute path within `trusted`.
     trusted : path
-        A folder of the site, without links in its path.
+        A folder of the site, whose path has no links.
 
-    Below the trusted folder nothing may be a link. From the first folder on that belongs neither to root nor to this
-    process, all must belong to the same owner. No folder may be writable by everyone, and the file has one name.
+    Below the trusted folder nothing may be a link. From the first folder that belongs neither to root nor to the user
+    of this process, everything must have the same owner. No folder may be world-writable, and the file must have only
+    one hard link.
     """
     folder = _opened(os.sep)
     try:
@@ -75,7 +76,7 @@ def _opened(name: str, folder: int | None = None) -> int:
 
 
 def _agreed(found: int, owner: int | None) -> int | None:
-    """Return who owns what is below, None while that is the site; raise PermissionError if owners differ."""
+    """Return the owner required below, None as long as it is the site; raise PermissionError if owners differ."""
     if owner is None:
         return None if found in (0, os.geteuid()) else found
     if found != owner:
@@ -84,7 +85,7 @@ def _agreed(found: int, owner: int | None) -> int | None:
 
 
 def open_files() -> set[tuple[int, int, int]]:
-    """Return which regular files this process has open: descriptor, device and number of each."""
+    """Return the regular files that this process has open: descriptor, device and inode of each."""
     found = set()
     for number in range(_DESCRIPTORS):
         try:
@@ -97,7 +98,7 @@ def open_files() -> set[tuple[int, int, int]]:
 
 
 def check_opened(before: set[tuple[int, int, int]], store: Held) -> None:
-    """Raise StoreError unless what was opened since `before` are the files of a store, as they were looked at."""
+    """Raise StoreError unless the files opened since `before` are those of the store that was checked."""
     allowed = set()
     for suffix in _SUFFIXES:
         try:

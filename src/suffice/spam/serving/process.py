@@ -1,4 +1,4 @@
-"""A process that works on one message at a time for the event loop of a server, and is ended when it takes too long."""
+"""A worker process for the event loop of a server: one message at a time, killed if it takes too long."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any, cast
 
 from suffice.spam.workers import LENGTH, WorkerError, start_serving
 
-#: takes a result, or the error that there is in its place
+#: callback for a result, or for the error in its place
 Done = Callable[[Any, Exception | None], object]
-#: seconds that a process may take to end once it has nothing to do
+#: time limit in seconds for a process to exit when its input is closed
 _END = 2.0
 
 
 class Process(asyncio.Protocol):
-    """A process that is asked. Answers go to functions: a future and a task for each would take half of the time.
+    """A worker process with callbacks: a future and a task per request would take half of the time.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Process(asyncio.Protocol):
         self._is_late = False
 
     async def start(self, ready: Callable[[None], object], seconds: float) -> None:
-        """Start it, and wait until it answers; OSError or TimeoutError if it does not."""
+        """Start the process, and wait until it answers; raise OSError or TimeoutError if it does not."""
         ours, theirs = socket.socketpair()
         with theirs:
             try:
@@ -57,19 +57,19 @@ class Process(asyncio.Protocol):
 
     @property
     def is_running(self) -> bool:
-        """Whether it can be asked."""
+        """Whether the process accepts requests."""
         return self.is_connected and not self._is_late
 
     @property
     def is_connected(self) -> bool:
-        """Whether it has not ended yet."""
+        """Whether the process has not ended yet."""
         return self._transport is not None
 
     def ask(self, work: Callable[[Any], Any], given: Any, seconds: float, done: Done) -> None:
-        """Let a function, which is pickled, make something of what is given there, and pass that on, or an error.
+        """Call a pickled function in the process, and pass its result, or an error, to `done`.
 
-        The error is what the function raises, a TimeoutError if it takes longer, in which case the process is ended, or
-        a WorkerError if the process ends on its own.
+        The error is what the function raises, a TimeoutError if it takes longer than `seconds`, in which case the
+        process is killed, or a WorkerError if the process ends on its own.
         """
         if self._transport is None:
             done(None, WorkerError("the process has ended"))
@@ -86,7 +86,7 @@ class Process(asyncio.Protocol):
             done(result, error)
 
     def data_received(self, data: bytes) -> None:
-        """Take a part of an answer."""
+        """Receive a part of an answer (asyncio callback)."""
         received = self._received
         received += data
         if len(received) < LENGTH.size or len(received) < LENGTH.size + LENGTH.unpack_from(received)[0]:
@@ -99,11 +99,11 @@ class Process(asyncio.Protocol):
             self._settle(None, result)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the connection to the process."""
+        """Store the connection to the process (asyncio callback)."""
         self._transport = cast(asyncio.Transport, transport)
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Take that the process has ended."""
+        """Handle the end of the process (asyncio callback)."""
         self._transport = None
         if self._program is not None:
             self._program.kill()
@@ -117,7 +117,7 @@ class Process(asyncio.Protocol):
         self._settle(None, TimeoutError(f"it took more than {seconds:.3g} seconds"))
 
     def end(self) -> None:
-        """End the process, whatever it is at."""
+        """Kill the process, whatever it is doing."""
         self._is_late = True
         if self._program is not None:
             self._program.kill()
@@ -126,7 +126,7 @@ class Process(asyncio.Protocol):
 
 
 def settling(answer: asyncio.Future[Any]) -> Done:
-    """Return a function that passes a result or an error on to a future."""
+    """Return a callback that sets the result or the error of a future."""
 
     def settle(result: Any, error: Exception | None) -> None:
         if answer.done():

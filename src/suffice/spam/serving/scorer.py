@@ -1,4 +1,4 @@
-"""Scoring off the event loop: a few processes with filters of their own, and a time after which none goes on."""
+"""Scoring outside the event loop: a few processes, each with its own filters, and a time limit per message."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ from suffice.spam.serving.scoring import Judged, Lesson, Request, judge, learn, 
 from suffice.spam.serving.stores import Stores
 from suffice.spam.verdict import Verdict
 
-#: the share of the time for a verdict that a process may take for it: messages that waited for a slow one are in time
+#: fraction of the time limit that scoring itself may take, so that messages that waited for a slow one are still in
+#: time
 SHARE = 0.5
-#: seconds for which a user's own store is left alone after it took too long
+#: seconds for which a user's own store is not used after it took too long
 REST = 60.0
-#: seconds between attempts to start a process, on a system without memory or processes
+#: seconds between attempts to start a process, when the system is out of memory or processes
 _AGAIN = 1.0
 
 
 class _Job:
-    """Work on a message: what is done, for how many seconds someone waits, and who."""
+    """A job for a message: the function, the request, the time limit, and the callback."""
 
     def __init__(self, work: Callable[[Request], Any], request: Request, timeout: float, done: Done) -> None:
         self.work, self.request, self.timeout = work, request, timeout
@@ -37,7 +38,7 @@ class _Job:
         self._done: Done | None = done
 
     def settle(self, result: Any, error: Exception | None) -> None:
-        """Tell who waits, once."""
+        """Call the callback, once."""
         done, self._done = self._done, None
         if self.timer is not None:
             self.timer.cancel()
@@ -46,19 +47,19 @@ class _Job:
 
 
 class Scorer:
-    """Scores and learns messages in processes, each of which is ended and replaced when that takes too long.
+    """A pool of processes that score and learn messages; a process that takes too long is killed and replaced.
 
-    Messages wait in their order. A store that is someone's own may be anything that this user made of it. So each has
-    one process at a time, and when the time for a verdict is over, the store is left alone for a minute.
+    Messages wait in order of arrival. A user's own store is untrusted, since the user may have put anything there. So
+    each is used by one process at a time, and if scoring with it takes too long, it is not used for a minute.
 
     Parameters
     ----------
     stores : Stores
-        Which store to use. One that is not there is not made.
+        Finds the store for a message. A store that does not exist is not created.
     workers : int
-        How many processes there are.
+        Number of processes.
     patience : float
-        How many seconds a process waits for a store that is locked.
+        How many seconds a process waits for a locked store.
     """
 
     def __init__(self, stores: Stores, workers: int = 2, *, patience: float = 5.0) -> None:
@@ -77,33 +78,33 @@ class Scorer:
         await asyncio.gather(*(self._add() for _ in range(self.workers)))
 
     async def score(self, raw: bytes, recipient: bytes = b"", *, timeout: float, reasons: int = 20) -> Verdict:
-        """Return the verdict about a message, or raise what kept it from being scored, TimeoutError included.
+        """Return the verdict on a message, or raise the error that prevented it, such as TimeoutError.
 
         Parameters
         ----------
         raw, recipient : bytes
-            The message, and for whom it is.
+            The message, and its recipient.
         timeout : float
             How many seconds to wait.
         reasons : int
-            How many of the strongest tokens the verdict names.
+            Number of strongest tokens in the verdict's evidence.
         """
         answer: asyncio.Future[Judged] = asyncio.get_running_loop().create_future()
         self.judge(raw, recipient, timeout=timeout, reasons=reasons, done=settling(answer))
         return (await answer).verdict
 
     def judge(self, raw: bytes, recipient: bytes, *, timeout: float, reasons: int, done: Done) -> None:
-        """Pass the verdict and the points of a message on to a function; parameters as of `score`."""
+        """Pass the verdict and the points of a message to the callback `done`; parameters as in `score`."""
         self._submit(_Job(judge, self._request(raw, recipient, reasons=reasons), timeout, done))
 
     async def learn(self, raw: bytes, lesson: Lesson, recipient: bytes = b"", *, timeout: float) -> bool:
-        """Learn or forget a message, and return whether anything changed; parameters as of `score`."""
+        """Learn or forget a message, and return whether anything changed; parameters as in `score`."""
         answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._submit(_Job(learn, self._request(raw, recipient, lesson=lesson), timeout, settling(answer)))
         return await answer
 
     async def reload(self) -> None:
-        """Replace the processes, one after the other, each when it has answered: they open stores anew."""
+        """Replace the processes one by one, each after its current answer, so that stores are opened again."""
         for process in [*self._processes]:
             await self._add(instead=process)
 
@@ -142,13 +143,13 @@ class Scorer:
             job.timer = asyncio.get_running_loop().call_later(job.timeout, self._give_up, job)
 
     def _give_up(self, job: _Job) -> None:
-        """Begin a job that waited too long no more."""
+        """Cancel a job that waited too long."""
         if job in self._waiting:
             self._waiting.remove(job)
         job.settle(None, _late(job))
 
     def _dispatch(self) -> None:
-        """Give messages to processes that have nothing to do, but of each user's own store one at a time."""
+        """Give jobs to idle processes, but for each user's own store only one at a time."""
         while self._idle and (job := self._next()) is not None:
             own = job.request.own
             if own is not None:
@@ -172,7 +173,7 @@ class Scorer:
         if own is not None and begun < self._resting.get(own, -math.inf):
             done(None, StoreError(f"the store {own!r} took too long, and is left alone for {REST:g} seconds"))
             return
-        # a store that is locked is told by an error before the process has to be ended
+        # shorter than the time limit, so that a locked store gives an error before the process must be killed
         request = job.request._replace(patience=min(self.patience, 0.8 * left))
         process.ask(job.work, request, left, done)
 
@@ -180,10 +181,10 @@ class Scorer:
         own = job.request.own
         if own is not None:
             self._busy.discard(own)
-            # one that was begun too late, because others were slow, is not to blame
+            # a job that started late because others were slow is not the store's fault
             if error is not None and time.monotonic() - begun >= 0.5 * SHARE * job.timeout:
                 self._resting[own] = time.monotonic() + REST
-        if process not in self._processes:  # it was replaced
+        if process not in self._processes:  # it has been replaced
             process.end()
         elif process.is_running:
             self._idle.append(process)
@@ -191,7 +192,7 @@ class Scorer:
         self._dispatch()
 
     async def _add(self, instead: Process | None = None) -> None:
-        """Start a process, however often that takes; one that is not needed any more is ended at once."""
+        """Start a process, retrying until it succeeds; end it at once if it is no longer needed."""
         while not self._is_closed:
             process = Process(self._ended)
             with suppress(OSError, TimeoutError):

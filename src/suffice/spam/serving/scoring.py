@@ -1,4 +1,4 @@
-"""What a process of a server does: keep some stores open, and score or learn one message at a time with one of them."""
+"""The work of a server's process: keep some stores open, and score or learn one message at a time."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from suffice.spam.shares import Label
 from suffice.spam.store import ChangedStoreError
 from suffice.spam.verdict import Verdict
 
-#: what is to become of a message in a store: learned as of a class, or forgotten
+#: what to do with a message in a store: learn it as a class, or forget it
 Lesson = Label | Literal["forget"]
-#: the points from which on a message is spam, as in SpamAssassin
+#: the points from which a message is spam, as in SpamAssassin
 REQUIRED = 5.0
-#: how many stores a process keeps open; each may cache 32 MB of its file
+#: limit of stores that a process keeps open; each may cache 32 MB of its file
 OPEN_STORES = 8
 
 
 class Request(NamedTuple):
-    """A message to be scored or learned.
+    """A message to score or learn.
 
     Attributes
     ----------
     raw : bytes
         The message.
     shared : str
-        The path of the store for all; text, since objects for paths take long to send.
+        Path of the shared store, as str because Path objects are slow to pickle.
     own : str, optional
-        Where the recipient's own store would be, which is used if it is there and may be.
+        Path of the recipient's own store, which is used if it exists and passes the checks of `held`.
     trusted : str
-        The folder of the site that users' own stores are in.
+        The site's folder that contains the users' own stores.
     patience : float
-        How many seconds to wait for a store that is locked.
+        How many seconds to wait for a locked store.
     reasons : int
-        How many of the strongest tokens the verdict names.
+        Number of strongest tokens in the verdict's evidence.
     lesson : "spam", "ham" or "forget", optional
-        What `learn` does with it.
+        What `learn` does with the message.
     """
 
     raw: bytes
@@ -56,10 +56,10 @@ class Request(NamedTuple):
 
 
 def ready(_: None) -> None:
-    """Do nothing; who asks for it knows that this module is loaded."""
+    """Do nothing; an answer shows that this module is imported."""
 
 
-#: the open filters of this process by path, each with the file that it is, the one used last at the end
+#: the open filters of this process by path, each with the device and inode of its file; the most recently used is last
 _OPEN: OrderedDict[str, tuple[tuple[int, int], SpamFilter]] = OrderedDict()
 
 
@@ -71,12 +71,12 @@ class Judged(NamedTuple):
 
     @classmethod
     def error(cls, problem: str) -> Judged:
-        """Make that of a message that could not be judged."""
+        """Return the result for a message that could not be judged."""
         return cls(Verdict.error(problem), 0.0)
 
 
 def judge(request: Request) -> Judged:
-    """Return the verdict about a message, and the points that it gets; a store that is not there is not made."""
+    """Return the verdict on a message and its points; a store that does not exist is not created."""
     with _filter(request) as spam_filter:
         try:
             verdict = spam_filter.score(request.raw)
@@ -85,7 +85,7 @@ def judge(request: Request) -> Judged:
         _spare_memory(spam_filter)
         if verdict.label == "error":
             return Judged(verdict, 0.0)
-        # only what is shown goes back to the process that asked; to put the evidence in order takes long
+        # only the evidence to be shown is sent back; sorting all of it is slow
         reasons = verdict.evidence[: request.reasons] if request.reasons else []
         plain = Verdict(
             verdict.probability,
@@ -95,12 +95,12 @@ def judge(request: Request) -> Judged:
             listed=verdict.listed,
             buckets={verdict.bucket: verdict.buckets[verdict.bucket]} if verdict.bucket else {},
         )
-        assert spam_filter._known_basis is not None  # which the verdict was made on
+        assert spam_filter._known_basis is not None  # set when the verdict was made
         return Judged(plain, points(verdict, spam_filter._known_basis[1].thresholds.spam))
 
 
 def points(verdict: Verdict, threshold: float) -> float:
-    """Return 5 + logit p − logit T to one decimal: spam has 5 or more, all else less.
+    """Return 5 + logit p − logit T to one decimal: at least 5 for spam, less for all else.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def learn(request: Request) -> bool:
 
 @contextmanager
 def _filter(request: Request) -> Iterator[SpamFilter]:
-    """Give the filter for a request; after an error the next message opens it anew, which may help."""
+    """Yield the filter for a request; after an error it is closed, so that the next message opens it again."""
     path = request.shared
     try:
         if request.own is not None:
@@ -163,13 +163,13 @@ def _own(request: Request, path: str, store: Held) -> SpamFilter:
         return known
     before = open_files()
     spam_filter = _opened(path, store.file, request.patience)
-    spam_filter.stats()  # reads, so that all files are open
+    spam_filter.stats()  # reads from the store, so that all its files are open
     check_opened(before, store)
     return spam_filter
 
 
 def _known(path: str, file: tuple[int, int]) -> SpamFilter | None:
-    """Return the filter that is open for a path, unless another file was put in its place."""
+    """Return the open filter of a path, or None if there is none or its file was replaced."""
     if path not in _OPEN:
         return None
     found, spam_filter = _OPEN[path]
@@ -189,7 +189,7 @@ def _opened(path: str, file: tuple[int, int], patience: float) -> SpamFilter:
 
 
 def _spare_memory(used: SpamFilter) -> None:
-    """Let all filters together keep the weights of as many tokens as one may, those that were used last."""
+    """Limit the token weights of all filters together to `KNOWN_LIMIT`, keeping those used most recently."""
     if len(_OPEN) < 2:
         return
     left = KNOWN_LIMIT - used.known_tokens

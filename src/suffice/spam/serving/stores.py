@@ -1,4 +1,4 @@
-"""Which store a message is scored with: the shared one, or that of its only recipient."""
+"""The choice of the store for a message: the shared one, or that of its only recipient."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from pathlib import Path
 
 from suffice.spam.serving.private import held
 
-# Neither can hold a separator, begin with a dot or be empty, so that neither can leave the folder of the pattern.
+# Neither can hold a path separator, begin with a dot or be empty, so the path stays in the folder of the pattern.
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}", re.ASCII)
 _DOMAIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252}[A-Za-z0-9])?", re.ASCII)
 
 
 @dataclass(frozen=True)
 class Stores:
-    """Finds the store for a recipient.
+    """The rule for the store of a recipient.
 
     Attributes
     ----------
     shared : path
         The store for messages with several recipients, and for recipients without a store of their own.
     pattern : str, optional
-        Where the store of a recipient is, with {user} and, if wanted, {domain} in it.
+        Path of a recipient's store, with the placeholders {user} and optionally {domain}.
     """
 
     shared: Path
@@ -38,23 +38,23 @@ class Stores:
                 f"the pattern for stores of users must be an absolute path with {{user}} in it, but it is "
                 f"{self.pattern!r}; give one such as /var/lib/suffice/{{domain}}/{{user}}.sqlite"
             )
-        assert self.trusted  # as it is now: what is put there later may be a link
+        assert self.trusted  # resolved now: links created later must not change it
 
     @cached_property
     def trusted(self) -> Path:
-        """The folder of the site that users' stores are below: links in its own path were put there by the site."""
+        """The site's folder that contains the users' stores; links in its own path were created by the site."""
         return Path(os.path.realpath(self._before))
 
     @property
     def _before(self) -> Path:
-        """The part of the pattern before the first name in it that depends on the recipient."""
+        """The folder in the pattern above the first name that depends on the recipient."""
         return Path((self.pattern or os.sep).partition("{")[0] + "x").parent
 
     def of(self, recipient: bytes) -> Path:
-        """Return the store for a recipient as it was given in SMTP; nothing that it holds can lead elsewhere.
+        """Return the store for a recipient as given in SMTP, whose text cannot lead to another folder.
 
-        A recipient's own store is used if no part of its path below the folder of the site is a link, and all of that
-        belongs to one owner.
+        A recipient's own store is used if no part of its path below the site's folder is a link, and all parts have the
+        same owner.
 
         Examples
         --------
@@ -70,12 +70,12 @@ class Stores:
             return self.shared if store is None else path
 
     def own(self, recipient: bytes) -> Path | None:
-        """Return where a recipient's own store would be; None where the pattern has no place for it."""
+        """Return the path of a recipient's own store; None if there is no pattern or the recipient does not fit it."""
         if self.pattern is None:
             return None
         address = recipient.decode("latin-1").removeprefix("<").removesuffix(">")
         user, _, domain = address.rpartition("@")
-        user = user.partition("+")[0]  # ann+lists@… is ann
+        user = user.partition("+")[0]  # ann+lists@… belongs to ann
         if not _USER.fullmatch(user) or not _DOMAIN.fullmatch(domain):
             return None
         names = {"{user}": user.lower(), "{domain}": domain.lower()}
