@@ -16,8 +16,8 @@ import math
 from dataclasses import dataclass
 
 DAY = 86_400
-#: weight of a message of the day `origin`, or of any message without a half-life; 20 half-lives before `origin` the
-#: weight is 0
+#: weight of a message of the day `origin`, or of any message without a half-life; about 20 half-lives before
+#: `origin` the weight is 0
 UNIT = 2**20
 #: weight above which sums over millions of messages could overflow 64-bit integers
 LIMIT = 2**40

@@ -47,7 +47,7 @@ def _hosts_of(labels: list[str]) -> list[str]:
     # for each position, the index of the last label up to it that can end a host
     tops = [place if _TOP.fullmatch(label) else -1 for place, label in enumerate(labels)]
     last_top = list(accumulate(tops, max))
-    # for each position, the index of the first later label that cannot be part of a host
+    # for each position, the index of the first label from there on that cannot be part of a host
     end = [count] * (count + 1)
     for place in range(count - 1, -1, -1):
         end[place] = end[place + 1] if 0 < len(labels[place]) <= LABEL else place

@@ -153,7 +153,7 @@ def _asked(message: bytes, settings: Settings) -> tuple[bytes, int] | None:
 
 
 def _passed(message: bytes) -> tuple[bytes, str]:
-    """Return a message without a verdict and without the stamps it came with, and a description of what was done."""
+    """Return a message with the status "error" instead of its own stamps, if possible, and how it is passed on."""
     try:
         from suffice.spam.stamping import stamped
         from suffice.spam.verdict import Verdict

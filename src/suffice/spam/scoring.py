@@ -1,7 +1,7 @@
 """The score of a message: naive Bayes within fields, tempered so that many similar tokens do not dominate.
 
-Each token t is a Bernoulli variable, seen in s of the S spams and in h of the H hams. With n = s + h, its rate r = n/(S
-+ H) among all messages and the same prior rate ε in both classes, its weight is
+Each token t is a Bernoulli variable, seen in s of the S spams and in h of the H hams. With n = s + h, its rate
+r = n/(S + H) among all messages and the same prior rate ε in both classes, its weight is
 
     w(t) = log ((s + m r)/(S + m) + ε) / ((h + m r)/(H + m) + ε) · n / (n + κ),      ε = α / ((S + H)/2),
 

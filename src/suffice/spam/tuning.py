@@ -1,6 +1,6 @@
 """Fitting of the logistic link and the two thresholds to a person's own mail.
 
-***The link.** p(spam | x) = 1/(1 + e^−(a x + b)) for the log-odds x. As a prior, each of the n messages has a
+**The link.** p(spam | x) = 1/(1 + e^−(a x + b)) for the log-odds x. As a prior, each of the n messages has a
 pseudo-message at the same x, which is spam with the probability p₀ of the default link; together they weigh as much as
 `PSEUDO` messages:
 
@@ -8,20 +8,20 @@ pseudo-message at the same x, which is spam with the probability p₀ of the def
 
 so that a and b are finite if spam and ham are perfectly separated, and near the default if there are few messages.
 
-***The spam threshold.** With c the cost of a ham called spam, a message with probability p costs c (1 − p) if it is
+**The spam threshold.** With c the cost of a ham called spam, a message with probability p costs c (1 − p) if it is
 called spam, and p if it is not: with calibrated probabilities T = c/(c + 1) is optimal. If hams score higher than the
 link predicts, the threshold with the least cost on the messages themselves is higher. The larger of the two is used. No
 threshold is below that of the untuned filter: if spam and ham of few messages are well separated, the fitted link is
 steeper than future mail justifies.
 
-***Comparison with the previous settings.** A lost ham is rare, so a small sample may contain none. By the link, Σ (1 −
-p) hams are expected among the messages called spam; the larger of this and the observed number counts,
+**Comparison with the previous settings.** A lost ham is rare, so a small sample may contain none. By the link,
+Σ (1 − p) hams are expected among the messages called spam; the larger of this and the observed number counts,
 
     cost = c · max(hams called spam, Σ (1 − p)) + spams not caught.
 
 The previous settings are kept if they cost less, and the previous link is kept if its log-loss is smaller.
 
-***The ham threshold.** A spam among the hams costs 1; a ham called unsure costs `UNSURE`. Calling a message ham is
+**The ham threshold.** A spam among the hams costs 1; a ham called unsure costs `UNSURE`. Calling a message ham is
 cheaper if p < UNSURE (1 − p), that is, up to p = UNSURE/(1 + UNSURE).
 """
 
@@ -173,7 +173,7 @@ def _newton(
         curvatures = [p * (1.0 - p) for p in probabilities]
         down = math.fsum(residuals)
         across = math.fsum(r * x for r, x in zip(residuals, log_odds, strict=True))
-        # a small ridge keeps the Hessian regular if all log-odds are the same
+        # a ridge, a thousandth of a message's curvature, keeps the Hessian regular if all log-odds are the same
         c0 = math.fsum(curvatures) + 1e-3
         c1 = math.fsum(c * x for c, x in zip(curvatures, log_odds, strict=True))
         c2 = math.fsum(c * x * x for c, x in zip(curvatures, log_odds, strict=True)) + 1e-3

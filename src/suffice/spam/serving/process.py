@@ -14,7 +14,7 @@ from suffice.spam.workers import LENGTH, WorkerError, start_serving
 
 #: callback for a result, or for the error in its place
 Done = Callable[[Any, Exception | None], object]
-#: time limit in seconds for a process to exit when its input is closed
+#: time limit in seconds for a process to exit after its connection is closed
 _END = 2.0
 
 
