@@ -136,7 +136,7 @@ def checked_entry(entry: str) -> str:
     local, at, domain = text.rpartition("@")
     below = "." if not at and domain.startswith(".") else ""
     address = _compared(local or "x", domain.removeprefix(below))
-    if address is None or "*" in text or (at and "@" in local):  # a wildcard is probably meant as a domain
+    if address is None or "*" in text or (at and "@" in local):  # a user who writes * means a domain
         raise ListError(
             f"an entry must be an address (ann@example.org), a domain (example.org) or a domain with all below it "
             f"(.example.org), but it is {entry!r}"

@@ -10,8 +10,9 @@ so that a and b are finite if spam and ham are perfectly separated, and near the
 
 **The spam threshold.** With c the cost of a ham called spam, a message with probability p costs c (1 − p) if it is
 called spam, and p if it is not: with calibrated probabilities T = c/(c + 1) is optimal. If hams score higher than the
-link predicts, the threshold with the least cost on the messages themselves is higher. The larger of the two is used. No
-threshold is below that of the untuned filter: if spam and ham of few messages are well separated, the fitted link is
+link predicts, the threshold with the least cost on the messages themselves is higher. The larger of the two is used.
+
+No threshold is below that of the untuned filter: if spam and ham of few messages are well separated, the fitted link is
 steeper than future mail justifies.
 
 **Comparison with the previous settings.** A lost ham is rare, so a small sample may contain none. By the link,
