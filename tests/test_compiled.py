@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from suffice import GaussianDiscriminant, Mixture, NaiveBayes, compiled
-from suffice.families.gaussian.missing_values import Holes, expected_moments
+from suffice.families.gaussian.missing_by_row import Holes, expected_moments
 
 pytestmark = pytest.mark.skipif(compiled.library is None, reason="the kernels were not built (no C compiler)")
 

@@ -32,7 +32,7 @@ def test_a_fit_reads_every_row_once(covariance):
     from suffice.models.joint import learn
     from suffice.models.schema import make_schema
     from suffice.statistics.responsibilities import Labels
-    from suffice.tables.reading import as_table
+    from suffice.tables.conversion import as_table
 
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(50_000, 10)), rng.integers(0, 3, 50_000)

@@ -11,7 +11,7 @@ import suffice
 from suffice import GaussianDiscriminant, Mixture, compiled
 from suffice.families import Gaussian
 from suffice.families.gaussian import GaussianDistributions
-from suffice.families.gaussian.missing_patterns import Marginals, order_by_pattern, shortest_run
+from suffice.families.gaussian.missing_in_runs import Marginals, order_by_pattern, shortest_run
 from suffice.selection.mixture_search import ALL
 from suffice.statistics.responsibilities import Labels, SoftLabels
 

@@ -14,8 +14,8 @@ from suffice.engines import MemoryEngine, Rows, StreamEngine, base
 from suffice.engines.base import CHUNKS_PER_TASK
 from suffice.models.joint import learn, log_evidence, posterior
 from suffice.models.schema import Encoder
+from suffice.tables.conversion import as_table
 from suffice.tables.labels import LabelCoder
-from suffice.tables.reading import as_table
 from suffice.tables.sources import BATCH_ROWS
 
 from .cases import CASES, Shape, assert_same_model, assert_same_statistics, each, law, parameters, shapes

@@ -8,7 +8,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from suffice.tables.sources import BATCH_ROWS, Source, scan, stream
+from suffice.tables.parquet import scan
+from suffice.tables.sources import BATCH_ROWS, Source, stream
 
 _PARQUET = (".parquet", ".pq")
 _CSV = (".csv", ".tsv", ".txt")

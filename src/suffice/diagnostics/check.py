@@ -15,8 +15,8 @@ from suffice.diagnostics.measures import Measure, box_m, box_m_of_columns, dispe
 from suffice.families import Codes, Gaussian, Multinomial, Poisson
 from suffice.models.named_statistics import ModelStatistics
 from suffice.models.schema import Block, Encoder, Schema
+from suffice.tables.conversion import as_table
 from suffice.tables.labels import class_list
-from suffice.tables.reading import as_table
 
 #: the largest number of rows to check; more would take longer without changing the result
 MOST_ROWS = 20_000

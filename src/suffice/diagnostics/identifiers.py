@@ -23,7 +23,7 @@ from suffice.models.schema import Schema
 from suffice.statistics.category_counts import CategoryCounts
 from suffice.statistics.moments import Moments
 from suffice.tables.arrays import ArrayTable
-from suffice.tables.reading import as_table
+from suffice.tables.conversion import as_table
 from suffice.tables.sources import Source
 from suffice.tables.table import Table
 

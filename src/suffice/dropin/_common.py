@@ -31,8 +31,8 @@ from suffice.models.named_statistics import ModelStatistics
 from suffice.models.schema import Block, Schema
 from suffice.tables.arrays import ArrayTable
 from suffice.tables.columns import ObjectTable
+from suffice.tables.conversion import as_table
 from suffice.tables.labels import LabelCoder
-from suffice.tables.reading import as_table
 from suffice.tables.sources import Source
 from suffice.tables.table import Table
 

@@ -24,9 +24,9 @@ from suffice.models.named_statistics import ModelStatistics
 from suffice.models.schema import Categories, Schema
 from suffice.statistics.category_counts import CategoryCounts
 from suffice.tables.arrays import ArrayTable
+from suffice.tables.conversion import as_table
 from suffice.tables.factorize import MISSING
 from suffice.tables.labels import LabelCoder
-from suffice.tables.reading import as_table
 from suffice.tables.sources import Source
 from suffice.tables.table import Kind, Table
 

@@ -23,7 +23,7 @@ from suffice.mixtures.components import Components, shares
 from suffice.mixtures.start_points import (
     generator,
 )
-from suffice.mixtures.starts import Start, Starts, compatible
+from suffice.mixtures.starts import N_STARTS, Start, Starts, compatible
 from suffice.models import passes
 from suffice.models.conditioning import conditional_model, marginal_model
 from suffice.models.joint import JointModel, expect, most_probable
@@ -36,8 +36,8 @@ from suffice.optimize.interrupts import Interrupted, end_early
 from suffice.priors import PriorSpec, check_prior
 from suffice.statistics.joint import JointStatistics
 from suffice.statistics.responsibilities import PartialLabels
+from suffice.tables.conversion import as_table
 from suffice.tables.labels import NoLabels, check_weight
-from suffice.tables.reading import as_table
 from suffice.tables.table import Table
 
 #: a component with a smaller share of all rows counts as empty
@@ -136,7 +136,7 @@ class Mixture(ComponentAnswers, DensityMixin, BaseEstimator):
         prior: PriorSpec = "auto",
         *,
         init: Any = "k-means++",
-        n_init: int = 5,
+        n_init: int = N_STARTS,
         max_iter: int = 500,
         tol: float = 1e-6,
         acceleration: str | None = None,

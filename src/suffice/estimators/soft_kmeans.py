@@ -12,6 +12,7 @@ from suffice.families import Bernoulli, Gaussian
 from suffice.families.gaussian import GaussianDistributions
 from suffice.families.gaussian.covariance import GivenSphere
 from suffice.mixtures.components import Components, equal_shares
+from suffice.mixtures.starts import N_STARTS
 from suffice.models.named_statistics import ModelStatistics
 from suffice.models.schema import Schema
 
@@ -74,7 +75,7 @@ class SoftKMeans(Mixture):
         stiffness: float | None = None,
         *,
         init: Any = "k-means++",
-        n_init: int = 5,
+        n_init: int = N_STARTS,
         max_iter: int = 500,
         tol: float = 1e-6,
         acceleration: str | None = None,

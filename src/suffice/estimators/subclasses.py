@@ -19,7 +19,7 @@ from suffice.estimators.partly_labelled import Learned, iterate, known_labels
 from suffice.families import Distributions
 from suffice.mixtures.components import Components
 from suffice.mixtures.start_points import START_ROWS, Points, generator, picked, rows_of_each_class
-from suffice.mixtures.starts import Start, best_of
+from suffice.mixtures.starts import N_STARTS, Start, best_of
 from suffice.models import passes
 from suffice.models.joint import JointModel, learn, most_probable, posterior
 from suffice.models.missing import first_sums, learn_as_one, lifted, uncorrelated
@@ -34,8 +34,6 @@ from suffice.tables.labels import class_list
 if TYPE_CHECKING:
     from suffice.estimators.classifier import GenerativeClassifier
 
-#: the number of starts tried in each class
-STARTS = 5
 #: a component with a smaller share of all rows counts as empty
 _EMPTY = 1e-12
 
@@ -215,7 +213,7 @@ class _Clusters:
             return everything
         starts = []
         points = Points(rows, self.units, weight)
-        for start in range(STARTS):
+        for start in range(N_STARTS):
             codes = points.planned_clusters(k, start, self.rng, self.model.n_jobs)()
             numbers, codes = np.unique(codes, return_inverse=True)
             if len(numbers) == 1:

@@ -19,7 +19,8 @@ from suffice.glm.responses import GaussianResponse
 from suffice.glm.rows import Target
 from suffice.glm.targets import as_numbers
 from suffice.models.schema import find_column
-from suffice.tables.sources import Batch, MemorySource, ParquetScan, Source
+from suffice.tables.parquet import ParquetScan
+from suffice.tables.sources import Batch, MemorySource, Source
 from suffice.tables.table import Table
 
 

@@ -12,7 +12,8 @@ from suffice._arrays import FloatArray, IntArray, issparse, to_float64
 from suffice.engines import Engine, MemoryEngine, Rows, StreamEngine
 from suffice.glm.design import Design, Survey
 from suffice.tables.arrays import SparseRows
-from suffice.tables.sources import Batch, MemorySource, ParquetScan, Source
+from suffice.tables.parquet import ParquetScan
+from suffice.tables.sources import Batch, MemorySource, Source
 from suffice.tables.table import Table
 
 #: rows of the sample on which a fit in memory starts, if there are several times as many rows

@@ -12,8 +12,8 @@ from suffice._arrays import FloatArray, as_doubles
 from suffice.glm.pairs import Pair
 from suffice.glm.responses import BinomialResponse
 from suffice.glm.rows import Target
+from suffice.tables.conversion import as_table
 from suffice.tables.labels import as_column, check_weight
-from suffice.tables.reading import as_table
 
 
 def as_target(model: Pair, y: Any, sample_weight: Any, n_rows: int, start: int, offset: FloatArray | None) -> Target:

@@ -29,6 +29,8 @@ from suffice.tables.labels import as_column
 
 Problem = em.Problem[JointModel, JointStatistics]
 
+#: how many starts a mixture tries by default
+N_STARTS = 5
 #: the stages of the comparison of starts: iterations that each start makes, and how many starts are kept
 RACE = ((2, 2), (5, 1))
 _RACE_ROUNDS = sum(rounds for rounds, _ in RACE)

@@ -18,9 +18,9 @@ from suffice.models.missing import never_seen
 from suffice.models.schema import Schema
 from suffice.tables.arrays import ArrayTable
 from suffice.tables.columns import ObjectTable
+from suffice.tables.conversion import as_table
 from suffice.tables.factorize import MISSING, is_missing
 from suffice.tables.frames import FrameTable
-from suffice.tables.reading import as_table
 from suffice.tables.sources import Source
 from suffice.tables.table import Table
 

@@ -14,7 +14,8 @@ from suffice.models.named_statistics import ModelStatistics, collect
 from suffice.models.schema import Encoder, Schema
 from suffice.statistics.responsibilities import PartialLabels
 from suffice.tables.labels import LabelCoder
-from suffice.tables.sources import BATCH_ROWS, Batch, MemorySource, ParquetScan, Source
+from suffice.tables.parquet import ParquetScan
+from suffice.tables.sources import BATCH_ROWS, Batch, MemorySource, Source
 from suffice.tables.table import Table
 
 

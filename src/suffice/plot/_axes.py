@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from suffice._arrays import FloatArray
-from suffice.tables.reading import as_table
+from suffice.tables.conversion import as_table
 
 
 def axes(ax: Any) -> Any:

@@ -11,8 +11,8 @@ from suffice.families import Categorical, Family, Gaussian
 from suffice.families.cells import dense_rows
 from suffice.models.schema import find_column, listed
 from suffice.plot._axes import axes, colours
+from suffice.tables.conversion import as_table
 from suffice.tables.labels import class_list
-from suffice.tables.reading import as_table
 
 _POINTS = 400
 

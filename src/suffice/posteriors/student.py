@@ -12,7 +12,7 @@ from suffice._arrays import Array, FloatArray, IntArray, as_like, namespace, to_
 from suffice.families.cells import dense_rows, observed_cells
 from suffice.families.gaussian.distributions import SHRINKING, GaussianDistributions
 from suffice.families.gaussian.family import Gaussian
-from suffice.families.gaussian.missing_values import patterns_of
+from suffice.families.gaussian.missing_by_row import patterns_of
 from suffice.families.gaussian.quadratic import LOG_2PI
 from suffice.posteriors.predictive import Predictive, gamma_ratio
 

@@ -12,9 +12,9 @@ from sklearn.base import clone
 
 from suffice._arrays import FloatArray, IntArray
 from suffice.optimize.interrupts import end_early, keep_on_interrupt
+from suffice.tables.conversion import as_table
 from suffice.tables.factorize import factorize
 from suffice.tables.labels import as_objects_if_mixed
-from suffice.tables.reading import as_table
 
 MEASURES = ("error", "log-loss")
 #: probabilities are clipped to at least this in the log-loss, so that one confident mistake does not dominate

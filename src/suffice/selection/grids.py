@@ -37,8 +37,8 @@ from suffice.selection.trials import Start, Trial
 from suffice.statistics.moments import Moments
 from suffice.statistics.responsibilities import Labels, PartialLabels
 from suffice.tables.arrays import ArrayTable
+from suffice.tables.conversion import as_table
 from suffice.tables.labels import check_weight
-from suffice.tables.reading import as_table
 
 if TYPE_CHECKING:
     from suffice.selection.mixture_search import MixtureSearch

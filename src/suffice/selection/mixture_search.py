@@ -19,8 +19,8 @@ from suffice.optimize.interrupts import end_early, keep_on_interrupt
 from suffice.priors import PriorSpec
 from suffice.selection.grids import FIGURES, Grid, NumericGrid, TableGrid
 from suffice.selection.strategy import in_threads
+from suffice.tables.conversion import as_table
 from suffice.tables.labels import check_weight
-from suffice.tables.reading import as_table
 from suffice.tables.sources import Source
 
 #: the covariance structures of mclust, from few parameters to many

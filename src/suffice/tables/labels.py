@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from suffice._arrays import FloatArray, as_doubles, issparse, to_numpy
 from suffice.statistics.responsibilities import Labels, PartialLabels, Responsibilities, SoftLabels
 from suffice.tables.arrays import ArrayTable
+from suffice.tables.conversion import as_table
 from suffice.tables.factorize import Factorized, NestedCellError, factorize, factorize_series, shown
 from suffice.tables.frames import FrameTable
-from suffice.tables.reading import as_table
 from suffice.tables.table import Kind
 
 #: default of `missing_label`: missing labels are an error

@@ -17,8 +17,8 @@ from suffice.families.gaussian.covariance.constant import (
 )
 from suffice.families.gaussian.dense_form import DenseForm
 from suffice.families.gaussian.diagonal_form import DiagonalForm
-from suffice.families.gaussian.incomplete_rows import IncompleteRows, moments_about
-from suffice.families.gaussian.missing_values import patterns_of
+from suffice.families.gaussian.missing_by_row import patterns_of
+from suffice.families.gaussian.missing_cells import IncompleteRows, moments_about
 from suffice.families.gaussian.quadratic import LOG_2PI, QuadraticForm
 from suffice.families.gaussian.shared_form import SharedForm
 from suffice.statistics.moments import Moments

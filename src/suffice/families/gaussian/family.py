@@ -23,7 +23,7 @@ from suffice.families.gaussian.covariance.constant import (
     resolved,
 )
 from suffice.families.gaussian.distributions import GaussianDistributions
-from suffice.families.gaussian.missing_patterns import order_by_pattern
+from suffice.families.gaussian.missing_in_runs import order_by_pattern
 from suffice.families.gaussian.moments import diagonal_moments, full_moments, tied_moments
 from suffice.families.gaussian.quadratic import LOG_2PI
 from suffice.families.products import require_rows

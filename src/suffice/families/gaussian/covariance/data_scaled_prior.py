@@ -44,17 +44,6 @@ def overall_covariance(moments: Moments) -> FloatArray:
     return covariance
 
 
-def shrunk_tied(moments: Moments, pooled: FloatArray, prior: NormalInverseWishart, a: float) -> FloatArray:
-    """Return the covariance that the classes share, shrunk towards its own diagonal, (d, d)."""
-    rows = np.asarray(freedom(moments.count, prior).sum())[None, None]
-    if a == 0.0:
-        return ratio(pooled, rows)
-    believed = given_scatter(prior, moments.n_columns)
-    if believed is None:
-        believed = np.diag(prior_variance(moments, prior))
-    return with_ridge(ratio(a * believed + pooled, a + rows))
-
-
 def given_scatter(prior: NormalInverseWishart, n_columns: int) -> FloatArray | None:
     """Return the covariance of the prior, (d, d); None if the prior gives none."""
     if prior.scatter is None:
@@ -102,3 +91,8 @@ def ratio(scatter: FloatArray, count: FloatArray) -> FloatArray:
     """Return scatter / count, with 0 where the count is 0 (factorising it then raises the error)."""
     count = np.broadcast_to(count, np.shape(scatter))
     return np.divide(scatter, count, out=np.zeros(np.shape(scatter)), where=count > 0)
+
+
+def automatic_rows(n_columns: int, *, diagonal: bool) -> float:
+    """Return how many rows the automatic prior covariance is worth: 1 for variances, d for d×d covariances."""
+    return 1.0 if diagonal else float(n_columns)

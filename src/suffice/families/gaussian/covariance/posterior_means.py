@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
-import numpy as np
-
 from suffice._arrays import FloatArray
 from suffice.families.gaussian.covariance.data_scaled_prior import (
     freedom,
@@ -14,9 +12,9 @@ from suffice.families.gaussian.covariance.data_scaled_prior import (
     prior_variance,
     pull_to_prior_mean,
     ratio,
-    shrunk_tied,
     with_ridge,
 )
+from suffice.families.gaussian.covariance.shrinkage import shrunk_tied, tied_target
 from suffice.families.gaussian.covariance.structure import Covariance
 from suffice.priors import NormalInverseWishart
 from suffice.statistics.moments import DiagonalMoments, FullMoments, Moments, TiedMoments
@@ -149,8 +147,7 @@ class Tied(PosteriorMean):
         return shrunk_tied(moments, scatter, prior, self.prior_rows(prior, moments.n_columns))[None]
 
     def _believed(self, moments: Moments, prior: NormalInverseWishart) -> FloatArray:
-        given = given_scatter(prior, moments.n_columns)
-        return np.diag(prior_variance(moments, prior)) if given is None else given
+        return tied_target(moments, prior)
 
 
 class Full(PosteriorMean):

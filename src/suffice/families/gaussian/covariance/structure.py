@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from suffice._arrays import FloatArray
-from suffice.families.gaussian.covariance.data_scaled_prior import given_scatter, prior_mean
+from suffice.families.gaussian.covariance.data_scaled_prior import automatic_rows, given_scatter, prior_mean
 from suffice.priors import NormalInverseWishart
 from suffice.statistics.moments import DiagonalMoments, Moments
 
@@ -122,8 +122,9 @@ class Covariance(ABC):
 
     def prior_rows(self, prior: NormalInverseWishart, n_columns: int) -> float:
         """Return the number of rows that the prior covariance is worth for `n_columns` columns."""
-        automatic = 1.0 if self.diagonal else float(n_columns)
-        return automatic if isinstance(prior.scatter_count, str) else float(prior.scatter_count)
+        if isinstance(prior.scatter_count, str):
+            return automatic_rows(n_columns, diagonal=self.diagonal)
+        return float(prior.scatter_count)
 
 
 def expected_log_likelihood(compact: FloatArray, scatter: FloatArray | None, count: FloatArray) -> float:

@@ -7,7 +7,7 @@ W = −Σ_mo Σ_oo⁻¹,
     Σ r E[z_m] = −W Σ r z_o,   Σ r E[z_m] z_oᵀ = −W S,   Σ r E[z_m z_mᵀ] = W S Wᵀ + n Cov[z_m | z_o],   S = Σ r z_o z_oᵀ
 
 (about the mean), so that a run of any length costs a few products of small matrices besides the pass over its rows.
-The compiled kernel does that; rows outside runs are left to `missing_values`.
+The compiled kernel does that; rows outside runs are left to `missing_by_row`.
 """
 
 from __future__ import annotations

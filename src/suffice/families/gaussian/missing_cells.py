@@ -1,7 +1,7 @@
 """Rows with missing cells under Gaussians with covariances: their marginals, and the expectations of missing cells.
 
-Consecutive rows with the same missing cells are processed together (`missing_patterns`), the others one by one
-(`missing_values`); scores never use imputed values.
+Consecutive rows with the same missing cells are processed together (`missing_in_runs`), the others one by one
+(`missing_by_row`); scores never use imputed values.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from suffice import compiled
 from suffice._arrays import Array, FloatArray, IntArray, as_like, to_float64
-from suffice.families.gaussian.missing_patterns import Marginals
-from suffice.families.gaussian.missing_values import Conditioned, Holes, expected_moments, ill_conditioned
+from suffice.families.gaussian.missing_by_row import Conditioned, Holes, expected_moments, ill_conditioned
+from suffice.families.gaussian.missing_in_runs import Marginals
 from suffice.families.gaussian.quadratic import LOG_2PI, MOST_PAIRED, QuadraticForm
 from suffice.statistics.moments import DiagonalMoments, FullMoments, Moments, TiedMoments
 from suffice.statistics.responsibilities import PartialLabels, Responsibilities, SoftLabels
