@@ -200,3 +200,14 @@ def test_impossible_values():
     mixture = Mixture(1, families={0: "bernoulli", 1: "poisson"}, prior=None).fit(X)
     with pytest.raises(ValueError, match="probability 0 under every one"):
         mixture.condition({0: 1})
+
+
+def test_parts_of_a_mixture_keep_its_settings():
+    rows = np.random.default_rng(0).normal(size=(40, 3))
+    mixture = Mixture(2, acceleration="squarem", n_init=2, max_iter=77, tol=1e-5, random_state=3, n_jobs=1).fit(rows)
+    differ = {"n_components", "families", "init"}
+    for part in (mixture.marginal([0, 2]), mixture.condition({1: 0.5})):
+        kept, wanted = part.get_params(), mixture.get_params()
+        assert {name: kept[name] for name in kept if name not in differ} == {
+            name: wanted[name] for name in wanted if name not in differ
+        }

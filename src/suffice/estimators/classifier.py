@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,9 +48,6 @@ from suffice.optimize.interrupts import end_early
 from suffice.priors import PriorSpec
 from suffice.tables.labels import LabelCoder, as_objects_if_mixed, class_list, sorted_order
 from suffice.tables.table import Table
-
-if TYPE_CHECKING:
-    pass
 
 
 class GenerativeClassifier(ClassAnswers, ClassifierMixin, BaseEstimator):

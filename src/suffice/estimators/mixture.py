@@ -472,8 +472,10 @@ class Mixture(ComponentAnswers, DensityMixin, BaseEstimator):
             n_init=self.n_init,
             max_iter=self.max_iter,
             tol=self.tol,
+            acceleration=self.acceleration,
             unseen=self.unseen,
             random_state=self.random_state,
+            verbose=self.verbose,
             n_jobs=self.n_jobs,
         )
         return mixture._set_parameters(model)
