@@ -291,9 +291,10 @@ def _filled_categories(series: Any, rows: IntArray, words: list[str]) -> Any:
     if series.implementation.is_pyarrow():
         filled = _scattered(series.cast(nw.String), rows, words).to_native()
         return nw.from_native(filled.dictionary_encode(), series_only=True).alias(series.name)
-    if isinstance(series.dtype, nw.Enum) and not set(words) <= set(series.dtype.categories):
-        series = series.cast(nw.String)
-    return _scattered(series, rows, words)
+    if isinstance(series.dtype, nw.Enum):
+        return _scattered(series if set(words) <= set(series.dtype.categories) else series.cast(nw.String), rows, words)
+    # as text: polars, in older releases, cannot write a category that the column does not have
+    return _scattered(series.cast(nw.String), rows, words).cast(series.dtype)
 
 
 def _filled_pandas(column: Any, rows: IntArray, values: NDArray[Any]) -> Any:
