@@ -176,7 +176,7 @@ class PoissonCase(Case):
 
 
 #: the structures that average scatters, and of those that iterate one with each layout of moments;
-#: tests/test_covariance.py has what is true of all fourteen
+#: tests/families/gaussian/test_covariance.py has what is true of all fourteen
 AVERAGES: list[GaussianCase] = [
     GaussianCase(f"gaussian-{name}", Gaussian(name), learns_holes=structure.diagonal)
     for name, structure in STRUCTURES.items()

@@ -20,7 +20,7 @@
 
 A number that C also uses goes to `CONSTANTS` and to the list in ``kernels.c``; a size of scratch memory that is more
 than a product goes to `SIZES` and ``kernels.c``. A library that differs in these, or that was built with other
-declarations, is rejected. `tests/test_compiled_boundary.py` compares the declarations with the C prototypes.
+declarations, is rejected. `tests/compiled/test_boundary.py` compares the declarations with the C prototypes.
 
 ``setup.py`` also reads this module, so it imports only the standard library.
 """

@@ -16,7 +16,7 @@ from suffice.compiled import em_loop
 from suffice.selection import grids as search_grids
 from suffice.selection.collapse import collapsed
 
-DATA = Path(__file__).parent / "reference/data"
+DATA = Path(__file__).parents[1] / "reference/data"
 needs_kernels = pytest.mark.skipif(not em_loop.available("VVV", 4), reason="the kernels were not built")
 
 

@@ -15,7 +15,7 @@ import suffice
 from suffice import GaussianDiscriminant, Mixture, NaiveBayes, SoftKMeans
 from suffice.mixtures import starts as mixture_starts
 
-ORACLES = Path(__file__).parents[2] / "shared/oracles"
+ORACLES = Path(__file__).parents[3] / "shared/oracles"
 
 
 def blobs(n=400, seed=0):

@@ -142,7 +142,7 @@ def test_addresses_and_steps_are_those_of_the_arrays():
 
 
 def test_declarations_are_those_of_the_c_sources():
-    folder = Path(__file__).parents[1] / "src/suffice/compiled"
+    folder = Path(__file__).parents[2] / "src/suffice/compiled"
     text = "".join(path.read_text() for path in sorted(folder.glob("kernels_*.h")))
     prototypes = dict(re.findall(r"EXPORT int64_t NAME\((\w+)\)\(([^)]*)\)", text))
     assert len(re.findall("EXPORT ", text.replace("#define EXPORT", ""))) == len(prototypes)

@@ -8,7 +8,7 @@ import pytest
 
 import suffice
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 spec = importlib.util.spec_from_file_location("docs_run", DOCS / "run.py")
 docs_run = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(docs_run)

@@ -14,7 +14,7 @@ from suffice import GLM, Mixture, NaiveBayes
 from suffice.spam import SpamFilter
 
 SOURCE = Path(suffice.__file__).parent
-DESIGN = Path(__file__).parents[1] / "docs" / "design.md"
+DESIGN = Path(__file__).parents[2] / "docs" / "design.md"
 rng = np.random.default_rng(0)
 frame = pd.DataFrame({"size": rng.normal(size=60), "colour": rng.choice(["red", "blue"], 60)})
 y = np.where(frame["size"] > 0, "large", "small")
