@@ -114,7 +114,7 @@ def test_the_bound_never_falls_and_the_loop_ends_where_python_does(structure):
 
 
 @pytest.mark.parametrize("structure", em_loop.STRUCTURES)
-def test_leaps_are_those_of_python_and_calls_do_not_interrupt_them(structure, monkeypatch):
+def test_extrapolation_steps_are_those_of_python_and_calls_do_not_interrupt_them(structure, monkeypatch):
     x, labels = clusters(272, 2, 3, seed=0, spread=1.2)
     problem, start = problem_of(x, structure, labels, 3)
     python, loop = outcomes(problem, start, max_iter=40, tol=1e-9, accelerate=True)

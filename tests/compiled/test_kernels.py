@@ -49,7 +49,7 @@ def both(monkeypatch, model, X, y, weight, rtol):
 @pytest.mark.parametrize("covariance", ["full", "tied", "diagonal", "tied-diagonal", "spherical"])
 @pytest.mark.parametrize(("n", "d", "k"), [(1, 1, 1), (7, 3, 2), (100, 1, 5), (333, 17, 11), (1000, 50, 23)])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_gaussian_kernels_and_twins_agree(level, monkeypatch, covariance, n, d, k, weighted):
+def test_gaussian_kernels_and_fallbacks_agree(level, monkeypatch, covariance, n, d, k, weighted):
     X, y, weight = tables(n, d, k, seed=n + d + k)
     X = np.vstack([X, X + 0.1])  # two rows a class at least, and two classes
     y = np.append(y, (y + 1) % max(k, 2))
@@ -58,7 +58,7 @@ def test_gaussian_kernels_and_twins_agree(level, monkeypatch, covariance, n, d, 
 
 
 @pytest.mark.parametrize("covariance", ["full", "tied", "diagonal"])
-def test_single_precision_kernels_and_twins_agree(level, monkeypatch, covariance):
+def test_single_precision_kernels_and_fallbacks_agree(level, monkeypatch, covariance):
     X, y, weight = tables(400, 6, 3, seed=0)
     both(monkeypatch, GaussianDiscriminant(covariance), (X - 100).astype(np.float32), y, weight, 2e-3)
 
@@ -73,7 +73,7 @@ def test_kernels_read_rows_in_any_order_of_memory(level, monkeypatch, order):
 
 @pytest.mark.parametrize("dtype", [np.int64, np.int32])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_category_kernels_and_twins_agree(level, monkeypatch, dtype, weighted):
+def test_category_kernels_and_fallbacks_agree(level, monkeypatch, dtype, weighted):
     rng = np.random.default_rng(2)
     X, y = rng.integers(0, [2, 9, 4], (500, 3)).astype(dtype), rng.integers(0, 6, 500)
     weight = rng.random(500) if weighted else None
@@ -88,7 +88,7 @@ def test_category_kernels_and_twins_agree(level, monkeypatch, dtype, weighted):
 @pytest.mark.parametrize("family", ["multinomial", "bernoulli", "poisson"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_sparse_kernels_and_twins_agree(level, monkeypatch, family, dtype, weighted):
+def test_sparse_kernels_and_fallbacks_agree(level, monkeypatch, family, dtype, weighted):
     rng = np.random.default_rng(3)
     X = rng.poisson(0.3, (400, 60)).astype(dtype)
     X = sparse.csr_array((X > 0).astype(dtype) if family == "bernoulli" else X)
@@ -118,7 +118,7 @@ def test_the_exponential_of_the_posterior_is_exact_to_the_last_places(level):
 @pytest.mark.parametrize("covariance", ["full", "tied", "diagonal", "spherical"])
 @pytest.mark.parametrize("holes", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_rounds_of_em_and_their_twins_agree(level, monkeypatch, covariance, holes, weighted):
+def test_iterations_of_em_and_their_fallbacks_agree(level, monkeypatch, covariance, holes, weighted):
     X, y, weight = tables(700, 5, 3, seed=1)
     X -= 100.0
     start = Mixture(3, covariance=covariance, init=y, max_iter=1).fit(X)
@@ -141,7 +141,7 @@ def test_rounds_of_em_and_their_twins_agree(level, monkeypatch, covariance, hole
         np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-8)
 
 
-def test_rows_with_holes_and_their_twins_agree(level):
+def test_rows_with_missing_values_and_their_fallbacks_agree(level):
     rng = np.random.default_rng(3)
     for d in (1, 2, 7, 20):
         mixing = rng.normal(size=(2, d, d)) + 2 * np.eye(d)

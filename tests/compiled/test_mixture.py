@@ -72,7 +72,7 @@ def check(found, expected, rtol):
     [(n, d, (1, 2, 8, 11, 23)) for n in (1, 15, 16, 257) for d in (1, 2, 4, 17)]
     + [(40, 3, range(1, 24)), (257, 50, (3, 16)), (5000, 16, (16,)), (5000, 4, (8,))],
 )
-def test_passes_and_twins_agree(level, form, n, d, components):
+def test_passes_and_fallbacks_agree(level, form, n, d, components):
     for k in components:
         origin, values = parameters(d, k, n + d + k, form)
         rng = np.random.default_rng(n * d * k)

@@ -67,7 +67,7 @@ def test_a_row_goes_the_way_that_the_design_says(begins, tmp_path):
 
 
 @pytest.mark.skipif(not DESIGN.exists(), reason="the documents are not beside the tests")
-def test_the_design_names_every_room():
+def test_the_design_names_every_package():
     tree = re.search(r"src/suffice/\n(.*?)\n\n", DESIGN.read_text(), flags=re.S).group(1)
     written = set(re.findall(r"(?:^|\s)([\w]+(?:/|\.py))(?=\s|$)", tree))
     rooms = {f"{folder.name}/" for folder in SOURCE.iterdir() if (folder / "__init__.py").exists()}

@@ -36,6 +36,14 @@ def test_files_that_the_page_for_contributors_names_exist():
     assert [name for name in named if not (DOCS.parent / name).exists()] == []
 
 
+def test_tests_lie_in_the_folder_of_the_package_that_they_test():
+    tests, source = DOCS.parent / "tests", Path(suffice.__file__).parent
+    found = {path.parent.relative_to(tests) for path in tests.rglob("test_*.py")}
+    others = {Path("laws"), Path("reference"), Path("docs")}
+    assert others < found
+    assert {folder for folder in found - others if folder == Path() or not (source / folder).is_dir()} == set()
+
+
 def test_the_citation_names_this_version():
     text = (DOCS.parent / "CITATION.cff").read_text(encoding="utf-8")
     assert f"\nversion: {suffice.__version__}\n" in text

@@ -161,7 +161,7 @@ def test_a_warm_start_goes_on(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_rounds_return_the_start(kind):
+def test_no_iterations_return_the_start(kind):
     X = make(6)
     start = given_start(X, 3, kind)
     model = GaussianMixture(3, covariance_type=kind, max_iter=0, **start).fit(X)

@@ -307,7 +307,7 @@ def test_missing_cells_are_left_out(name):
 
 
 @pytest.mark.parametrize("name", ["MultinomialNB", "ComplementNB"])
-def test_bags_have_no_holes(name):
+def test_word_counts_have_no_missing_values(name):
     X, y, _, _ = data(name, 0)
     X[0, 0] = np.nan
     with pytest.raises(ValueError, match="Input X contains NaN"):

@@ -315,7 +315,7 @@ def test_more_columns_than_rows_fit_every_row():
     assert "nan (estimated)" in str(model.summary())
 
 
-def test_too_few_rounds_are_said():
+def test_too_few_iterations_are_said():
     X, y = rows("bernoulli")
     with pytest.warns(ConvergenceWarning, match="did not converge in 1 rounds; raise max_iter"):
         GLM("bernoulli", max_iter=1).fit(X, y)
@@ -394,7 +394,7 @@ def test_a_summary_prints_with_and_without_rich(smokers):
 # -- the way there ------------------------------------------------------------------------------------------------
 
 
-def test_a_start_saves_rounds():
+def test_a_start_saves_iterations():
     X, y = rows("poisson")
     model = GLM("poisson").fit(X, y)
     assert model.n_iter_ > 2
@@ -406,7 +406,7 @@ def test_a_start_saves_rounds():
         GLM("poisson").fit(X, y, start=[1.0])
 
 
-def test_beginning_with_some_of_many_rows_changes_nothing_but_the_rounds(monkeypatch):
+def test_beginning_with_some_of_many_rows_changes_nothing_but_the_iterations(monkeypatch):
     X, y = rows("poisson", n=40_000)
     whole = GLM("poisson").fit(X, y)
     monkeypatch.setattr("suffice.glm.rows.SAMPLE_ROWS", 2000)
@@ -429,7 +429,7 @@ def test_too_many_parameters_for_a_hessian_give_the_same_coefficients(monkeypatc
 @pytest.mark.skipif(compiled.library is None, reason="the kernels are not built")
 @pytest.mark.parametrize("family", ["bernoulli", "binomial", "poisson", "gamma"])
 @pytest.mark.parametrize("columns", [1, 7, 8, 50])
-def test_the_compiled_pass_gives_the_sums_of_its_twin(family, columns, monkeypatch):
+def test_the_compiled_pass_gives_the_sums_of_its_fallback(family, columns, monkeypatch):
     rng = np.random.default_rng(0)
     X, (_, y) = 5.0 + rng.normal(size=(3001, columns)), rows(family, n=3001)
     theta = np.append(0.1, rng.normal(size=columns) / columns)

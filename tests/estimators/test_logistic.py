@@ -90,7 +90,7 @@ def test_streams_of_chunks_give_what_the_table_gives(k):
 
 
 @pytest.mark.parametrize("k", [2, 3])
-def test_a_start_saves_rounds(k):
+def test_a_start_saves_iterations(k):
     X, y = overlapping(k)
     model = LogisticRegression().fit(X, y)
     again = LogisticRegression().fit(X, y, start=model)

@@ -76,7 +76,7 @@ def test_words_get_a_coefficient_for_each_value_but_the_first():
     ]).shape == (300,)  # fmt: skip
 
 
-def test_a_bridge_can_be_saved(tmp_path):
+def test_a_logistic_form_can_be_saved(tmp_path):
     logistic = CASES["mixed"][0].fit(MIXED, Y3).to_logistic()
     suffice.save(logistic, tmp_path / "m")
     np.testing.assert_array_equal(suffice.load(tmp_path / "m").predict_proba(MIXED), logistic.predict_proba(MIXED))
@@ -99,7 +99,7 @@ def test_what_is_not_linear_says_so(model, message):
         model.fit(X, Y3).to_logistic()
 
 
-def test_fits_from_a_generative_start_come_to_the_same_coefficients_in_fewer_rounds():
+def test_fits_from_a_generative_start_come_to_the_same_coefficients_in_fewer_iterations():
     X, y = load_breast_cancer(return_X_y=True)
     X = (X - X.mean(0)) / X.std(0)
     cold = LogisticRegression(alpha=1.0).fit(X, y)

@@ -178,7 +178,7 @@ def test_the_parameter_is_searched_over():
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-def test_mixed_tables_with_holes(frame):
+def test_mixed_tables_with_missing_values(frame):
     columns, y = mixed_columns()
     table = frame(columns)
     model = GenerativeClassifier({"visits": "poisson"}, n_components={"a": 3, "b": 2}, random_state=0).fit(table, y)
@@ -196,7 +196,7 @@ def test_mixed_tables_with_holes(frame):
 
 
 @pytest.mark.parametrize("covariance", ["full", "tied", "diagonal"])
-def test_rows_with_holes_are_learned_from_and_filled_in(covariance):
+def test_rows_with_missing_values_are_learned_from_and_filled_in(covariance):
     holed = np.where(np.random.default_rng(6).random(X.shape) < 0.2, np.nan, X)
     model = two(covariance=covariance).fit(holed, Y)
     assert model.score(TEST_X, TEST_Y) > 0.97

@@ -186,7 +186,7 @@ def best_gamma(X, y, start):
 
 
 @pytest.mark.parametrize("n", [400, 20_000])
-def test_a_gamma_with_heavy_tails_finds_its_maximum_in_few_rounds(n, monkeypatch):
+def test_a_gamma_with_heavy_tails_finds_its_maximum_in_few_iterations(n, monkeypatch):
     X, eta, rng = rows(n)
     y = rng.gamma(3.0, np.exp(eta) / 3.0) * np.where(rng.random(n) < 0.25, 1000.0, 1.0)
     monkeypatch.setattr("suffice.glm.rows.SAMPLE_ROWS", 2000)
@@ -303,7 +303,7 @@ def test_l_bfgs_of_several_classes_does_not_mind_the_scale_of_columns(monkeypatc
         np.testing.assert_allclose(wide.coef_ * scale, newton.coef_, atol=1e-4)
 
 
-def test_l_bfgs_says_its_name_where_its_rounds_are_too_few(few):
+def test_l_bfgs_says_its_name_where_its_iterations_are_too_few(few):
     rng = np.random.default_rng(0)
     X = np.cumsum(rng.normal(size=(500, 40)), axis=1)  # neighbours are much alike
     y = rng.poisson(np.exp(0.05 * X[:, -1]))
@@ -329,7 +329,7 @@ def test_more_columns_than_a_hessian_is_formed_for_are_fitted_whatever_their_sca
 
 
 @pytest.mark.parametrize("link", ["identity", "sqrt"])
-def test_a_fit_that_ends_at_the_edge_of_its_means_says_so_instead_of_asking_for_more_rounds(link):
+def test_a_fit_that_ends_at_the_edge_of_its_means_says_so_instead_of_asking_for_more_iterations(link):
     """Means of a Poisson on a line that must not go below 0: the best line touches 0."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 3))

@@ -63,7 +63,7 @@ def test_missing_labels_take_fewer_passes():
     same_end_in_fewer_passes(*fits, times=2)
 
 
-def test_holes_and_weights_take_fewer_passes():
+def test_missing_values_and_weights_take_fewer_passes():
     X, z = overlapping()
     X[np.random.default_rng(1).random(X.shape) < 0.2] = np.nan
     weight = np.random.default_rng(2).uniform(0.5, 1.5, len(X))
@@ -71,7 +71,7 @@ def test_holes_and_weights_take_fewer_passes():
     same_end_in_fewer_passes(*both(lambda **more: Mixture(3, **options, **more), X, None, weight), times=2)
 
 
-def test_streams_leap_as_rows_in_memory_do():
+def test_streams_extrapolate_as_rows_in_memory_do():
     X, z = overlapping()
     start = quietly(Mixture(3, init=z, max_iter=1), X)
     options = {"init": start, "acceleration": "squarem", "tol": 0, "max_iter": 25}
@@ -80,7 +80,7 @@ def test_streams_leap_as_rows_in_memory_do():
     same_bounds(streamed, memory, rtol=1e-9)
 
 
-def test_every_estimator_that_runs_em_can_leap():
+def test_every_estimator_that_runs_em_can_extrapolate():
     X, z = overlapping(300)
     blind = GenerativeClassifier(classes=3, acceleration="squarem", random_state=0).fit(X, [None] * len(X))
     alone = Mixture(3, covariance="diagonal", acceleration="squarem", random_state=0).fit(X)
@@ -111,7 +111,7 @@ class Halving:
 
 
 @pytest.mark.parametrize("land", [100.0, float("nan")])
-def test_a_leap_that_lowers_the_bound_is_taken_back_and_counted(land):
+def test_an_extrapolation_step_that_lowers_the_bound_is_taken_back_and_counted(land):
     halving = Halving(land)
     outcome = em.run(halving.problem, 8.0, max_iter=8, tol=0.0, accelerate=True)
     np.testing.assert_array_equal(halving.passes, [8.0, 4.0, 2.0, land, 1.0, 0.5, land, 0.25])
@@ -122,20 +122,20 @@ def test_a_leap_that_lowers_the_bound_is_taken_back_and_counted(land):
     assert (outcome.model, outcome.statistics) == (0.125, 0.25)
 
 
-def test_a_leap_that_raises_the_bound_is_kept():
+def test_an_extrapolation_step_that_raises_the_bound_is_kept():
     halving = Halving(0.001)
     outcome = em.run(halving.problem, 8.0, max_iter=4, tol=0.0, accelerate=True)
     assert halving.passes == [8.0, 4.0, 2.0, 0.001]
     assert outcome.model == 0.0005
 
 
-def test_without_a_model_to_leap_to_the_rounds_are_those_of_em():
+def test_without_a_model_to_extrapolate_to_the_iterations_are_those_of_em():
     halving = Halving(None)
     em.run(halving.problem, 8.0, max_iter=6, tol=0.0, accelerate=True)
     assert halving.passes == [8.0, 4.0, 2.0, 1.0, 0.5, 0.25]
 
 
-def test_leaps_shorten_until_they_give_a_model():
+def test_extrapolation_steps_shorten_until_they_give_a_model():
     tried = []
 
     def extrapolate(parts, weights, start):

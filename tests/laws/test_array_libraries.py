@@ -82,7 +82,7 @@ def test_torch_tensors_with_soft_labels_give_the_model_of_numpy_arrays(case):
 
 @pytest.mark.torch
 @each([case for case in CASES if case.learns_holes and case is not CATEGORICAL])
-def test_torch_tensors_with_holes_give_the_model_of_numpy_arrays(case):
+def test_torch_tensors_with_missing_values_give_the_model_of_numpy_arrays(case):
     torch = pytest.importorskip("torch")
     x, y = case.table(Shape(6, 30, 3, 3))
     x = case.holed(x, np.random.default_rng(6))

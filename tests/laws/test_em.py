@@ -72,7 +72,7 @@ def test_the_bound_never_falls_for_any_structure(structure, prior, weighted, acc
 
 @pytest.mark.parametrize("structure", ["full", "tied", "diagonal", "tied-diagonal", "spherical", "VEE", "EVE", "VEI"])
 @pytest.mark.parametrize(("prior", "acceleration"), [("auto", None), (None, None), (None, "squarem")])
-def test_the_bound_never_falls_with_holes(structure, prior, acceleration):
+def test_the_bound_never_falls_with_missing_values(structure, prior, acceleration):
     X, _ = clusters()
     X[np.random.default_rng(2).random(X.shape) < 0.2] = np.nan
     options = {"n_init": 1, "tol": 0, "max_iter": 40, "random_state": 0, "acceleration": acceleration}
@@ -92,7 +92,7 @@ def test_the_bound_never_falls_for_any_discrete_family(family, prior, accelerati
 
 
 @pytest.mark.parametrize("acceleration", [None, "squarem"])
-def test_the_bound_never_falls_over_mixed_tables_with_holes(acceleration):
+def test_the_bound_never_falls_over_mixed_tables_with_missing_values(acceleration):
     pd = pytest.importorskip("pandas")
     X, z = clusters(400, 2)
     words, _ = counts("categorical", 400, 2)
@@ -263,7 +263,7 @@ def test_the_bound_never_falls_where_classes_have_components(structure, prior, l
 
 @pytest.mark.parametrize("structure", ["full", "tied", "diagonal", "VVE"])
 @pytest.mark.parametrize("labels", ["all", "some"])
-def test_the_bound_never_falls_where_classes_have_components_and_rows_have_holes(structure, labels):
+def test_the_bound_never_falls_where_classes_have_components_and_rows_have_missing_values(structure, labels):
     X, z = clusters()
     X[np.random.default_rng(2).random(X.shape) < 0.2] = np.nan
     model = GenerativeClassifier(covariance=structure, n_components={0: 3}, tol=0, max_iter=25, random_state=0)
@@ -374,7 +374,7 @@ def test_em_over_missing_cells_is_the_maximum_of_the_observed_likelihood():
 
 
 @pytest.mark.parametrize("covariance", ["full", "tied"])
-def test_discriminant_analysis_learns_from_rows_with_holes(covariance):
+def test_discriminant_analysis_learns_from_rows_with_missing_values(covariance):
     X, z = clusters(600, 4, 2)
     holed = np.where(np.random.default_rng(7).random(X.shape) < 0.3, np.nan, X)
     model = quietly(GaussianDiscriminant(covariance, tol=1e-10, max_iter=2000), holed, z)

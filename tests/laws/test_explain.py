@@ -38,7 +38,7 @@ def test_contributions_add_up_to_the_log_odds(case, shape):
 @each([case for case in CASES if case.scores_holes])
 @law
 @given(shape=shapes())
-def test_contributions_add_up_for_rows_with_holes_and_a_hole_adds_nothing(case, shape):
+def test_contributions_add_up_for_rows_with_missing_values_which_add_nothing(case, shape):
     x, y = case.table(shape)
     model = case.model().fit(x.astype(np.float64), y)
     holed = case.holed(x, shape.rng, share=0.5)

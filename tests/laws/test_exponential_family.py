@@ -148,7 +148,7 @@ def test_gaussian_densities_integrate_to_one(case, d):
 @each([case for case in CASES if case.scores_holes])
 @law
 @given(shape=shapes())
-def test_a_row_with_holes_has_the_density_of_the_cells_that_are_there(case, shape):
+def test_a_row_with_missing_values_has_the_density_of_the_cells_that_are_there(case, shape):
     distributions = case.random(shape.rng, shape.k, shape.d)
     x = case.rows(shape.rng, shape.labels(shape.rng), shape.d)
     holes = shape.rng.random(x.shape) < 0.4

@@ -52,7 +52,7 @@ def test_a_hundred_million_added_to_every_cell_changes_no_posterior(case, prior)
 @each([case for case in GAUSSIANS if case.learns_holes])
 @law
 @given(shape=shapes())
-def test_posteriors_of_tables_with_holes_stay(case, shape):
+def test_posteriors_of_tables_with_missing_values_stay(case, shape):
     x, y = case.table(shape)
     x = case.holed(x, shape.rng)
     model, other = case.model().fit(x, y), case.model().fit(1e-4 * x + 3.0, y)

@@ -43,7 +43,7 @@ def test_contributions_add_up_to_the_log_odds(case, shape):
 @each(HOLED)
 @law
 @given(shape=shapes())
-def test_contributions_add_up_for_rows_with_holes_and_a_hole_adds_nothing(case, shape):
+def test_contributions_add_up_for_rows_with_missing_values_which_add_nothing(case, shape):
     x, y = case.table(shape)
     model = _fit(case, x.astype(np.float64), y)
     holed = case.holed(x, shape.rng, share=0.5)
@@ -54,7 +54,7 @@ def test_contributions_add_up_for_rows_with_holes_and_a_hole_adds_nothing(case, 
 @each(HOLED)
 @law
 @given(shape=shapes())
-def test_a_row_with_holes_is_scored_by_the_marginal_of_what_it_has(case, shape):
+def test_a_row_with_missing_values_is_scored_by_the_marginal_of_what_it_has(case, shape):
     x, y = case.table(shape)
     model = _fit(case, x.astype(np.float64), y)
     (found,), kept = model.distributions_, np.arange(shape.d)[::2]

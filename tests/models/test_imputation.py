@@ -295,7 +295,7 @@ def test_words_of_every_kind(table):
     ],
     ids=["objects", "floats", "polars", "pyarrow", "None", "NaN"],
 )
-def test_columns_of_nothing_but_holes(nothing):
+def test_columns_of_missing_values_alone(nothing):
     known = pd.DataFrame({"city": ["Oslo", "Oslo", "Bern", "Oslo"], "height": [170.0, 171.0, 180.0, 170.0]})
     model = NaiveBayes().fit(known, [0, 0, 1, 0])
     filled = model.impute(nothing)
@@ -363,7 +363,7 @@ def test_complete_tables_come_back_equal(mixture, columns):
     assert NaiveBayes(families="multinomial").fit(sparse, [0, 0, 1, 1]).impute(sparse) is sparse
 
 
-def test_unseen_values_are_not_holes():
+def test_unseen_values_are_not_missing():
     table = pd.DataFrame({"city": ["Oslo", "Bern", None], "x": [1.0, 2.0, 3.0]})
     model = NaiveBayes().fit(table, [0, 1, 0])
     new = pd.DataFrame({"city": ["Rome", "Oslo"], "x": [np.nan, 1.0]})

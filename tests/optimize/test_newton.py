@@ -83,7 +83,7 @@ def test_ctrl_c_keeps_the_point_that_was_reached():
     assert len(outcome.values) == 3
 
 
-def test_the_rounds_are_told_and_limited():
+def test_the_iterations_are_told_and_limited():
     told = []
     outcome = run(Problem(cosh, solve), np.array([9.0]), max_iter=3, tol=1e-12, watch=told.append)
     assert not outcome.converged

@@ -76,7 +76,7 @@ def test_densities_of_other_families_and_of_mixtures():
         plot.densities(NaiveBayes().fit(data.data, y), data.data, "none")
 
 
-def test_the_bound_is_that_of_each_round():
+def test_the_bound_is_that_of_each_iteration():
     mixture = Mixture(3, random_state=0).fit(X)
     (line,) = plot.bound(mixture).lines
     np.testing.assert_array_equal(line.get_ydata(), mixture.bound_history_)

@@ -47,19 +47,19 @@ def words_of(text, prefix, limit):
 @example("ก" + "\u0e34" * 30 + "ขค", "", 30_000)
 @example("1 l0ve y0u $5", "subject:", 30_000)
 @example(f"{'x' * 20} {'y' * 21} v1{'a' * 18} v1{'a' * 19} l0v3 l0v 123 1234 é0é0é", "", 30_000)
-def test_words_marks_and_pairs_are_those_of_the_twin(text, prefix, limit):
+def test_words_marks_and_pairs_are_those_of_the_fallback(text, prefix, limit):
     assert words_of(text, prefix, limit) == twin_of(lambda: words_of(text, prefix, limit), tokeniser)
 
 
 @pytest.mark.parametrize("piece", ["x", "é", "a b ", "東", "東a", "£1", "a%", "$", "कि", "ก\u0e34", "\u0e34"])
-def test_words_of_huge_texts_are_those_of_the_twin(piece):
+def test_words_of_huge_texts_are_those_of_the_fallback(piece):
     text = piece * 80_000 + " end"
     same = words_of(text, "", 30_000) == twin_of(lambda: words_of(text, "", 30_000), tokeniser)
     assert same  # nobody wants to read the difference
 
 
 @pytest.mark.parametrize("shape", ["{}", "a{}b"])
-def test_every_character_is_of_the_kind_that_the_twin_says(shape):
+def test_every_character_is_of_the_kind_that_the_fallback_says(shape):
     letters = [
         chr(code) for code in range(0x33480) if not 0xD800 <= code < 0xE000
     ]  # all that are assigned, but variants
@@ -75,13 +75,13 @@ def test_every_character_is_of_the_kind_that_the_twin_says(shape):
 @example(["", "a"])
 @example(["z\0", "z", "z\0\0", "zzzzzzzz", "zzzzzzzz\0"])
 @example([])
-def test_lines_are_sorted_as_the_twin_sorts_them(found):
+def test_lines_are_sorted_as_the_fallback_sorts_them(found):
     assert reading.sorted_lines(found) == twin_of(lambda: reading.sorted_lines(found), reading)
 
 
 @given(st.lists(st.tuples(st.sampled_from(["spam", "ham"]), MESSAGE)))
 @example([("spam", "a\nb"), ("ham", "b\n\nc"), ("ham", "")])
-def test_counts_are_those_of_the_twin(messages):
+def test_counts_are_those_of_the_fallback(messages):
     found = counting.counted_lines(messages)
     assert found == twin_of(lambda: counting.counted_lines(messages), counting)
     for most in (1, 3, 20_000):
@@ -113,7 +113,7 @@ def table():
 
 @given(st.lists(st.lists(MESSAGE, max_size=6), min_size=1, max_size=3), st.randoms(use_true_random=False))
 @example([["from:a\nx y\nword", "subject:b\nword"], ["from:a\nnew\nodd:c"]], None)
-def test_evidence_is_that_of_the_twin_to_the_last_bit(chunks, random):
+def test_evidence_is_that_of_the_fallback_to_the_last_bit(chunks, random):
     ours, twin = table(), bulk._Weights()
     values = [weight for _, _, weight in FIELDS]
     for chunk in chunks:

@@ -28,7 +28,7 @@ LIBRARIES = {
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_every_library_gives_the_same_model_of_a_mixed_table_with_holes(library):
+def test_every_library_gives_the_same_model_of_a_mixed_table_with_missing_values(library):
     columns, y = mixed_columns()
     as_objects = np.array(list(columns.values()), dtype=object).T
     expected = NaiveBayes().fit(as_objects, y).predict_proba(as_objects)
@@ -166,7 +166,7 @@ def test_missing_cells_drop_out_of_the_product():
 
 
 @pytest.mark.parametrize("covariance", ["full", "tied"])
-def test_prediction_with_holes_uses_the_marginal_gaussian(covariance):
+def test_prediction_with_missing_values_uses_the_marginal_gaussian(covariance):
     X, y = load_iris(return_X_y=True)
     model = GenerativeClassifier(covariance=covariance, prior=None).fit(X, y)
     holes = X.copy()

@@ -165,7 +165,7 @@ def test_columns_with_different_numbers_of_rows(name):
 
 @pytest.mark.parametrize("structure", ITERATIVE, ids=lambda structure: structure.name)
 @pytest.mark.parametrize("resolved", [False, True])
-def test_going_on_from_the_last_round_never_loses(structure, resolved):
+def test_going_on_from_the_last_iteration_never_loses(structure, resolved):
     rng = np.random.default_rng(3)
     a, b = random_moments(rng, 4, 4), random_moments(rng, 4, 4)
     prior = structure.resolve(a, NormalInverseWishart(freedom=0.0)) if resolved else None

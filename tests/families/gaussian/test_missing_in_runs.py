@@ -187,7 +187,7 @@ def test_batches_of_a_stream_give_the_same(passes, size):
 
 
 @needs_kernels
-def test_rows_of_float32_lose_nothing_by_their_holes():
+def test_rows_of_float32_lose_nothing_by_missing_values():
     X, z = clusters()
     X = holed(X, "both").astype(np.float32)
     model = Mixture(3, init=z, max_iter=3, tol=0)
@@ -233,7 +233,7 @@ def test_a_column_that_a_pattern_never_has_and_one_that_no_row_has():
 
 
 @needs_kernels
-def test_rows_are_ordered_only_where_they_share_their_holes():
+def test_rows_are_ordered_only_where_they_share_their_missing_columns():
     X, _ = clusters(400, 5)
     assert order_by_pattern(X) is None
     holes = holed(X, "few")
@@ -252,7 +252,7 @@ def test_rows_are_ordered_only_where_they_share_their_holes():
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("structure", ["full", "tied", "diagonal"])
 @pytest.mark.parametrize("first", [True, False])
-def test_moments_of_rows_with_holes_and_their_twins_agree(monkeypatch, dtype, structure, first):
+def test_moments_of_rows_with_missing_values_and_their_fallbacks_agree(monkeypatch, dtype, structure, first):
     X, z = clusters(500, 5)
     X = X.astype(dtype)
     X[100 if first else 0 : 400 : 3, 2] = np.nan
@@ -270,7 +270,7 @@ def test_moments_of_rows_with_holes_and_their_twins_agree(monkeypatch, dtype, st
 
 @pytest.mark.parametrize("covariance", ["full", "diagonal"])
 @pytest.mark.parametrize("row", [0, 250])
-def test_an_infinite_cell_beside_holes_is_named(covariance, row):
+def test_an_infinite_cell_beside_missing_values_is_named(covariance, row):
     X, _ = clusters(300, 3)
     X = holed(X, "few")
     X[row] = [np.inf, np.nan, 1.0]
