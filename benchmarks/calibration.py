@@ -21,7 +21,7 @@ from suffice import GaussianDiscriminant, NaiveBayes
 
 SPAMBASE = Path(__file__).parents[2] / "shared/data/spambase/spambase.data"
 SIZES = (2, 3, 5, 10, 20, 50, 100)
-#: up to so many rows a class, "predictive" is to be at least as good as the others
+#: up to so many rows per class, "predictive" is to be at least as good as the others
 FEW = 20
 #: rows that a split is tested on, at most
 TEST_ROWS = 1000
@@ -105,7 +105,7 @@ def curve(found: dict[str, Table], sizes: Sequence[int], draws: int) -> Iterator
 
 
 def worse(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return where another model has a lower log-loss than "predictive", with few rows a class."""
+    """Return where another model has a lower log-loss than "predictive", with few rows per class."""
     others = ("scikit-learn", "map")
     return [row for row in results if row["rows"] <= FEW and any(row[other] < row["predictive"] for other in others)]
 
@@ -133,7 +133,7 @@ def plot(results: Sequence[dict[str, Any]], path: Path) -> None:
         if i == 0:
             axes.set_title(name, fontsize=10)
         if i == 2:
-            axes.set_xlabel("training rows a class")
+            axes.set_xlabel("training rows per class")
         if j == 0:
             axes.set_ylabel(f"{structure} ({PEERS[structure]})\nlog-loss")
     handles = [plt.Line2D([], [], color=colour, marker="o", ms=3) for colour in COLOURS.values()]
@@ -157,7 +157,7 @@ def main() -> None:
         f"suffice {suffice.__version__} against scikit-learn {sklearn.__version__}: log-loss on rows that were held out"
     )
     print(f"mean of {options.draws} random splits; in brackets the error of the mean difference to predictive\n")
-    print(f"{'data':14} {'structure':9} {'rows a class':>12} {'scikit-learn':>16} {'map':>16} {'predictive':>10}")
+    print(f"{'data':14} {'structure':9} {'rows per class':>12} {'scikit-learn':>16} {'map':>16} {'predictive':>10}")
     results = []
     for row in curve(found, options.sizes, options.draws):
         results.append(row)
@@ -168,9 +168,9 @@ def main() -> None:
             flush=True,
         )
     exceptions = worse(results)
-    print(f"\nup to {FEW} rows a class, another one is better than predictive in {len(exceptions)} cells")
+    print(f"\nup to {FEW} rows per class, another one is better than predictive in {len(exceptions)} cells")
     for row in exceptions:
-        print(f"  {row['data']}, {row['structure']}, {row['rows']} rows a class")
+        print(f"  {row['data']}, {row['structure']}, {row['rows']} rows per class")
     if options.json:
         options.json.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
     if options.plot:

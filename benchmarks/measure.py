@@ -40,7 +40,7 @@ def gemm_rate(size: int = 1500, repeats: int = 5) -> float:
 
 
 def read_bandwidth(megabytes: int = 400, repeats: int = 5) -> float:
-    """Return how many bytes a second are read when an array is summed, one thread a core."""
+    """Return how many bytes per second are read when an array is summed, one thread a core."""
     from concurrent.futures import ThreadPoolExecutor
 
     from suffice.engines.base import threads

@@ -1,4 +1,4 @@
-"""python -m benchmarks.mixtures: ten rounds of EM, scikit-learn's and ours, from one start to one likelihood."""
+"""python -m benchmarks.mixtures: ten iterations of EM, scikit-learn's and ours, from one start to one likelihood."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def main() -> None:
     options = parser.parse_args()
     gemm = gemm_rate()
     if not options.json:
-        print(f"suffice {suffice.__version__} against scikit-learn {sklearn.__version__}, {ROUNDS} rounds of EM")
+        print(f"suffice {suffice.__version__} against scikit-learn {sklearn.__version__}, {ROUNDS} iterations of EM")
         print(f"GEMM {gemm / 1e9:.0f} GFLOP/s\n")
         print(f"{'job':34} {'sklearn s':>9} {'ours s':>7} {'ratio':>7} {'float32 s':>9} {'peak MB':>8} {'of GEMM':>8}")
     rows = []

@@ -1,4 +1,4 @@
-"""python -m benchmarks.spam_speed: how many messages a second the spam filter learns and scores, beside bogofilter.
+"""python -m benchmarks.spam_speed: how many messages per second the spam filter learns and scores, beside bogofilter.
 
 The messages are those of the SpamAssassin corpus, the stores are files. Rates are medians of runs by turns; beside the
 seconds on the clock stand those of all processors, which other work on the machine disturbs less.
@@ -175,7 +175,7 @@ def ask_daemon(path: str, raws: list[bytes]) -> None:
 
 
 def through_daemon(raws: list[bytes], labels: list[Label], runs: int, clients: int = 2) -> dict[str, float]:
-    """Return messages a second through the daemon, each client with one at a time, and milliseconds for one message."""
+    """Return messages per second through the daemon, each client with one at a time, and milliseconds per message."""
     found: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
         store, path = str(Path(folder) / "store"), f"{folder}/socket"
@@ -200,7 +200,7 @@ def through_daemon(raws: list[bytes], labels: list[Label], runs: int, clients: i
                     each.join()
                     assert each.exitcode == 0
                 rates.append(len(raws) / (time.perf_counter() - start))
-            found["messages a second"] = statistics.median(rates[1:])  # processes know no tokens in the first
+            found["messages per second"] = statistics.median(rates[1:])  # processes know no tokens in the first
             programs = {"suffice spam filter --daemon, by Python": [*suffice, "filter", f"--daemon=unix:{path}", "-p"]}
             if client := shutil.which("suffice-filter"):
                 programs["suffice-filter"] = [client, f"--daemon=unix:{path}", "-p"]
@@ -256,7 +256,7 @@ def main() -> None:
                     found["bogofilter", way].append(seconds)
     load = os.getloadavg()[0]
     print(f"{len(raws)} messages, medians of {options.runs} runs, load of the machine {load:.1f}")
-    print("| | messages a second | processor, ms a message | messages a second if two cores were free |")
+    print("| | messages per second | processor, ms a message | messages per second if two cores were free |")
     print("|---|---|---|---|")
     for (name, way), runs in found.items():
         wall, processor = (statistics.median(column) for column in zip(*runs, strict=True))

@@ -42,7 +42,7 @@ def main() -> None:
                 start = time.perf_counter()
                 learned = spam_filter.train_unlabeled([raws[i] for i in pool[count:]])
                 seconds.append(time.perf_counter() - start)
-                results.append((before, figures(spam_filter.evaluate(*asked)), learned.rounds))
+                results.append((before, figures(spam_filter.evaluate(*asked)), learned.iterations))
         for name, place in (("labels alone", 0), ("and the others without", 1)):
             rows = np.array([each[place] for each in results])
             print(

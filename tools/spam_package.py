@@ -20,7 +20,7 @@ PARTS = [
     "_version.py",
     "py.typed",
     *(f"cli/{name}.py" for name in ("__init__", "__main__", "app")),
-    *(f"terminal/{name}.py" for name in ("__init__", "descriptions", "mistakes")),
+    *(f"terminal/{name}.py" for name in ("__init__", "descriptions", "help", "mistakes")),
 ]
 #: requirements that are narrower here: from 0.29 on typer brings Pydantic, 10 MB, which is a third of all
 LIGHT = {"typer>=0.20": "typer>=0.20,<0.29"}

@@ -229,7 +229,7 @@ def test_a_table_that_cannot_be_learned_from_is_one_line(tmp_path, name, content
         (["--weight", "V98"], "there is no column 'V98'"),
         (["--weight", "Class"], "cannot be both the target and the weight"),
         (["--family", "V97=poisson"], "there is no column 'V97'"),
-        (["--family", "Class=poisson"], "'Class' is not learned from"),
+        (["--family", "Class=poisson"], "'Class' is the target or the weight"),
     ],
 )
 def test_a_wrong_column_is_one_line(tmp_path, options, message):
@@ -241,7 +241,7 @@ def test_a_wrong_column_is_one_line(tmp_path, options, message):
     [
         (["--prior", "strong"], "--prior must be auto, none or a number, not 'strong'"),
         (["--prior", "-1"], "a pseudo-count must be a positive number"),
-        (["--family", "V1"], "--family must be COLUMN=NAME"),
+        (["--family", "V1"], "--family must be COLUMN=FAMILY"),
         (["--family", "V1=zipf"], "unknown family 'zipf'"),
         (["--family", "V1=poisson", "--family", "V1=gaussian"], "names the column 'V1' twice"),
         (["--covariance", "round"], "covariance must be one of"),
@@ -302,7 +302,7 @@ def test_version_and_help():
         shown = run(*args)
         assert shown.exit_code == 0
         assert "suffice fit votes.csv --target Class -o votes.suffice" in shown.stdout
-    assert "COLUMN=NAME" in run("fit", "--help").stdout
+    assert "COLUMN=FAMILY" in run("fit", "--help").stdout
 
 
 def test_a_real_process_pipes_cleanly(votes_model):

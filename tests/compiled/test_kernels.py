@@ -51,7 +51,7 @@ def both(monkeypatch, model, X, y, weight, rtol):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_gaussian_kernels_and_fallbacks_agree(level, monkeypatch, covariance, n, d, k, weighted):
     X, y, weight = tables(n, d, k, seed=n + d + k)
-    X = np.vstack([X, X + 0.1])  # two rows a class at least, and two classes
+    X = np.vstack([X, X + 0.1])  # two rows per class at least, and two classes
     y = np.append(y, (y + 1) % max(k, 2))
     weight = np.append(weight, weight + 0.1) if weighted else None
     both(monkeypatch, GaussianDiscriminant(covariance), X, y, weight, 1e-8)

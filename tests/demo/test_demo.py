@@ -111,9 +111,12 @@ def test_forgetting_is_exact(shown):
 
 
 def test_it_says_that_the_mail_is_synthetic_and_shows_every_error_of_the_filter(post, shown):
-    assert "5  The same sums as a spam filter: a small mailbox, which is synthetic" in shown
+    assert "5  The same sums as a spam filter: a small synthetic mailbox" in shown
     said = " ".join(shown.split())
-    assert f"taught {post.taught['ham']} hams and {post.taught['spam']} spams; then {len(post.messages)} others" in said
+    assert (
+        f"taught {post.taught['ham']} hams and {post.taught['spam']} spams, and classifies {len(post.messages)} others"
+        in said
+    )
     for label in ("spam", "ham"):
         counts = [
             sum(

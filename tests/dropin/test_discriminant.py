@@ -28,7 +28,7 @@ LDA, QDA = dropin.LinearDiscriminantAnalysis, dropin.QuadraticDiscriminantAnalys
 DEGENERATE = {
     "check_sample_weights_shape": "fits classes of constant columns",
     "check_sample_weights_not_overwritten": "fits classes of constant columns",
-    "check_sample_weight_equivalence_on_dense_data": "fits 30 columns to 3 rows a class",
+    "check_sample_weight_equivalence_on_dense_data": "fits 30 columns to 3 rows per class",
 }
 
 
@@ -448,7 +448,7 @@ def test_a_fit_that_fails_leaves_no_model_behind():
 def test_mistakes_are_named():
     X, y = make(22)
     for model in (LDA, QDA):
-        with pytest.raises(ValueError, match="priors must be one number a class"):
+        with pytest.raises(ValueError, match="priors must be one number per class"):
             model(priors=[0.5, 0.5]).fit(X, y)
         with pytest.raises(ValueError, match="too large"):
             model().fit(X * 1e200, y)

@@ -275,7 +275,7 @@ def test_every_start_takes_weights(kind, init):
 
 def test_wrong_weights_are_refused():
     X = make()
-    with pytest.raises(ValueError, match="one number a row"):
+    with pytest.raises(ValueError, match="one number per row"):
         GaussianMixture().fit(X, sample_weight=[1.0, 2.0])
     with pytest.raises(ValueError, match="not negative"):
         GaussianMixture().fit(X, sample_weight=-np.ones(len(X)))

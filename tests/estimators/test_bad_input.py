@@ -76,7 +76,10 @@ def fits(data=X, labels=Y, weight=None, **params):
         (lambda: fits(-X, families=Poisson()), says("column 1", "-1", "row 0", "not be negative")),
         (lambda: fits(-X, families=Multinomial()), says("column 1", "-1", "row 0", "not be negative")),
         (lambda: fits(sparse.csr_array(-X), families=Multinomial()), says("column 1", "-1", "row 0", "negative")),
-        (lambda: fits([[1, np.nan]] * 6, families=Multinomial()), says("column 1", "nan", "no holes", "write 0")),
+        (
+            lambda: fits([[1, np.nan]] * 6, families=Multinomial()),
+            says("column 1", "nan", "must not be missing", "write 0"),
+        ),
         (lambda: fits(X, families=Bernoulli()), says("column 0", "2", "row 1", "0 or 1")),
         (lambda: fits(sparse.csr_array(np.where(X > 3, np.inf, X))), says("sparse", "finite")),
         (lambda: fits(X + 1j), says("Complex data not supported")),
@@ -317,13 +320,13 @@ def test_reasons_where_both_classes_are_impossible_are_not_a_crash():
 )
 def test_labels_of_two_columns_are_not_blamed_on_the_rows(labels):
     for model in (NaiveBayes(), GenerativeClassifier(), LogisticRegression()):
-        with pytest.raises(ValueError, match=says("y must hold one label a row", "2 columns", "of y")):
+        with pytest.raises(ValueError, match=says("y must hold one label per row", "2 columns", "of y")):
             model.fit(X, labels)
     with pytest.raises(ValueError, match="y of two columns must hold numbers"):
         GLM("binomial").fit(X, labels)
-    with pytest.raises(ValueError, match=says("row 0 of y is [0, 2]", "pass one label a row")):
+    with pytest.raises(ValueError, match=says("row 0 of y is [0, 2]", "pass one label per row")):
         fits(labels=[[0, 2]] * 6)
-    with pytest.raises(ValueError, match=says("y must hold one label a row", "row 0 has 1 cells and row 1 has 2")):
+    with pytest.raises(ValueError, match=says("y must hold one label per row", "row 0 has 1 cells and row 1 has 2")):
         fits(labels=[["a"], ["a", "b"]] * 3)
 
 
@@ -347,7 +350,7 @@ def test_lists_are_no_words(cell):
 
 @pytest.mark.parametrize("weight", [np.ones(6) + 1j, np.ones(6, "m8[s]"), np.ones(6, [("a", float)])])
 def test_weights_must_be_real_numbers(weight):
-    with pytest.raises(ValueError, match=says("sample_weight needs one number a row", str(weight.dtype))):
+    with pytest.raises(ValueError, match=says("sample_weight needs one number per row", str(weight.dtype))):
         fits(weight=weight)
 
 

@@ -299,7 +299,9 @@ def test_a_constant_column_changes_no_posterior():
 def test_maximum_likelihood_with_impossible_rows_falls_back_to_the_class_prior():
     X = np.array([["a", "x"], ["a", "x"], ["b", "y"]])
     model = NaiveBayes(prior=None).fit(X, [0, 0, 1])
-    with pytest.warns(UserWarning, match="rule out every class between them; they got the prior shares of the classes"):
+    with pytest.warns(
+        UserWarning, match="rule out every class between them; their predictions are the prior shares of the classes"
+    ):
         np.testing.assert_allclose(model.predict_proba([["a", "y"]]), [[2 / 3, 1 / 3]])
     np.testing.assert_allclose(model.predict_proba([["b", "y"]]), [[0.0, 1.0]])
     assert model.score_samples([["a", "y"]])[0] == -np.inf

@@ -265,7 +265,7 @@ def test_firths_correction_adds_half_a_row_to_every_cell_of_a_table():
 def test_collinear_columns_are_named_in_one_warning_and_left_out():
     X, y = rows("poisson")
     frame = pd.DataFrame(X, columns=list("abc")).assign(sum=X[:, 0] + 2 * X[:, 1], one=1e8 + 0.1)
-    with pytest.warns(UserWarning, match="columns 'sum', 'one' can be written in terms of those before") as caught:
+    with pytest.warns(UserWarning, match="columns 'sum', 'one' can be written in terms of earlier columns") as caught:
         model = GLM("poisson").fit(frame, y)
     assert len(caught) == 1
     assert model.aliased_ == ["sum", "one"]
@@ -307,7 +307,7 @@ def test_rare_events_are_not_mistaken_for_separation():
 def test_more_columns_than_rows_fit_every_row():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(5, 12)), rng.normal(size=5)
-    with pytest.warns(UserWarning, match="columns 'x4', 'x5', .* can be written in terms of those before"):
+    with pytest.warns(UserWarning, match="columns 'x4', 'x5', .* can be written in terms of earlier columns"):
         model = GLM().fit(X, y)
     np.testing.assert_allclose(model.predict(X), y, rtol=1e-9)
     assert model.log_likelihood_ == np.inf
@@ -317,7 +317,7 @@ def test_more_columns_than_rows_fit_every_row():
 
 def test_too_few_iterations_are_said():
     X, y = rows("bernoulli")
-    with pytest.warns(ConvergenceWarning, match="did not converge in 1 rounds; raise max_iter"):
+    with pytest.warns(ConvergenceWarning, match="did not converge in 1 iterations; raise max_iter"):
         GLM("bernoulli", max_iter=1).fit(X, y)
 
 

@@ -125,7 +125,7 @@ def test_several_separated_classes_give_finite_coefficients_and_one_warning():
     assert len(caught) == 1
     assert np.isfinite(model.coef_).all()
     np.testing.assert_array_equal(model.predict(X), y)
-    with pytest.warns(UserWarning, match="column 'x3' can be written in terms of those before"):
+    with pytest.warns(UserWarning, match="column 'x3' can be written in terms of earlier columns"):
         LogisticRegression().fit(np.column_stack([*overlapping(3)[0].T, np.ones(600)]), overlapping(3)[1])
 
 
@@ -139,7 +139,7 @@ def test_what_is_missing_is_said():
         LogisticRegression().fit(X, y).predict(holes)
     with pytest.raises(ValueError, match="at least two classes, but y has 1 class"):
         LogisticRegression().fit(X, np.zeros(len(X)))
-    with pytest.raises(ValueError, match="one label a row, but y has several columns"):
+    with pytest.raises(ValueError, match="one label per row, but y has several columns"):
         LogisticRegression().fit(X, np.full((len(X), 2), 0.5))
     with pytest.raises(ValueError, match="all weights are zero"):
         LogisticRegression().fit(X, y, np.zeros(len(X)))
@@ -163,7 +163,7 @@ def test_a_loaded_model_predicts_the_same(k, tmp_path):
 def test_more_columns_than_rows_separate_the_classes(n_columns, n_classes):
     rng = np.random.default_rng(n_columns)
     X, y = rng.normal(size=(30, n_columns)), np.arange(30) % n_classes
-    with pytest.warns(UserWarning, match="no maximum|in terms of those before"):
+    with pytest.warns(UserWarning, match="no maximum|in terms of earlier columns"):
         model = LogisticRegression().fit(X, y)
     assert model.score(X, y) == 1.0
     with warnings.catch_warnings():

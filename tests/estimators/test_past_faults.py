@@ -267,7 +267,7 @@ def test_a_class_that_just_reaches_its_threshold_is_predicted():
     model = NaiveBayes(threshold=0.5, class_prior="uniform").fit(np.r_[X, X], np.repeat([0, 1], 40))
     np.testing.assert_allclose(model.predict_proba(X), 0.5)
     assert (model.predict(X) == 1).mean() > 0.4
-    with pytest.raises(ValueError, match="one threshold a class"):
+    with pytest.raises(ValueError, match="one threshold per class"):
         NaiveBayes(threshold=[0.1, 0.2]).fit(X[:3], [0, 1, 2]).predict(X)
 
 

@@ -346,7 +346,7 @@ def test_statistics_of_components_say_what_they_are_not_good_for():
         GenerativeClassifier.from_statistics(plain.statistics_, n_components=2)
     with pytest.raises(ValueError, match="batches cannot be split"):
         two().partial_fit(X, Y)
-    with pytest.raises(ValueError, match="nothing says which components are of one class"):
+    with pytest.raises(ValueError, match="it is not known which components belong to one class"):
         two(classes=2).fit(X, [None] * len(X))
 
 

@@ -258,7 +258,7 @@ def test_the_unit_of_measurement_changes_no_posterior(family, prior, scale):
         (Beta(), 40.0, r"column 'b' holds 40.0 in row 7, but a Beta cell"),
         (Gamma(), np.inf, r"column 'b' holds inf in row 7, but Gamma cells must be finite"),
         (Dirichlet(), 0.0, r"column 'b' holds 0.0 in row 7, but the cells of Dirichlet columns must be positive"),
-        (Dirichlet(), np.nan, r"column 'b' holds nan in row 7, but the parts of a whole have no holes"),
+        (Dirichlet(), np.nan, r"column 'b' holds nan in row 7, but the parts of a whole must not be missing"),
         (
             Dirichlet(),
             2.0,
@@ -300,7 +300,7 @@ def test_the_bound_of_em_never_falls(family, prior, holes):
     x, _ = clusters(family, 400)
     if holes:
         if isinstance(family, Dirichlet):
-            pytest.skip("the parts of a whole have no holes")
+            pytest.skip("the parts of a whole must not be missing")
         x[np.random.default_rng(6).random(x.shape) < 0.2] = np.nan
     weight = np.random.default_rng(7).uniform(0.2, 2.0, len(x))
     start = "random" if prior is None else "k-means++"  # a cluster of one value has no largest likelihood

@@ -120,12 +120,12 @@ def test_a_whole_number_is_a_column_by_its_place_and_another_scalar_is_refused()
     np.testing.assert_allclose(GLM("poisson").fit(thin, y, offset=2).coef_, by_place.coef_, rtol=1e-6)
     with pytest.raises(ValueError, match="`offset` names column 3, which the table does not have"):
         GLM("poisson").fit(X, y, offset=3)
-    with pytest.raises(ValueError, match="exposure must hold one number a row, or be a column's name or place"):
+    with pytest.raises(ValueError, match="exposure must hold one number per row, or be a column's name or place"):
         GLM("poisson").fit(X, y, exposure=1.5)
     for scalar in (3.0, "y", np.array(3.0)):
-        with pytest.raises(ValueError, match="y needs one number a row, but is the single"):
+        with pytest.raises(ValueError, match="y needs one number per row, but is the single"):
             GLM("poisson").fit(X, scalar)
-    with pytest.raises(ValueError, match="y needs one label a row, but is the single value 'y'"):
+    with pytest.raises(ValueError, match="y needs one label per row, but is the single value 'y'"):
         LogisticRegression().fit(X, "y")
 
 
@@ -307,7 +307,7 @@ def test_l_bfgs_says_its_name_where_its_iterations_are_too_few(few):
     rng = np.random.default_rng(0)
     X = np.cumsum(rng.normal(size=(500, 40)), axis=1)  # neighbours are much alike
     y = rng.poisson(np.exp(0.05 * X[:, -1]))
-    with pytest.warns(ConvergenceWarning, match="L-BFGS did not converge in 50 rounds; raise max_iter") as caught:
+    with pytest.warns(ConvergenceWarning, match="L-BFGS did not converge in 50 iterations; raise max_iter") as caught:
         assert not GLM("poisson", max_iter=1).fit(X, y).converged_
     assert "50 rounds of L-BFGS for each of max_iter" in str(caught[0].message)
     assert GLM("poisson").fit(X, y).n_iter_ > 50
@@ -333,7 +333,7 @@ def test_a_fit_that_ends_at_the_edge_of_its_means_says_so_instead_of_asking_for_
     """Means of a Poisson on a line that must not go below 0: the best line touches 0."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 3))
-    with pytest.warns(ConvergenceWarning, match="meet the edge of the means that the link can express") as caught:
+    with pytest.warns(ConvergenceWarning, match="reach the limit of the means that the link can express") as caught:
         model = GLM("poisson", link).fit(X, rng.poisson(np.exp(1.5 * X[:, 0])))
     assert "max_iter" not in str(caught[0].message)
     assert model.predict(X).min() == pytest.approx(0, abs=1e-6)
@@ -377,7 +377,7 @@ def test_columns_that_mix_numbers_and_words_are_sent_to_what_a_linear_model_has(
         ({"alpha": [1, 2]}, {}, r"alpha must be a number that is not negative, not \[1, 2\]"),
         ({"tol": None}, {}, "tol must be a number that is not negative, not None"),
         ({"max_iter": "many"}, {}, "max_iter must be a whole number of at least 1, not 'many'"),
-        ({}, {"sample_weight": "age"}, "sample_weight needs one number a row, but it is 'age'"),
+        ({}, {"sample_weight": "age"}, "sample_weight needs one number per row, but it is 'age'"),
         ({}, {"start": "auto"}, "start must be an array of the intercept and the coefficients.*not 'auto'"),
     ],
 )

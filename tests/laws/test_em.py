@@ -138,7 +138,7 @@ def test_without_labels_the_classifier_is_the_mixture(covariance):
     mixture = Mixture(3, covariance=covariance, random_state=3).fit(X)
     np.testing.assert_array_equal(classifier.predict_proba(X), mixture.predict_proba(X))
     assert classifier.classes_.tolist() == ["a", "b", "c"]
-    with pytest.raises(ValueError, match="say how many classes"):
+    with pytest.raises(ValueError, match="pass the number of classes"):
         GenerativeClassifier().fit(X, [None] * len(X))
 
 

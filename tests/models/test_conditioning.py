@@ -156,7 +156,7 @@ def test_bags_cannot_be_split():
         ({"shoe": 3}, r"`given` names column 'shoe', which the table does not have; its columns are 'height'"),
         ({"city": "Rome"}, r"a value that training saw of column 'city', but holds 'Rome'; the values are .*'Oslo'"),
         ({"height": "tall"}, r"must hold a number for column 'height', but holds 'tall'"),
-        ({"height": None}, r"must say what column 'height' holds, but says None"),
+        ({"height": None}, r"must hold a value for column 'height', but holds None"),
         ({"height": np.inf}, r"holds inf for column 'height', but numbers must be finite"),
         ({"smoker": 3}, r"holds 3.0 for column 'smoker', but a Bernoulli cell must be 0 or 1"),
         ({"visits": -1}, r"holds -1.0 for column 'visits', but a Poisson count must not be negative"),

@@ -127,7 +127,7 @@ def test_families_by_themselves():
     rng = np.random.default_rng(0)
     assert bags.expected_rows(np.eye(2), shares).tolist() == np.eye(2).tolist()
     assert bags.sampled_rows(sp.csr_array(np.eye(2)), np.array([0, 1]), rng).tolist() == np.eye(2).tolist()
-    with pytest.raises(ValueError, match="a bag of counts has no holes"):
+    with pytest.raises(ValueError, match="the counts of a bag must not be missing"):
         bags.expected_rows(holes, shares)
 
 
@@ -417,7 +417,7 @@ def test_what_cannot_be_imputed():
     bags = NaiveBayes(families={(0, 1): Multinomial()}).fit(np.abs(X), y)
     holes = np.abs(X)
     holes[7, 2] = holes[31, 1] = np.nan
-    with pytest.raises(ValueError, match=r"column 1 holds nan in row 31, but a bag of counts has no holes"):
+    with pytest.raises(ValueError, match=r"column 1 holds nan in row 31, but the counts of a bag must not be missing"):
         bags.impute(holes)
     words = NaiveBayes().fit(pd.DataFrame({"a": ["u", "v"] * 4, "b": np.arange(8.0)}), [0, 1] * 4)
     with (

@@ -73,7 +73,7 @@ def test_the_crossing_lies_between_sizes_on_a_logarithmic_scale():
 def test_sentences_say_who_wins_where():
     assert "a is better up to about 28 rows, b from there on" in str(curves([0.2] * 4, [0.4, 0.3, 0.1, 0.1]))
     assert "error: a is as good or better up to 80 rows." in str(curves([0.2] * 4, [0.3] * 4))
-    assert "error: the two take turns up to 80 rows." in str(curves([0.2] * 4, [0.1, 0.3, 0.3, 0.3]))
+    assert "error: each is better at some sizes up to 80 rows." in str(curves([0.2] * 4, [0.1, 0.3, 0.3, 0.3]))
     assert "error: a could not be fitted to any" in str(curves([np.nan] * 4, [0.3] * 4))
     assert "error: b is better from 10 rows on." in str(curves([0.2] * 4, [0.1] * 4))
     assert "take turns up to about 28 rows; b is better from there" in str(curves([0.2] * 4, [0.1, 0.3, 0.1, 0.1]))

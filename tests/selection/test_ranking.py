@@ -103,7 +103,7 @@ def test_what_cannot_be_ranked_is_said():
         best_family([np.nan, np.nan])
     with pytest.raises(ValueError, match="row 1 holds inf"):
         best_family([1.0, np.inf])
-    with pytest.raises(ValueError, match="sample_weight needs one number a row"):
+    with pytest.raises(ValueError, match="sample_weight needs one number per row"):
         best_family([1.0, 2.5], [1.0])
     constant = best_family(np.full(20, 2.5))
     assert [row.family for row in constant] == ["exponential"]

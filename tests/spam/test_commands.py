@@ -161,7 +161,7 @@ def test_unlabeled_mail_is_learned_last(mail):
     args = ("train", "--spam", mail / "spam.mbox", "--ham", mail / "ham", "--unlabeled", mail / "unsorted")
     found = answer(*args, "-s", mail / "a")
     assert found["learned"] == 70
-    assert set(found["unlabeled"]) == {"messages", "known", "spam", "rounds"}
+    assert set(found["unlabeled"]) == {"messages", "known", "spam", "iterations", "rounds"}
     assert found["unlabeled"]["known"] == 10
     assert 0.0 <= found["unlabeled"]["spam"] <= found["unlabeled"]["messages"]
     assert f"about {found['unlabeled']['spam']:.0f} of them spam" in run(*args, "-s", mail / "b").stdout
@@ -305,7 +305,7 @@ def test_explain_shows_evidence_that_adds_up(mail, store):
         before, _, after = line.partition("│")
         assert ("█" in after) == (part["log_odds"] > 0)
         assert ("█" in before) == (part["log_odds"] < 0)
-    assert f"and {len(found['evidence']) - 3} tokens more" in said[-1]
+    assert f"and {len(found['evidence']) - 3} more tokens" in said[-1]
 
 
 def test_evaluate_says_how_many_were_learned(mail, store):
@@ -331,7 +331,7 @@ def test_explain_wants_one_message(mail, store, tmp_path):
     with SpamFilter.open(tmp_path / "empty.sqlite"):
         pass
     result = run("explain", "-", "-s", tmp_path / "empty.sqlite", input=message(77))
-    assert "nothing in it is known" in result.stdout
+    assert "no token of the message is known" in result.stdout
 
 
 # -- evaluation and tuning ----------------------------------------------------------------------------------------
@@ -361,13 +361,13 @@ def test_evaluate_without_mail_judges_what_was_learned(store):
     found = answer("evaluate", "-s", store)
     assert (found["spam"], found["ham"]) == (30, 40)
     assert found["log_loss"] > 0
-    assert "each judged without itself" in run("evaluate", "-s", store).stdout
+    assert "classified by leave-one-out" in run("evaluate", "-s", store).stdout
 
 
 def test_what_cannot_be_told_is_null(mail, store):
     found = answer("evaluate", "--ham", mail / "ham", "-s", store)
     assert found["one_minus_auc"] is None
-    assert "cannot be told" in run("evaluate", "--ham", mail / "ham", "-s", store).stdout
+    assert "undefined" in run("evaluate", "--ham", mail / "ham", "-s", store).stdout
 
 
 def test_tune_writes_thresholds_unless_it_is_a_dry_run(store):
@@ -376,7 +376,7 @@ def test_tune_writes_thresholds_unless_it_is_a_dry_run(store):
     dry = answer("tune", "--dry-run", "-s", store)
     assert not dry["written"]
     assert answer("stats", "-s", store)["thresholds"] == {"ham": 0.001, "spam": 0.999999}
-    assert "nothing is written" in run("tune", "--dry-run", "-s", store).stdout
+    assert "not written" in run("tune", "--dry-run", "-s", store).stdout
 
     found = answer("tune", "--cost", 10, "-s", store)
     assert found["written"]
@@ -385,7 +385,7 @@ def test_tune_writes_thresholds_unless_it_is_a_dry_run(store):
     assert answer("stats", "-s", store)["thresholds"] == found["thresholds"] == found["after"]["thresholds"]
     assert set(found["curve"][0]) == {"threshold", "false_positives", "not_caught"}
     said = run("tune", "-s", store).stdout
-    assert "a ham called spam is as bad as 100 spams" in said
+    assert "a ham classified as spam costs as much as 100 spams" in said
     assert f"written to {store}" in said
     assert said.count("chosen") >= 1
 
@@ -453,7 +453,9 @@ def test_a_backup_is_restored_only_over_nothing_or_when_told_to(store, tmp_path)
 
 
 def test_expire_forgets_old_mail_and_wants_to_know_how_old(store):
-    assert "give --days N, or set one with `suffice spam train --half-life DAYS`" in fails("expire", "-s", store)
+    assert "give --days DAYS, or set a half-life with `suffice spam train --half-life DAYS`" in fails(
+        "expire", "-s", store
+    )
     with SpamFilter.open(store) as spam_filter:
         spam_filter.train(message(1000), "ham", at=time.time() - 100 * 86400)
     assert answer("expire", "--days", 50, "-s", store)["expired"] == 1
@@ -515,7 +517,7 @@ def test_servers_are_named_shown_and_taken_away(tmp_path):
     assert answer("settings", "-s", store) == made
     assert "mx.example.org, b.example" in run("settings", "-s", store).stdout
     assert "authserv-id" in fails("settings", "--server", "two words", "-s", store)
-    assert "do not go together" in run("settings", "--server", "a.example", "--no-server", "-s", store).output
+    assert "exclude each other" in run("settings", "--server", "a.example", "--no-server", "-s", store).output
     assert answer("settings", "--no-server", "-s", store)["servers"] == []
 
 
@@ -567,7 +569,7 @@ def test_an_interruption_of_learning_without_labels_says_what_is_kept(store, tmp
     monkeypatch.setattr("suffice.spam.unlabeled._responsibilities", interrupted)
     result = run("train", "--unlabeled", box, "-s", store)
     assert result.exit_code == 130
-    assert "so are the first 5 messages without; the same command goes on" in result.stderr
+    assert "the first 5 messages without labels are kept; run the same command again" in result.stderr
     assert answer("stats", "-s", store)["unlabeled"] == 5
 
 

@@ -118,7 +118,7 @@ def test_everything_by_one_command(home):
         assert (spam_filter.stats().spam, spam_filter.stats().ham) == (30, 40)
         assert spam_filter.score(message(7, "spam")).label == "spam"
     shown = run(home, "--yes").stdout
-    assert "judged by what was before them" in shown
+    assert "classified by a filter that has learned the older ones" in shown
     assert "70 known already" in shown
 
 
@@ -259,7 +259,7 @@ def test_an_answer_that_ends_it_is_no_error_of_ours(home, answers, code, says):
     ("args", "says"),
     [
         (["--run", "pigeon", "--yes"], "--run must be one of watch, procmail, sieve, milter, nothing, not 'pigeon'"),
-        ([], "no terminal to ask; give --yes"),
+        ([], "no terminal for questions; give --yes"),
         (["--spam", "Maildir", "--yes"], "give both, --spam BOX and --ham BOX"),
         (["--yes", "--run", "watch"], "watching needs an account"),
     ],

@@ -440,7 +440,7 @@ def test_commands_export_and_import(tmp_path):
     assert done["learned"] == 81
     assert run("export", "--store", tmp_path / "b.sqlite", "-").stdout_bytes == text
     imported = run("import", "--store", tmp_path / "c.sqlite", "-", input=DUMP)
-    assert "imported from bogofilter: 400 spam, 600 ham; 11 tokens taken over, of 18" in imported.stdout
+    assert "imported from bogofilter: 400 spam, 600 ham; 11 tokens imported, of 18" in imported.stdout
     assert "bogofilter" in run("stats", "--store", tmp_path / "c.sqlite").stdout
     assert run("import", "--store", tmp_path / "c.sqlite", "--remove", "bogofilter").exit_code == 0
     assert run("import", "--store", tmp_path / "c.sqlite", "--remove", "bogofilter").exit_code == 1
@@ -448,4 +448,4 @@ def test_commands_export_and_import(tmp_path):
     (tmp_path / "words").write_text("Money\nlunch\n")
     (tmp_path / "sa.txt").write_bytes(backup({"money": (20, 1), "lunch": (0, 30)}))
     found = run("import", "--store", tmp_path / "c.sqlite", tmp_path / "sa.txt", "--words", tmp_path / "words")
-    assert "2 tokens taken over, of 2" in found.stdout
+    assert "2 tokens imported, of 2" in found.stdout

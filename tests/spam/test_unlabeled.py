@@ -42,7 +42,7 @@ def test_unlabelled_messages_are_counted_with_the_class_they_clearly_have():
         found = spam_filter.train_unlabeled(iter([*UNLABELED, *UNLABELED[:3], SPAMS[0]]), progress=done.append)
         assert (found.messages, found.known) == (60, 4)
         assert found.spam == pytest.approx(40, abs=1)
-        assert 2 <= found.rounds <= 10
+        assert 2 <= found.iterations <= 10
         assert done == [64]
         assert spam_filter.stats() == Size(30, 40, len(contents(spam_filter)[0]), 60)
         assert spam_filter._store.totals() == ((30 + 40) * UNIT, (40 + 20) * UNIT)

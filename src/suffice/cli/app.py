@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from suffice._version import __version__
+from suffice.terminal.help import PlainTyper
 from suffice.terminal.mistakes import PlainSpeaking
 
 _EXAMPLE = """[bold]Example[/bold]
@@ -17,7 +18,7 @@ _EXAMPLE = """[bold]Example[/bold]
 
 [cyan]suffice predict votes.suffice new.csv --proba --explain[/cyan]"""
 
-app = typer.Typer(
+app = PlainTyper(
     cls=PlainSpeaking,
     add_completion=False,
     rich_markup_mode="rich",
@@ -39,12 +40,12 @@ def _version(wanted: bool) -> None:
 def suffice(
     ctx: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and leave.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Learn a generative classifier from a table, and predict with reasons.
+    """Learn a generative classifier from a table, and predict with it; every prediction can be explained.
 
-    Numbers, booleans and words are read as they are; a missing cell is left out of every sum.
+    Columns may hold numbers, booleans and words; missing cells need no preparation.
     """
     if ctx.invoked_subcommand is None:
         typer.echo(ctx.get_help())
@@ -53,40 +54,46 @@ def suffice(
 @app.command(epilog="[bold]Example[/bold]  [cyan]suffice fit votes.csv --target Class -o votes.suffice[/cyan]")
 def fit(
     table: Annotated[
-        str, typer.Argument(help="A .csv file, or a .parquet file, a folder of them or a 'pattern'.", metavar="TABLE")
+        str,
+        typer.Argument(
+            help="A .csv file, a .parquet file, a folder of .parquet files or a quoted pattern of them "
+            "('data/*.parquet').",
+            metavar="TABLE",
+        ),
     ],
     target: Annotated[str, typer.Option("--target", "-t", metavar="COLUMN", help="The column to predict.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="Where to write the model.")],
     weight: Annotated[
-        str | None, typer.Option("--weight", "-w", metavar="COLUMN", help="The column with the weight of each row.")
+        str | None,
+        typer.Option("--weight", "-w", metavar="COLUMN", help="The column that holds the weight of each row."),
     ] = None,
     covariance: Annotated[
         str,
         typer.Option(
             metavar="STRUCTURE",
-            help="How numbers vary together: diagonal, tied, full, tied-diagonal, spherical, tied-spherical, or a code "
-            "like VVE.",
+            help="The covariance of the numeric columns: diagonal, tied, full, tied-diagonal, spherical, "
+            "tied-spherical, or a code of mclust such as VVE.",
         ),
     ] = "diagonal",
     family: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="COLUMN=NAME",
-            help="Read a column as gaussian, bernoulli, categorical, poisson, gamma, beta, … Repeatable.",
+            metavar="COLUMN=FAMILY",
+            help="The family of a column: gaussian, bernoulli, categorical, poisson, gamma, beta, … Repeatable.",
         ),
     ] = None,
     prior: Annotated[
-        str, typer.Option(metavar="PRIOR", help="auto, none (maximum likelihood) or a pseudo-count.")
+        str, typer.Option(metavar="PRIOR", help="The prior: auto, none (maximum likelihood) or a pseudo-count.")
     ] = "auto",
-    drop: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Leave a column out. Repeatable.")] = None,
+    drop: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="A column to leave out. Repeatable.")] = None,
 ) -> None:
     """Learn a model from a table and write it to a file.
 
-    Numbers are Gaussian, booleans Bernoulli, words categorical, or what --family says.
+    Numbers are Gaussian, booleans Bernoulli and words categorical, unless --family chooses another family.
 
-    In a CSV file, empty cells, NA, NaN and null are missing.
+    In a CSV file, empty cells, NA, NaN and null are missing values.
 
-    Parquet is read a part at a time, so it may be larger than memory.
+    Parquet files are read in batches, so they may be larger than memory.
     """
     from suffice.cli.fit import fit_file
     from suffice.cli.summary import print_summary
@@ -122,20 +129,27 @@ def _settings(family: list[str], covariance: str, prior: str) -> tuple[Any, Any]
 def predict(
     model: Annotated[str, typer.Argument(help="A model that `suffice fit` wrote.", metavar="MODEL")],
     table: Annotated[
-        str, typer.Argument(help="A .csv file, or a .parquet file, a folder of them or a 'pattern'.", metavar="TABLE")
+        str,
+        typer.Argument(
+            help="A .csv file, a .parquet file, a folder of .parquet files or a quoted pattern of them "
+            "('data/*.parquet').",
+            metavar="TABLE",
+        ),
     ],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="A .csv or .parquet file; standard output by default."),
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="The .csv or .parquet file to write; standard output by default."
+        ),
     ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each class.")] = False,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Add the columns that mattered most, with their log-odds.")
+        bool, typer.Option("--explain", help="Add the columns that contributed most, with their log-odds.")
     ] = False,
 ) -> None:
     """Predict the class of each row of a table.
 
-    The table may have other columns too, such as the target; the model takes its own by name.
+    The columns are found by name; the table may have others as well, such as the target.
     """
     from suffice.cli.predict import predict_file
 
@@ -146,7 +160,7 @@ def predict(
 
 @app.command()
 def demo() -> None:
-    """Show what Suffice does, beside scikit-learn, in a few seconds."""
+    """Show what Suffice does, compared with scikit-learn, in a few seconds."""
     from suffice.demo import run
 
     run()

@@ -75,7 +75,7 @@ def _features(
             raise ValueError(f"the column {column!r} is needed, and cannot be dropped")
     for column in named:
         if column in special:
-            raise ValueError(f"the column {column!r} is not learned from, so it has no family")
+            raise ValueError(f"the column {column!r} is the target or the weight, so it has no family")
     columns = [name for name in table.names if name not in {*special, *drop}]
     if not columns:
         raise ValueError(f"{table.path!r} has no columns left to learn from")

@@ -23,7 +23,7 @@ def check_output(path: Path) -> None:
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {str(path.parent)!r} to write {path.name!r} in; make it first")
     if not os.access(path.parent, os.W_OK):
-        raise PermissionError(f"the folder {str(path.parent)!r} is not yours to write in")
+        raise PermissionError(f"the folder {str(path.parent)!r} cannot be written to; check its permissions")
 
 
 def check_format(path: Path) -> None:

@@ -43,7 +43,7 @@ def parse_families(pairs: Sequence[str], covariance: str) -> dict[tuple[str, ...
     for pair in pairs:
         column, equals, name = pair.rpartition("=")
         if not equals or not column:
-            raise ValueError(f"--family must be COLUMN=NAME, such as zip=categorical, not {pair!r}")
+            raise ValueError(f"--family must be COLUMN=FAMILY, such as zip=categorical, not {pair!r}")
         if any(column in known for known in columns.values()):
             raise ValueError(f"--family names the column {column!r} twice")
         as_family(name)

@@ -40,9 +40,9 @@ def load(folder: Path | None = None) -> Library | None:
     """
     library, reason = find(folder)
     if library is None and (compiled_required() or compiled_wanted() in LEVELS):
-        raise ImportError(f"the compiled kernels are required but not there: {reason}")
+        raise ImportError(f"the compiled kernels are required but missing: {reason}")
     if library is None and "cannot be used" in reason:
         warnings.warn(
-            f"the compiled kernels: {reason}; NumPy does their work, more slowly", RuntimeWarning, stacklevel=2
+            f"the compiled kernels: {reason}; NumPy is used instead, more slowly", RuntimeWarning, stacklevel=2
         )
     return library

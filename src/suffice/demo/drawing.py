@@ -52,10 +52,10 @@ def _with_spread(place: int, mean: float, deviation: float) -> str:
 def reliability(contest: Contest, other: int, width: int) -> Table:
     """Draw the calibration of our model and of another one: probabilities and accuracy per bin."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("how sure", no_wrap=True)
+    table.add_column("probability", no_wrap=True)
     chosen = (contest.entries[0], contest.entries[other])
     for entry, style in zip(chosen, (_OURS, _THEIRS), strict=True):
-        for name in ("rows", "said", "right"):
+        for name in ("rows", "predicted", "right"):
             table.add_column(name, justify="right", no_wrap=True)
         table.add_column(Text(entry.name.split()[0], style=style), no_wrap=True)
     for place, pair in enumerate(zip(*(contest.reliability(entry) for entry in chosen), strict=True)):
@@ -107,7 +107,7 @@ def reasons(title: str, explanation: Explanation, row: int, cells: dict[str, Any
         )
     table.add_row("", "", "───────", "")
     share = 1.0 / (1.0 + np.exp(-total))
-    table.add_row("sum: the log-odds", "", f"{total:+.2f}", "", style="bold")
+    table.add_row("sum = log-odds", "", f"{total:+.2f}", "", style="bold")
     return Panel(
         table,
         title=Text(title),
@@ -121,7 +121,7 @@ def reasons(title: str, explanation: Explanation, row: int, cells: dict[str, Any
 def _terms(explanation: Explanation, row: int, cells: dict[str, Any], total: float) -> list[tuple[str, str, float]]:
     """Return the printed terms of the log-odds: the class prior, the largest contributions, and the sum of the rest."""
     top = explanation.top(row, COLUMNS)
-    terms = [("shares of the classes", "", round(float(explanation.baseline[row]), 2))]
+    terms = [("class prior", "", round(float(explanation.baseline[row]), 2))]
     terms += [(str(name), _cell(cells[str(name)]), round(value, 2)) for name, value in top]
     others = set(map(str, explanation.columns)) - {str(name) for name, _ in top}
     missing = sum(cells[name] is None for name in others)

@@ -109,12 +109,14 @@ def weighed(post: Post, number: int, width: int) -> Panel:
     for token, value in terms:
         table.add_row(Text(token), f"{value:+.2f}", bar(value / scale, half, _HAM, _SPAM))
     table.add_row("", "───────", "")
-    table.add_row("sum: the log-odds", f"{total:+.2f}", "", style="bold")
+    table.add_row("sum = log-odds", f"{total:+.2f}", "", style="bold")
     return Panel(
         table,
-        title=Text(f"“{message.header('subject')}”, the closest call: {verdict.label}, truly {post.labels[number]}"),
+        title=Text(
+            f"“{message.header('subject')}”, the least certain: {verdict.label}, actually {post.labels[number]}"
+        ),
         title_align="left",
-        subtitle=Text(f"through the logistic link: p(spam) = {verdict.probability:.3f}"),
+        subtitle=Text(f"p(spam) = {verdict.probability:.3f}"),
         subtitle_align="right",
         width=width,
     )

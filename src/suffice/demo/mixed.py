@@ -19,7 +19,7 @@ from suffice.demo.contest import Contest, Entry
 from suffice.estimators import NaiveBayes
 
 SEED = 0
-HOLES = 0.1
+MISSING = 0.1
 #: the columns turned into strings and booleans, of the ten means in the Wisconsin breast cancer data
 WORDS = ("radius", "concavity")
 BOOLEANS = ("texture", "symmetry")
@@ -36,7 +36,7 @@ def make_mixed() -> tuple[Any, NDArray[Any], FloatArray]:
     for j in range(10):
         name = str(data.feature_names[j]).removeprefix("mean ")
         numbers = data.data[:, j]
-        lost = rng.random(len(numbers)) < HOLES
+        lost = rng.random(len(numbers)) < MISSING
         if name in WORDS:
             thirds = np.quantile(numbers, [1 / 3, 2 / 3])
             columns[name] = pa.array(np.array(SIZES)[np.searchsorted(thirds, numbers)].tolist(), mask=lost)
@@ -91,9 +91,9 @@ def scikit_learn(kinds: list[str]) -> list[tuple[str, Pipeline]]:
         )
 
     return [
-        ("fill with medians, modes; one-hot words", pipeline(OneHotEncoder(sparse_output=False))),
+        ("fill with medians, modes; one-hot encode words", pipeline(OneHotEncoder(sparse_output=False))),
         (
-            "fill with medians, modes; rank words",
+            "fill with medians, modes; ordinal-encode words",
             pipeline(OrdinalEncoder(categories=[list(SIZES)] * len(words))),
         ),
     ]

@@ -12,7 +12,7 @@ from rich.text import Text
 from suffice.demo.contest import Contest, over_splits
 from suffice.demo.drawing import WIDTH, columns_of, reasons, reliability, scores
 from suffice.demo.mail import Post, make_post, trade_off, verdicts, weighed
-from suffice.demo.mixed import HOLES, mixed_contest
+from suffice.demo.mixed import MISSING, mixed_contest
 from suffice.demo.votes import votes_contest
 from suffice.estimators import NaiveBayes
 from suffice.spam import read
@@ -20,7 +20,7 @@ from suffice.spam import read
 CODE = """\
 from suffice import NaiveBayes
 
-# numbers, booleans and words, with holes and weights: one call
+# numbers, booleans and words, with missing values and weights: one call
 model = NaiveBayes().fit(table, labels, sample_weight=weights)
 model.predict_proba(new_rows)
 model.explain(new_rows)  # adds up to the log-odds
@@ -54,7 +54,7 @@ def run(console: Console | None = None) -> None:
     _why(console, votes[0], mixed[0])
     _forgetting(console, mixed[0])
     _mail(console, make_post())
-    _heading(console, "6  The lines that did it")
+    _heading(console, "6  The code")
     console.print(Syntax(CODE, "python", theme="ansi_dark", background_color="default", word_wrap=False))
 
 
@@ -67,8 +67,8 @@ def _opening(console: Console) -> None:
     console.print(Text.assemble(("suffice", "bold cyan"), "  generative learning from sufficient statistics"))
     _say(
         console,
-        "Model how each class makes its rows, p(x, y) = p(y) p(x | y). One pass over a table takes sums, and from the "
-        "sums come predictions, reasons, and exact forgetting.",
+        "A generative model of each class, p(x, y) = p(y) p(x | y). One pass over a table computes sums, and the sums "
+        "give predictions, explanations and the exact removal of rows.",
     )
 
 
@@ -85,12 +85,12 @@ def _describe(contest: Contest) -> str:
     tables = (contest.train, contest.test)
     rows = sum(table.num_rows for table in tables)
     cells = sum(table.num_rows * table.num_columns for table in tables)
-    holes = sum(column.null_count for table in tables for column in table.columns)
+    missing = sum(column.null_count for table in tables for column in table.columns)
     kinds = columns_of([str(field.type) for field in contest.train.schema])
     return (
-        f"{rows} rows, {contest.train.num_columns} columns ({kinds}), {holes:,} of {cells:,} cells missing. Trained on "
-        f"{contest.train.num_rows} rows and measured on the other {contest.test.num_rows}, on {SPLITS} random splits "
-        "that are the same for all; ± is the standard deviation over the splits."
+        f"{rows} rows, {contest.train.num_columns} columns ({kinds}), {missing:,} of {cells:,} cells missing. Trained "
+        f"on {contest.train.num_rows} rows and measured on the other {contest.test.num_rows}, on {SPLITS} random "
+        "splits that are the same for all; ± is the standard deviation over the splits."
     )
 
 
@@ -101,69 +101,70 @@ def _measured(console: Console, contests: list[Contest]) -> None:
     other = 1 + int(np.argmin(losses[1:]))
     _say(
         console,
-        "Calibration: where a model was so sure, how often was it right? █ is how often, ┃ is what it said; "
-        "the expected calibration error (ECE) is the mean distance between the two. The first split; beside ours is "
-        f"the pipeline of scikit-learn with the smaller log-loss ({contest.entries[other].preparation}).",
+        "Calibration: how often a model was right, given the probability that it predicted. █ is the accuracy, ┃ the "
+        "mean predicted probability; the expected calibration error (ECE) is the mean distance between the two. Shown "
+        "are the first split, Suffice, and the pipeline of scikit-learn with the smaller log-loss "
+        f"({contest.entries[other].preparation}).",
     )
     console.print(reliability(contest, other, _width(console)))
 
 
 def _votes(console: Console, contests: list[Contest]) -> None:
-    _heading(console, "1  Words with holes: who is a Republican? (House of Representatives, 1984)")
+    _heading(console, "1  Words with missing values: who is a Republican? (House of Representatives, 1984)")
     _say(console, _describe(contests[0]))
     _measured(console, contests)
 
 
 def _mixed(console: Console, contests: list[Contest]) -> None:
-    _heading(console, "2  Numbers, booleans and words, with holes and weights: is the tumour benign?")
+    _heading(console, "2  Numbers, booleans and words, with missing values and weights: is the tumour benign?")
     _say(console, _describe(contests[0]))
     _say(
         console,
-        "Made for this demo from scikit-learn's breast cancer data (its ten means): two columns were cut into "
-        f"low/middle/high, two at their median, a cell was lost with probability {HOLES:g}, and each row counts "
-        "1, 2 or 3 times, by a fixed seed. All models and all measures use these weights. scikit-learn has no naive "
-        "Bayes for mixed columns, so its GaussianNB reads codes as numbers.",
+        "Made for this demo from scikit-learn's breast cancer data (its ten means): two columns were binned into "
+        f"low/middle/high, two split at their median, cells removed with probability {MISSING:g}, and rows weighted by "
+        "1, 2 or 3, with a fixed seed. All models and all measures use these weights. scikit-learn has no naive "
+        "Bayes for mixed columns, so its GaussianNB treats the codes as numbers.",
     )
     _measured(console, contests)
     pair = contests[0].train.select(["perimeter", "area"]).drop_null()
     alike = np.corrcoef([column.to_numpy() for column in pair.columns])[0, 1]
     _say(
         console,
-        f"Perimeter and area say nearly the same (correlation {alike:.2f}), which no naive Bayes knows: it takes them "
-        "as independent given the class.",
+        f"Perimeter and area are nearly the same (correlation {alike:.2f}), which no naive Bayes can use: it assumes "
+        "that they are independent given the class.",
     )
 
 
 def _why(console: Console, votes: Contest, mixed: Contest) -> None:
-    _heading(console, "3  Why? Three predictions, each the exact sum of its columns")
+    _heading(console, "3  Explanations: three predictions, each the exact sum of the contributions of its columns")
     for name, contest, row in (
-        ("A vote, the surest mistake", votes, _surest_mistake(votes)),
-        ("A vote, with most cells missing", votes, _most_holes(votes)),
-        ("A tumour, the closest call", mixed, _closest_call(mixed)),
+        ("A vote, the most confident mistake", votes, _most_confident_mistake(votes)),
+        ("A vote, with most cells missing", votes, _most_missing(votes)),
+        ("A tumour, the least certain prediction", mixed, _least_certain(mixed)),
     ):
         rows = contest.test.slice(row, 1)
         explanation = contest.model.explain(rows)
-        title = f"{name}: predicted {explanation.target[0]}, truly {contest.test_labels[row]}"
+        title = f"{name}: predicted {explanation.target[0]}, actually {contest.test_labels[row]}"
         console.print(reasons(title, explanation, 0, rows.to_pylist()[0], _width(console)))
 
 
-def _surest_mistake(contest: Contest) -> int:
+def _most_confident_mistake(contest: Contest) -> int:
     ours = contest.entries[0].probabilities
     wrong = contest.model.classes_[ours.argmax(axis=1)] != contest.test_labels
     return int(np.argmax(np.where(wrong, ours.max(axis=1), 0.0)))
 
 
-def _most_holes(contest: Contest) -> int:
-    holes = [sum(cell is None for cell in row.values()) for row in contest.test.to_pylist()]
-    return int(np.argmax(np.where(np.array(holes) < contest.test.num_columns, holes, -1)))
+def _most_missing(contest: Contest) -> int:
+    missing = [sum(cell is None for cell in row.values()) for row in contest.test.to_pylist()]
+    return int(np.argmax(np.where(np.array(missing) < contest.test.num_columns, missing, -1)))
 
 
-def _closest_call(contest: Contest) -> int:
+def _least_certain(contest: Contest) -> int:
     return int(np.argmin(contest.entries[0].probabilities.max(axis=1)))
 
 
 def _forgetting(console: Console, contest: Contest) -> None:
-    _heading(console, "4  Forgetting: take rows out of a model without the other rows")
+    _heading(console, "4  Removing rows from a model without access to the others")
 
     def fit(rows: slice) -> NaiveBayes:
         start, stop, _ = rows.indices(contest.train.num_rows)
@@ -177,8 +178,8 @@ def _forgetting(console: Console, contest: Contest) -> None:
     apart = _largest_difference(contest, forgot, others)
     _say(
         console,
-        f"The sums of {FORGOTTEN} tumours were subtracted. A probability changed by up to {changed:.3f}; from those of "
-        f"a model that never saw these rows, none differs by more than {apart:.0e}.",
+        f"The sums of {FORGOTTEN} tumours were subtracted. Probabilities changed by up to {changed:.3f}; they differ "
+        f"from those of a model that never saw these rows by at most {apart:.0e}.",
     )
 
 
@@ -187,13 +188,13 @@ def _largest_difference(contest: Contest, one: NaiveBayes, other: NaiveBayes) ->
 
 
 def _mail(console: Console, post: Post) -> None:
-    _heading(console, "5  The same sums as a spam filter: a small mailbox, which is synthetic")
+    _heading(console, "5  The same sums as a spam filter: a small synthetic mailbox")
     _say(
         console,
-        "The mail of Clara, who does not exist, was written for this demo. The filter is taught "
-        f"{post.taught['ham']} hams and {post.taught['spam']} spams; then {len(post.messages)} others arrive, in other "
-        "words and partly from other people: newsletters she wants, phishing for a bank that does not exist, words in "
-        "disguise, pictures, three languages.",
+        "The mail of a fictional person, written for this demo. The filter learns "
+        f"{post.taught['ham']} hams and {post.taught['spam']} spams, and classifies {len(post.messages)} others, with "
+        "other texts and partly other senders: wanted newsletters, phishing, disguised words, pictures, three "
+        "languages.",
     )
     console.print(verdicts(post))
     said = ", ".join(
@@ -204,16 +205,16 @@ def _mail(console: Console, post: Post) -> None:
     console.print(weighed(post, post.closest_call(), _width(console)))
     _say(
         console,
-        "The threshold is a choice. On the mail that arrived, a message is spam from a probability on of:",
+        "The threshold is your choice. Errors on the new mail, by the probability from which a message is spam:",
     )
     console.print(trade_off(post))
     chosen = post.tuning.thresholds
     errors = post.tuned.errors(chosen)
     _say(
         console,
-        f"`tune`, for a lost ham that costs {post.tuning.cost:g} missed spams, looks only at what was taught, each "
-        f"message scored without itself, and chooses spam from {chosen.spam:.3f}, ham up to {chosen.ham:.3f}. On "
-        f"the new mail that gives {errors.false_positives} hams lost, {errors.missed} spams called ham, and "
-        f"{errors.unsure_spam + errors.unsure_ham} unsure. Letters that are taught come twice, with other names and "
-        "days, so that what `tune` sees is easier than new mail.",
+        f"`tune`, for a lost ham that costs {post.tuning.cost:g} missed spams, uses the learned messages only, by "
+        f"leave-one-out, and chooses spam from {chosen.spam:.3f}, ham up to {chosen.ham:.3f}. On "
+        f"the new mail this gives {errors.false_positives} hams lost, {errors.missed} spams classified as ham, and "
+        f"{errors.unsure_spam + errors.unsure_ham} unsure. Each learned text occurs twice, with different names and "
+        "days, so the messages that `tune` uses are easier than new mail.",
     )

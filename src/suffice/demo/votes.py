@@ -55,7 +55,7 @@ def votes_contest(split: int = 0) -> Contest:
 
     model = NaiveBayes().fit(X, party[train])
 
-    entries = [Entry("suffice NaiveBayes", "none: a hole adds nothing", model.predict_proba(new_X))]
+    entries = [Entry("suffice NaiveBayes", "none: a missing vote adds nothing", model.predict_proba(new_X))]
     for name, preparation, pipeline in scikit_learn():
         pipeline.fit(as_objects(X), party[train])
         entries.append(Entry(name, preparation, pipeline.predict_proba(as_objects(new_X))))
@@ -69,14 +69,14 @@ def scikit_learn() -> list[tuple[str, str, Pipeline]]:
     return [
         (
             "sklearn CategoricalNB",
-            "fill holes with the mode, encode words",
+            "fill missing votes with the mode, encode words",
             make_pipeline(
                 SimpleImputer(missing_values=None, strategy="most_frequent"), OrdinalEncoder(), CategoricalNB()
             ),
         ),
         (
             "sklearn CategoricalNB",
-            "fill holes with a third vote, encode",
+            "fill missing votes with a third value, encode",
             make_pipeline(
                 SimpleImputer(missing_values=None, strategy="constant", fill_value="?"),
                 OrdinalEncoder(categories=values),

@@ -64,7 +64,7 @@ class Check:
 
     def __str__(self) -> str:
         width = max((len(finding.verdict) for finding in self.findings), default=0)
-        lines = [f"Looked at {self.n_rows:,} rows of {self.n_classes} classes."]
+        lines = [f"Checked {self.n_rows:,} rows of {self.n_classes} classes."]
         lines += [f"  {finding.verdict:<{width}}  {finding.sentence}" for finding in self.findings]
         return "\n".join(lines)
 
@@ -97,7 +97,7 @@ def check_assumptions(statistics: ModelStatistics, X: Any, y: Any, random_state:
         elif isinstance(block.family, Poisson):
             findings.append(_equidispersion(sample, block, rows))
         elif isinstance(block.family, Multinomial):
-            findings.append(_unchecked("independence of words", "Counts of words are not looked into."))
+            findings.append(_unchecked("independence of words", "Counts of words are not checked."))
     findings += _independence(sample)
     ordered = sorted(findings, key=lambda finding: (_ORDER.index(finding.verdict), -finding.effect))
     return Check(tuple(ordered), len(sample.codes), len(sample.classes))
@@ -118,7 +118,7 @@ def _draw(schema: Schema, classes: Sequence[Any], X: Any, y: Any, random_state: 
     numbers = {label: number for number, label in enumerate(classes)}
     labels = np.asarray(y, dtype=object).ravel().tolist()
     if len(labels) != len(table):
-        raise ValueError(f"check needs a label a row, but X has {len(table)} rows and y {len(labels)} labels")
+        raise ValueError(f"check needs one label per row, but X has {len(table)} rows and y {len(labels)} labels")
     codes = np.array([numbers.get(label, -1) for label in labels], dtype=np.intp)
     known = np.flatnonzero(codes >= 0)
     if len(known) == 0:
@@ -170,14 +170,17 @@ def _normality(sample: _Sample, block: Block, rows: FloatArray) -> Finding:
                 for kind, measure in zip(("skewed", "heavy- or light-tailed"), mardia(complete), strict=True):
                     measures.append((f"class {name!r} ({kind})", measure))
     if not measures:
-        return _unchecked("normality", "Too few rows a class, or none that differ, to see whether they are normal.")
+        return _unchecked("normality", "Too few distinct rows per class to test whether they are normal.")
     where, measure, verdict = _worst(measures)
     test = "d'Agostino and Pearson" if block.family.columnwise else "Mardia"
     if verdict == "holds":
         return Finding(
             "normality", verdict, measure.effect, measure.p, f"Within the classes, rows look normal ({test})."
         )
-    remedy = "take logs or roots, name a family that fits (suffice.best_family), or give the classes more components"
+    remedy = (
+        "transform the column by a logarithm or a root, choose a family that fits (suffice.best_family), or use more "
+        "components per class"
+    )
     sentence = f"Not normal: above all {where} ({test}, p {_p(measure.p)}; {_nats(measure.effect)}). Remedy: {remedy}."
     return Finding("normality", verdict, measure.effect, measure.p, sentence)
 
@@ -191,7 +194,7 @@ def _equal_covariances(sample: _Sample, block: Block, rows: FloatArray) -> list[
     groups = [group if columnwise else group[~np.isnan(group).any(1)] for _, group in sample.groups(rows)]
     groups = [group for group in groups if len(group) > (1 if columnwise else rows.shape[1]) + 1]
     if len(groups) < 2:
-        return [_unchecked("equal covariances", "Too few rows a class for Box's test.")] if shared else []
+        return [_unchecked("equal covariances", "Too few rows per class for Box's test.")] if shared else []
     if columnwise:
         measures = [
             (f"variance of column {sample.schema.column_labels[column]!r}", measure)
@@ -204,7 +207,8 @@ def _equal_covariances(sample: _Sample, block: Block, rows: FloatArray) -> list[
     if not measures or not all(np.isfinite(measure.effect) for _, measure in measures):
         return [
             _unchecked(
-                "equal covariances", "Within a class, some columns follow from others: Box's test has no answer."
+                "equal covariances",
+                "Within a class, some columns are combinations of others, so Box's test is undefined.",
             )
         ]
     what, measure, verdict = _worst(measures)
@@ -222,7 +226,7 @@ def _equal_covariances(sample: _Sample, block: Block, rows: FloatArray) -> list[
     own = "diagonal" if columnwise else "full"
     sentence = (
         f"The classes do not share the {what} (Box's M, p {_p(measure.p)}; {_nats(measure.effect)}). Remedy: "
-        f"covariance='{own}', if there are rows enough. (Box's M also reacts to rows that are not normal.)"
+        f"covariance='{own}', if there are enough rows. (Box's M also reacts to rows that are not normal.)"
     )
     return [Finding("equal covariances", verdict, measure.effect, measure.p, sentence)]
 
@@ -236,7 +240,7 @@ def _equidispersion(sample: _Sample, block: Block, rows: FloatArray) -> Finding:
     ]
     if not measures:
         return _unchecked(
-            "variance of counts", "Too few rows a class to see whether the variance of counts is their mean."
+            "variance of counts", "Too few rows per class to test whether the variance of counts equals their mean."
         )
     where, measure, verdict = _worst(measures)
     if verdict == "holds":
@@ -244,7 +248,9 @@ def _equidispersion(sample: _Sample, block: Block, rows: FloatArray) -> Finding:
     else:
         wider = "NegativeBinomial, whose variance is larger than its mean"
         remedy = (
-            wider if measure.statistic > 1.0 else "Gaussian or Categorical, as few families of counts vary so little"
+            wider
+            if measure.statistic > 1.0
+            else "Gaussian or Categorical, as few families of counts have so small a variance"
         )
         sentence = (
             f"The variance of {where} is {measure.statistic:.2g} times its mean (p {_p(measure.p)}; "
@@ -266,14 +272,14 @@ def _independence(sample: _Sample) -> list[Finding]:
     if len(columns) < 2 or (all(together) and len(set(block_of)) == 1):
         return []
     if len(columns) > _MOST_COLUMNS:
-        return [_unchecked("independence", f"More than {_MOST_COLUMNS:,} columns: their pairs are not looked into.")]
+        return [_unchecked("independence", f"More than {_MOST_COLUMNS:,} columns: their pairs are not checked.")]
     classes = [
         residuals([cells[sample.codes == c] for _, cells in columns])
         for c in range(len(sample.classes))
         if (sample.codes == c).sum() >= _FEWEST_ROWS
     ]
     if not classes:
-        return [_unchecked("independence", "Too few rows a class to see whether columns depend on each other.")]
+        return [_unchecked("independence", "Too few rows per class to test whether columns depend on each other.")]
     found = dependence(classes, [cells.dtype.kind == "f" for _, cells in columns])
     same = np.equal.outer(block_of, block_of) & np.logical_and.outer(together, together)
     a, b = np.nonzero(np.triu(~same, 1))
@@ -290,11 +296,11 @@ def _independence(sample: _Sample) -> list[Finding]:
     more = f" and {len(bad) - _NAMED} more" if len(bad) > _NAMED else ""
     worst = float(found.nats[bad[0]])
     gaussian = [isinstance(sample.schema.blocks[number].family, Gaussian) for number in block_of]
-    join = "take numbers together (covariance='full' or 'tied'), or "
+    join = "model the numeric columns jointly (covariance='full' or 'tied'), or "
     joinable = any(gaussian[one] and gaussian[other] for one, other in bad)
     sentence = (
         f"Given the class, {len(bad)} of {len(a)} pairs of columns still depend on each other: {named}{more} "
-        f"({_nats(worst)} at most). What they share is counted twice, so probabilities come out too sure. Remedy: "
+        f"({_nats(worst)} at most). What they share is counted twice, so the probabilities are overconfident. Remedy: "
         f"{join if joinable else ''}leave one of each pair out."
     )
     return [
@@ -314,4 +320,4 @@ def _p(p: float) -> str:
 
 
 def _nats(effect: float) -> str:
-    return f"costs {effect:.2f} nats a row" if effect < 1.0 else "costs more than 1 nat a row"
+    return f"costs {effect:.2f} nats per row" if effect < 1.0 else "costs more than 1 nat per row"

@@ -63,8 +63,8 @@ def identifiers_sentence(found: Sequence[tuple[Any, str]]) -> str:
     named = "; ".join(f"{label!r} ({reason})" for label, reason in found[:_NAMED])
     more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
     if len(found) == 1:
-        return f"column {named} looks like an identifier, which tells nothing about other rows; leave it out"
-    return f"columns {named}{more} look like identifiers, which tell nothing about other rows; leave them out"
+        return f"column {named} looks like an identifier, which carries no information about other rows; leave it out"
+    return f"columns {named}{more} look like identifiers, which carry no information about other rows; leave them out"
 
 
 def unique_values(statistics: ModelStatistics, n_rows: int) -> Iterator[tuple[Any, str]]:

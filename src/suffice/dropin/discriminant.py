@@ -418,4 +418,6 @@ def _require_no_weight(covariance_estimator: Any, sample_weight: Any) -> None:
 
 def _require_one_a_class(priors: FloatArray, count: FloatArray) -> None:
     if priors.shape != count.shape:
-        raise ValueError(f"priors must be one number a class, but are of shape {priors.shape} for {len(count)} classes")
+        raise ValueError(
+            f"priors must be one number per class, but are of shape {priors.shape} for {len(count)} classes"
+        )

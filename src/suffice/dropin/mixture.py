@@ -133,7 +133,7 @@ class GaussianMixture(theirs.GaussianMixture):  # type: ignore[misc]
             known = self._parameters()
             if known.means.shape != (training.k, training.X.shape[1]):
                 raise ValueError(
-                    f"warm_start goes on from {known.means.shape[0]} components of {known.means.shape[1]} features, "
+                    f"warm_start continues from {known.means.shape[0]} components of {known.means.shape[1]} features, "
                     f"but {training.k} of {training.X.shape[1]} were asked for; fit a clone"
                 )
             self._print_verbose_msg_init_beg(0)

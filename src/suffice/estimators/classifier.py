@@ -238,7 +238,7 @@ class GenerativeClassifier(ClassAnswers, ClassifierMixin, BaseEstimator):
         except passes.NoLabelsError:
             if named is None:
                 raise
-            require_single(self.n_components, "without any label, nothing says which components are of one class")
+            require_single(self.n_components, "without any label, it is not known which components belong to one class")
             return self._adopt_outcome(find_classes(self, X, sample_weight, named))
         require_classes(statistics, missing=coder.n_missing > 0)
         warn_of_missing_labels(coder, self.missing_label)
@@ -264,7 +264,7 @@ class GenerativeClassifier(ClassAnswers, ClassifierMixin, BaseEstimator):
         self.n_iter_ = len(learned.outcome.bounds)
         self.converged_ = learned.outcome.converged
         if learned.outcome.interrupted:
-            end_early(f"the model is that of the best of {self.n_iter_} rounds of EM", stacklevel=3)
+            end_early(f"the model is that of the best of {self.n_iter_} iterations of EM", stacklevel=3)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:

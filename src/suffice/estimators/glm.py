@@ -212,7 +212,7 @@ class GLM(Inference, RegressorMixin, BaseEstimator):
         terms = np.array(self.terms_, dtype=object)
         warn_of_fit(terms, found, stacklevel=3, firth=model.bends, constant=alike)
         if found.interrupted:
-            end_early(f"the coefficients are the best of {found.n_iter} rounds", stacklevel=2)
+            end_early(f"the coefficients are the best of {found.n_iter} iterations", stacklevel=2)
         return self
 
     def _adopt(self, model: Pair, data: Data, met: Totals, found: Found, null: float) -> None:
@@ -343,7 +343,7 @@ class GLM(Inference, RegressorMixin, BaseEstimator):
             raise ValueError(f"`of` must be 'mean' or 'observation', not {of!r}")
         model, quantile = self._pair(), self._quantile(level)
         if self._factor is None:
-            raise ValueError("there are too many columns for standard errors, so that there are no intervals")
+            raise ValueError("there are too many columns for standard errors, so there are no intervals")
         eta = self.linear_predictor(X, offset=offset, exposure=exposure)
         if of == "observation" and not isinstance(model.response, GaussianResponse):
             warn_outside(model.link, eta, stacklevel=3)

@@ -103,7 +103,7 @@ class Inference:
         x0            0.74776     0.27669   2.70   0.0069    0.20545  1.2901
         <BLANKLINE>
         deviance 0.0151784 on 2 · null deviance 9.05157 on 3 · dispersion 1
-        log-likelihood -5.97412 · AIC 15.9482 · BIC 14.7208 · rounds 3
+        log-likelihood -5.97412 · AIC 15.9482 · BIC 14.7208 · iterations 3
         """
         from scipy.special import ndtr, stdtr
 
@@ -121,7 +121,7 @@ class Inference:
             ("log-likelihood", f"{self.log_likelihood_:.6g}"),
             ("AIC", f"{self.aic_:.6g}"),
             ("BIC", f"{self.bic_:.6g}"),
-            ("rounds", str(self.n_iter_) + ("" if self.converged_ else ", not converged")),
+            ("iterations", str(self.n_iter_) + ("" if self.converged_ else ", not converged")),
         ]
         if self._factor is None:
             notes.append(("no standard errors:", "too many parameters for a Hessian"))

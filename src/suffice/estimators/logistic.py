@@ -161,7 +161,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         nothing = f"y has no row with a positive weight of class {', '.join(map(repr, absent))}" if absent else None
         warn_of_fit(np.tile(names, k - 1), found, stacklevel=3, firth=k == 2, constant=nothing)
         if found.interrupted:
-            end_early(f"the coefficients are the best of {found.n_iter} rounds", stacklevel=2)
+            end_early(f"the coefficients are the best of {found.n_iter} iterations", stacklevel=2)
         return self
 
     def _begin(self, start: Any, design: Design, k: int) -> Any:
@@ -279,15 +279,15 @@ class _Labels:
         """Collect the classes of some labels."""
         given = y
         if y is None:
-            raise ValueError("a classifier requires y to be passed, but the target y is None; pass one label a row")
+            raise ValueError("a classifier requires y to be passed, but the target y is None; pass one label per row")
         if np.isscalar(y):
-            raise ValueError(f"y needs one label a row, but is the single value {y!r}")
+            raise ValueError(f"y needs one label per row, but is the single value {y!r}")
         if not hasattr(y, "__len__"):
             y = np.asarray(y)
         found = self._coder.encode(y, None, len(y))
         if not isinstance(found, Labels):
             raise ValueError(
-                "logistic regression needs one label a row, but y has several columns; for class probabilities there "
+                "logistic regression needs one label per row, but y has several columns; for class probabilities there "
                 "is GenerativeClassifier"
             )
         self._whole = (given, found.codes)
@@ -315,7 +315,7 @@ class _Labels:
             assert isinstance(found, Labels)
             codes = found.codes
         if len(codes) != n:
-            raise ValueError(f"there must be one label a row, but X has {n} rows and y has {len(codes)} labels")
+            raise ValueError(f"there must be one label per row, but X has {n} rows and y has {len(codes)} labels")
         return Target(self._ranks[codes].astype(np.float64), weight)
 
 

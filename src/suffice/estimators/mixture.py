@@ -242,8 +242,8 @@ class Mixture(ComponentAnswers, DensityMixin, BaseEstimator):
         if not hasattr(self, "_fitted_components"):
             if hasattr(self, "_estimated"):
                 raise ValueError(
-                    "a mixture that was loaded, or given its parameters, does not have what batches add to; fit a new "
-                    "one with init=this mixture"
+                    "partial_fit continues from the statistics of an earlier fit, and a mixture that was loaded, or "
+                    "given its parameters, has none; fit a new one with init=this mixture"
                 )
             return self.fit(X, y, sample_weight)
         schema, k = self.schema_, len(self.weights_)
@@ -331,7 +331,7 @@ class Mixture(ComponentAnswers, DensityMixin, BaseEstimator):
         self._batches, self._seen = 1, float(count.sum())
         self._set_parameters(model)
         if outcome.interrupted:
-            end_early(f"the mixture is that of the best of {self.n_iter_} rounds", stacklevel=3)
+            end_early(f"the mixture is that of the best of {self.n_iter_} iterations", stacklevel=3)
         return self
 
     def _set_parameters(self, model: JointModel) -> Self:
@@ -369,7 +369,7 @@ class Mixture(ComponentAnswers, DensityMixin, BaseEstimator):
         matrices = np.asarray(covariances, dtype=np.float64)
         if centres.ndim != 2 or shares_.shape != centres.shape[:1] or len(matrices) not in (1, len(centres)):
             raise ValueError(
-                f"there must be one weight, one mean and one covariance a component, but the shapes are "
+                f"there must be one weight, one mean and one covariance per component, but the shapes are "
                 f"{shares_.shape}, {centres.shape} and {matrices.shape}"
             )
         if not (shares_ >= 0).all() or not np.isclose(shares_.sum(), 1.0):

@@ -59,8 +59,8 @@ def require_classes(statistics: ModelStatistics, *, missing: bool) -> None:
     empty = [label for label, weight in zip(classes, count, strict=True) if weight == 0]
     if empty and missing:
         raise ValueError(
-            f"the class {empty[0]!r} was named, but no labelled row has it, so nothing says which of the unlabelled "
-            f"rows it is; label a row of it, or leave it out of classes"
+            f"the class {empty[0]!r} was named, but no labelled row has it, so it is not known which of the "
+            f"unlabelled rows belong to it; label a row of it, or leave it out of classes"
         )
     if len(classes) < 2:
         (only,) = classes
@@ -146,7 +146,7 @@ def iterate(
             outcome = stop.outcome
     if not outcome.converged and not outcome.interrupted and model.max_iter > 1:
         warnings.warn(
-            f"EM did not converge in {model.max_iter} rounds (the bound still rises); raise max_iter or tol",
+            f"EM did not converge in {model.max_iter} iterations (the bound still rises); raise max_iter or tol",
             ConvergenceWarning,
             stacklevel=4,
         )

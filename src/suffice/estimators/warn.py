@@ -14,7 +14,7 @@ from suffice.statistics.moments import DiagonalMoments, Moments
 from suffice.tables.labels import LabelCoder
 
 _PRIOR_OUTWEIGHS = (
-    "the prior has about as much to say as the data. Scale the weights to a mean of 1, or pass prior=None."
+    "the prior has about as much influence as the data. Scale the weights to a mean of 1, or pass prior=None."
 )
 
 
@@ -27,8 +27,8 @@ def warn_of_incomplete_rows(statistics: ModelStatistics) -> None:
             if left_out > 1e-9 * weight:
                 warnings.warn(
                     f"rows with missing cells were left out of the covariances of {len(block.columns)} columns: "
-                    f"{left_out:g} of {weight:g} by weight. fit uses every cell of them, by EM; batches cannot, unless "
-                    f"covariance='diagonal'. Prediction uses the cells that a row has.",
+                    f"{left_out:g} of {weight:g} by weight. fit uses all of their cells, by EM; partial_fit cannot, "
+                    f"unless covariance='diagonal'. Prediction uses the cells that a row has.",
                     UserWarning,
                     stacklevel=3,
                 )
@@ -43,12 +43,13 @@ def warn_of_missing_labels(coder: LabelCoder, missing_label: Any) -> None:
         others = f", and {coder.n_missing - by_mark} have none (None or NaN)" if coder.n_missing > by_mark else ""
         message = (
             f"{by_mark} of {coder.n_rows} rows have the label -1, which was read as a missing label{others}; fit "
-            f"learns from them by EM. Say missing_label=-1 if that is meant, or missing_label=None if -1 is a class."
+            "learns from them by EM. Pass missing_label=-1 if that is intended, or missing_label=None if -1 is a "
+            "class."
         )
     else:
         message = (
             f"{coder.n_missing} of {coder.n_rows} rows have no label (None or NaN); fit learns from them too, by EM. "
-            f"Say missing_label=None if that is meant, or drop these rows."
+            f"Pass missing_label=None if that is intended, or drop these rows."
         )
     warn_user(message, MissingLabelsWarning)
 
@@ -70,7 +71,7 @@ def warn_of_tiny_columns(statistics: ModelStatistics) -> None:
         shown = ", ".join(map(repr, names[:5])) + (", …" if len(names) > 5 else "")
         warn_user(
             f"the numbers of column {shown} differ by less than 1e-145, so that their squares are too small for "
-            f"float64; they were taken for constant. Rescale them."
+            f"float64; they were treated as constant. Rescale them."
         )
 
 

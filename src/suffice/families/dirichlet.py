@@ -85,13 +85,16 @@ class Dirichlet(Family):
         observed = observed_cells(x, what="Dirichlet cells")
         if observed is not None:
             raise invalid_cell(
-                x, ~observed, "the parts of a whole have no holes", "write what is left of 1, or drop the row"
+                x,
+                ~observed,
+                "the parts of a whole must not be missing",
+                "fill in 1 minus the other parts, or drop the row",
             )
         refuse_cells(
             x,
             lambda cells: cells <= 0,
             "the cells of Dirichlet columns must be positive",
-            "replace zeros by the smallest share that can be told from 0, and divide each row by its sum",
+            "replace zeros by the smallest share that can be measured, and divide each row by its sum",
         )
         xp = namespace(x)
         off = xp.abs(xp.sum(x, axis=1) - 1.0) > _ROUNDING

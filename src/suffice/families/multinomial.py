@@ -82,7 +82,7 @@ class Multinomial(Family):
             raise invalid_cell(
                 x,
                 ~observed,
-                "a bag of counts has no holes",
+                "the counts of a bag must not be missing",
                 "write 0 for a word that does not occur, or drop the row",
             )
         require_not_negative(x, "the counts of a Multinomial must not be negative")

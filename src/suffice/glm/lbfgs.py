@@ -12,7 +12,7 @@ from suffice.glm.objective import Found, Objective, Start
 from suffice.glm.sums import NewtonSums
 
 #: iterations of L-BFGS, which are cheap, per iteration of Newton's method
-ROUNDS = 50
+ITERATIONS_PER_STEP = 50
 #: gaps to the minimum below float64 precision, relative to the objective: the target, and the largest that converges
 _AIM, _INVISIBLE = 1e-14, 1e-12
 #: pairs of steps and gradients that L-BFGS keeps
@@ -48,18 +48,19 @@ def without_hessian(
     best = _Lowest(objective, engine, root)
     converged = interrupted = False
     try:
-        theta, rounds, converged = _descend(best, start, ROUNDS * max_iter, tol)
+        theta, n_iter, converged = _descend(best, start, ITERATIONS_PER_STEP * max_iter, tol)
         sums = objective.sums(theta, False, engine)
     except KeyboardInterrupt:
         if not keep or best.sums is None:
             raise
-        theta, sums, rounds, interrupted = best.theta, best.sums, best.n_evaluated, True
+        theta, sums, n_iter, interrupted = best.theta, best.sums, best.n_evaluated, True
     q, share = len(start), np.abs(theta * root)
     separated = not determined and sums.half_deviance < objective.perfect and share.any()
     lost = share / share.max() if separated else np.zeros(q)
     return Found(
-        theta, sums.half_deviance, sums.pearson, None, diagonal, None, np.ones(q, dtype=bool), lost, rounds,
-        converged, interrupted, stuck=not (converged or interrupted) and rounds < ROUNDS * max_iter, method="L-BFGS",
+        theta, sums.half_deviance, sums.pearson, None, diagonal, None, np.ones(q, dtype=bool), lost, n_iter,
+        converged, interrupted, stuck=not (converged or interrupted) and n_iter < ITERATIONS_PER_STEP * max_iter,
+        method="L-BFGS",
     )  # fmt: skip
 
 

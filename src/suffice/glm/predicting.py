@@ -83,7 +83,7 @@ def offsets(table: Table, design: Design, link: Link, offset: Any, exposure: Any
             values = to_float64(cells.toarray() if issparse(cells) else cells)[:, 0]
         elif np.isscalar(values):
             raise ValueError(
-                f"{name} must hold one number a row, or be a column's name or place, but is {values!r}; for the same "
+                f"{name} must hold one number per row, or be a column's name or place, but is {values!r}; for the same "
                 f"number in every row pass np.full(n, {values!r})"
             )
         numbers = as_numbers(values, n, name, start)

@@ -194,7 +194,7 @@ def _as_start(start: Any, k: int, p: int, intercept: bool, center: FloatArray) -
         values = as_finite(start)
     if values.shape != (k, p + intercept) or not np.isfinite(values).all():
         raise ValueError(
-            f"start must have {k} rows, one a class, of {p + intercept} finite numbers, "
+            f"start must have {k} rows, one per class, of {p + intercept} finite numbers, "
             f"{'the intercept and ' if intercept else ''}one for each of {p} columns, but has shape {values.shape}"
         )
     theta = values[1:] - values[0]

@@ -19,9 +19,9 @@ from suffice.tables.labels import as_column, check_weight
 def as_target(model: Pair, y: Any, sample_weight: Any, n_rows: int, start: int, offset: FloatArray | None) -> Target:
     """Return y, weights and offsets of some rows; every error names the row."""
     if y is None:
-        raise ValueError("a GLM requires y to be passed, but the target y is None; pass one number a row")
+        raise ValueError("a GLM requires y to be passed, but the target y is None; pass one number per row")
     if np.isscalar(y):
-        raise ValueError(f"y needs one number a row, but is the single value {y!r}")
+        raise ValueError(f"y needs one number per row, but is the single value {y!r}")
     weight = check_weight(sample_weight, n_rows, start)
     numbers = None
     if isinstance(model.response, BinomialResponse) and len(np.shape(y)) == 2 and np.shape(y)[1] == 2:
@@ -30,7 +30,7 @@ def as_target(model: Pair, y: Any, sample_weight: Any, n_rows: int, start: int, 
             cells = table.numbers([0, 1])[0 : len(table)]
         except ValueError as error:
             raise ValueError(
-                "y of two columns must hold numbers, successes and failures, but that is not what it holds; convert it"
+                "y of two columns must hold numbers, successes and failures, but they are not numbers; convert them"
             ) from error
         yes, no = (as_numbers(cells[:, i], n_rows, "y", start) for i in (0, 1))
         trials = yes + no
@@ -61,20 +61,22 @@ def as_numbers(values: Any, n_rows: int, name: str, start: int = 0) -> FloatArra
     except (TypeError, ValueError) as error:
         if "Complex" in str(error):
             raise
-        raise ValueError(f"{name} must hold numbers, but that is not what it holds ({error}); convert it") from error
+        raise ValueError(f"{name} must hold numbers, but its values are not numbers ({error}); convert them") from error
     if numbers.ndim == 0:
-        raise ValueError(f"{name} needs one number a row, but is the single number {float(numbers):g}")
+        raise ValueError(f"{name} needs one number per row, but is the single number {float(numbers):g}")
     if numbers.ndim == 2 and numbers.shape[1] == 1:
         if name == "y":
             warnings.warn(
-                "A column-vector y was passed when a 1d array was expected; it was read as one number a row. Pass "
+                "A column-vector y was passed when a 1d array was expected; it was read as one number per row. Pass "
                 "y.ravel() to say so.",
                 DataConversionWarning,
                 stacklevel=2,
             )
         numbers = numbers.ravel()
     if numbers.shape != (n_rows,):
-        raise ValueError(f"{name} needs one number a row, but X has {n_rows} rows and {name} has shape {numbers.shape}")
+        raise ValueError(
+            f"{name} needs one number per row, but X has {n_rows} rows and {name} has shape {numbers.shape}"
+        )
     if not np.isfinite(numbers.sum()) and not np.isfinite(numbers).all():
         bad = np.flatnonzero(~np.isfinite(numbers))
         raise ValueError(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from suffice.glm.fitting import GUARD
-from suffice.glm.lbfgs import ROUNDS
+from suffice.glm.lbfgs import ITERATIONS_PER_STEP
 from suffice.glm.objective import Found
 
 INTERCEPT = "(intercept)"
@@ -37,7 +37,7 @@ def warn_of_fit(
         warnings.warn(_not_converged(found), ConvergenceWarning, stacklevel=stacklevel)
     if not found.kept.all():
         parts.append(
-            f"{_listed(names[~found.kept])} can be written in terms of those before, so that the coefficients are not "
+            f"{_listed(names[~found.kept])} can be written in terms of earlier columns, so the coefficients are not "
             f"determined: they were set to 0, and have no standard errors. Leave such columns out, or pass alpha > 0"
         )
     if found.lost.any():
@@ -47,10 +47,10 @@ def warn_of_fit(
         remedy = "alpha > 0 or firth=True" if firth else "alpha > 0"
         held = f"a ridge of {GUARD:g} of the information at the start keeps the coefficients finite"
         if found.method == "L-BFGS":
-            held = "the coefficients are where L-BFGS found every row fitted, and would grow without end"
+            held = "L-BFGS stopped where every row is fitted, as the coefficients would grow without limit"
         parts.append(
-            f"{constant or cause}, so that the likelihood has no maximum: {held}. "
-            + ("Fit rows whose responses differ" if constant else f"Pass {remedy} for estimates that mean something")
+            f"{constant or cause}, so the likelihood has no maximum: {held}. "
+            + ("Fit rows whose responses differ" if constant else f"Pass {remedy} for meaningful estimates")
         )
     if parts:
         warnings.warn(". Moreover, ".join(parts), UserWarning, stacklevel=stacklevel)
@@ -60,17 +60,19 @@ def _not_converged(found: Found) -> str:
     """Return the warning for a fit that did not converge, with its cause and remedy."""
     if found.at_edge and (found.stuck or found.n_iter >= _MANY):
         return (
-            f"{found.method} did not converge in {found.n_iter} rounds, as its steps meet the edge of the means that "
-            f"the link can express, where the maximum seems to lie; pass another link, such as 'log', or alpha > 0"
+            f"{found.method} did not converge in {found.n_iter} iterations, as its steps reach the limit of the means "
+            f"that the link can express, where the maximum seems to lie; pass another link, such as 'log', or alpha > 0"
         )
     if found.stuck:
         return (
-            f"{found.method} stopped after {found.n_iter} rounds, as no further step raises the likelihood though its "
-            f"gradient is not 0; the columns may be of very different sizes or nearly collinear. Scale them, leave "
+            f"{found.method} stopped after {found.n_iter} iterations, as no further step raises the likelihood though "
+            f"its gradient is not 0; the columns may be of very different sizes or nearly collinear. Scale them, leave "
             f"some out, or pass alpha > 0"
         )
-    factor = f" (there are {ROUNDS} rounds of L-BFGS for each of max_iter)" if found.method == "L-BFGS" else ""
-    return f"{found.method} did not converge in {found.n_iter} rounds; raise max_iter{factor}"
+    factor = (
+        f" (L-BFGS makes {ITERATIONS_PER_STEP} iterations for each of max_iter)" if found.method == "L-BFGS" else ""
+    )
+    return f"{found.method} did not converge in {found.n_iter} iterations; raise max_iter{factor}"
 
 
 def _listed(names: NDArray[Any], most: int = 8) -> str:

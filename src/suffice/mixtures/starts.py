@@ -326,7 +326,7 @@ def _members(given: NDArray[Any], known: PartialLabels, k: int) -> Responsibilit
     if given.ndim == 2:
         matrix = as_doubles(given)
         if matrix.shape[1] != k or not (np.isfinite(matrix) & (matrix >= 0)).all():
-            raise ValueError(f"responsibilities to begin with must be {k} shares a row, finite and not negative")
+            raise ValueError(f"responsibilities to begin with must be {k} shares per row, finite and not negative")
         matrix = matrix if known.weight is None else matrix * known.weight[:, None]
         if not matrix.any(axis=0).all():
             raise ValueError("responsibilities to begin with must give every component a share of some row with weight")

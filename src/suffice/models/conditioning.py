@@ -105,7 +105,7 @@ def _row(schema: Schema, block: Block, positions: IntArray, cells: Mapping[int, 
     for column in columns:
         if is_missing(cells[column]):
             raise ValueError(
-                f"`given` must say what column {schema.column_labels[column]!r} holds, but says {cells[column]!r}; "
+                f"`given` must hold a value for column {schema.column_labels[column]!r}, but holds {cells[column]!r}; "
                 f"leave it out, or call marginal for the columns without it"
             )
     if isinstance(block.family, Categorical):

@@ -51,7 +51,7 @@ def _thresholds(threshold: Any, classes: NDArray[Any]) -> FloatArray:
         else:
             values = np.asarray(threshold).tolist()
             if len(values) != len(labels):
-                raise ValueError(f"there must be one threshold a class, {labels}, but there are {len(values)}")
+                raise ValueError(f"there must be one threshold per class, {labels}, but there are {len(values)}")
             threshold = dict(zip(labels, values, strict=True))
     unknown = [label for label in threshold if label not in labels]
     if unknown:

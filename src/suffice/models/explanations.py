@@ -108,7 +108,9 @@ def _numbers(labels: Any, classes: NDArray[Any], n_rows: int) -> IntArray:
     numbers = {label: number for number, label in enumerate(class_list(classes))}
     wanted = np.asarray(labels).tolist() if np.ndim(labels) == 1 else [labels] * n_rows
     if len(wanted) != n_rows:
-        raise ValueError(f"one class a row must be given, but X has {n_rows} rows and there are {len(wanted)} classes")
+        raise ValueError(
+            f"one class per row must be given, but X has {n_rows} rows and there are {len(wanted)} classes"
+        )
     unknown = next((label for label in wanted if label not in numbers), None)
     if unknown is not None:
         raise ValueError(f"there is no class {unknown!r}; the classes are {class_list(classes)}")

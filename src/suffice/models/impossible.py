@@ -60,11 +60,11 @@ def _warn_of_impossible(marks: NDArray[Any], noun: str) -> None:
         said.append(f"{cells} of {n} rows hold a value that has probability 0 in every {noun}; it was left out")
     if rows:
         said.append(
-            f"the values of {rows} of {n} rows rule out every {noun} between them; they got the prior shares of the "
-            f"{'classes' if noun == 'class' else 'components'}"
+            f"the values of {rows} of {n} rows rule out every {noun} between them; their predictions are the prior "
+            f"shares of the {'classes' if noun == 'class' else 'components'}"
         )
     if said:
         warn_user(
-            f"{'; '.join(said)}. That is maximum likelihood; a prior (prior='auto', or alpha above 0 in a drop-in) "
-            f"gives every value a chance."
+            f"{'; '.join(said)}. This happens with maximum likelihood; a prior (prior='auto', or alpha above 0 in a "
+            f"drop-in) gives every value a positive probability."
         )

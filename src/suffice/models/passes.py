@@ -63,7 +63,7 @@ def gather(
     joint = engine.reduce(learn, schema)
     if coder.n_missing == coder.n_rows > 0:
         raise NoLabelsError(
-            "every label is missing; say how many classes there are (classes=3), or name them, to find them as the "
+            "every label is missing; pass the number of classes (classes=3), or their names, to find them as the "
             "components of a mixture"
         )
     if joint.class_count.sum() == 0:

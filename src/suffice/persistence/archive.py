@@ -86,7 +86,7 @@ def _read_archive(path: Path, file: IO[bytes]) -> tuple[dict[str, Any], dict[str
         _require_known_format(path, header)
         odd = [name for name in names if names.count(name) > 1 or not (name == _HEADER or name.endswith(_SUFFIX))]
         if odd:
-            raise ValueError(f"the entry {odd[0]!r} is there more than once, or does not belong there")
+            raise ValueError(f"the entry {odd[0]!r} is repeated or unexpected")
         arrays = {
             name.removesuffix(_SUFFIX): _array(name, archive.read(name)) for name in names if name.endswith(_SUFFIX)
         }
@@ -116,7 +116,7 @@ def _array(name: str, data: bytes) -> NDArray[Any]:
     begin = 10 + int.from_bytes(data[8:10], "little")
     described = _DESCRIPTION.fullmatch(data[10:begin])
     if not data.startswith(_MAGIC) or described is None:
-        raise ValueError(f"{name} is no array of numbers")
+        raise ValueError(f"{name} is not an array of numbers")
     dtype = np.dtype(described[1].decode())
     shape = tuple(int(size) for size in described[2].replace(b",", b" ").split())
     if math.prod(shape) * dtype.itemsize != len(data) - begin:

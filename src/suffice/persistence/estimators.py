@@ -173,7 +173,9 @@ def _require_all_used(model: Model, arrays: Mapping[str, NDArray[Any]]) -> None:
         pack_statistics(model.statistics_, again)
     if "log_prior" in arrays:
         pack_parameters(model._joint, again)
-    require(again.keys() == arrays.keys(), f"there are arrays {sorted(again.keys() ^ arrays.keys())} too many or few")
+    require(
+        again.keys() == arrays.keys(), f"the arrays {sorted(again.keys() ^ arrays.keys())} are missing or unexpected"
+    )
 
 
 # -- searches: their best mixture, and the table of all ---------------------------------------------------------------

@@ -19,7 +19,7 @@ def bound(model: Any, ax: Any = None, *, label: str | None = None) -> Any:
     >>> from suffice import plot
     >>> rows = np.random.default_rng(0).normal(size=(50, 2))
     >>> plot.bound(suffice.Mixture(2, random_state=0).fit(rows)).get_xlabel()
-    'round'
+    'iteration'
     """
     if not hasattr(model, "bound_history_"):
         check_is_fitted(model)
@@ -30,5 +30,5 @@ def bound(model: Any, ax: Any = None, *, label: str | None = None) -> Any:
     ax = axes(ax)
     history = model.bound_history_
     ax.plot(np.arange(1, len(history) + 1), history, marker=".", markersize=4, label=label)
-    ax.set(xlabel="round", ylabel="bound")
+    ax.set(xlabel="iteration", ylabel="bound")
     return ax

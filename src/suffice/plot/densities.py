@@ -40,8 +40,8 @@ def densities(model: Any, X: Any, column: Any = None, y: Any = None, ax: Any = N
     joint = model._joint
     if column is None and model.schema_.n_columns > 1:
         raise ValueError(
-            f"densities are those of one column, but the model has {model.schema_.n_columns}; say which, by its name "
-            f"or place, as in densities(model, X, {model.schema_.column_labels[0]!r}, y); the columns are "
+            f"densities are those of one column, but the model has {model.schema_.n_columns}; choose one, by its "
+            f"name or position, as in densities(model, X, {model.schema_.column_labels[0]!r}, y); the columns are "
             f"{listed(model.schema_.column_labels, 8)}"
         )
     place = find_column(model.schema_, model.schema_.column_labels[0] if column is None else column, "`column`")

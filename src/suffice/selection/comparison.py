@@ -88,14 +88,14 @@ class Comparison:
         if at is None:
             up_to = f"up to {self.sizes[-1]:,} rows"
             return (
-                f"{measure}: the two take turns {up_to}."
+                f"{measure}: each is better at some sizes {up_to}."
                 if turns
                 else f"{measure}: {first} is as good or better {up_to}."
             )
         if not before.any():
             return f"{measure}: {second} is better from {round(at):,} rows on."
         if turns:
-            return f"{measure}: the two take turns up to about {round(at):,} rows; {second} is better from there on."
+            return f"{measure}: each is better at some sizes up to about {round(at):,} rows; {second} from there on."
         return f"{measure}: {first} is better up to about {round(at):,} rows, {second} from there on."
 
     def __str__(self) -> str:
@@ -199,11 +199,11 @@ def compare(
     holes = np.flatnonzero(missing)
     if len(holes):
         raise ValueError(
-            f"compare needs a label a row, but y is missing (NaN or None) in {len(holes)} of {len(labels)} rows "
+            f"compare needs one label per row, but y is missing (NaN or None) in {len(holes)} of {len(labels)} rows "
             f"(first: row {holes[0]}); drop these rows"
         )
     if len(labels) != len(table):
-        raise ValueError(f"compare needs a label a row, but X has {len(table)} rows and y {len(labels)} labels")
+        raise ValueError(f"compare needs one label per row, but X has {len(table)} rows and y {len(labels)} labels")
     if not 0.0 < test_size < 1.0:
         raise ValueError(f"test_size must be a share between 0 and 1, not {test_size!r}")
     classes, codes = np.unique(labels, return_inverse=True)

@@ -37,7 +37,7 @@ CLEAR = 0.98
 #: tolerance of convergence: mean absolute change of the responsibilities
 SETTLED = 0.001
 #: limit of iterations
-ROUNDS = 10
+MAX_ITERATIONS = 10
 #: least number of labelled spams, and of labelled hams; with fewer, false positives increased
 FEWEST = 25
 
@@ -54,7 +54,7 @@ class Unlabeled:
         Number of messages known already, with a label or without.
     spam : float
         Expected number of spams among the new ones, Σ r.
-    rounds : int
+    iterations : int
         Number of iterations, in each of which all responsibilities are estimated.
     skipped : int
         Number of messages that could not be read.
@@ -63,8 +63,13 @@ class Unlabeled:
     messages: int
     known: int
     spam: float
-    rounds: int
+    iterations: int
     skipped: int = 0
+
+    @property
+    def rounds(self) -> int:
+        """`iterations` under its former name, which the next release removes."""
+        return self.iterations
 
 
 def learn_unlabeled(
@@ -78,16 +83,16 @@ def learn_unlabeled(
     labelled = _require_labels(store)
     weight = round(UNIT * min(1.0, PLENTY / labelled))
     new, known = _collect(store, readings, day, progress)
-    shares = _first_round(store, basis, weight)
-    rounds = 1
-    while rounds < ROUNDS and shares:
+    shares = _first_iteration(store, basis, weight)
+    iterations = 1
+    while iterations < MAX_ITERATIONS and shares:
         before, shares = shares, _responsibilities(store, basis)
-        rounds += 1
+        iterations += 1
         _assign(store, shares, weight)
         change = math.fsum(abs(r - before.get(digest, math.inf)) for digest, r in shares.items())
         if change <= SETTLED * len(shares):
             break
-    return Unlabeled(len(new), known, math.fsum(shares.get(digest, 0.0) for digest in new), rounds)
+    return Unlabeled(len(new), known, math.fsum(shares.get(digest, 0.0) for digest in new), iterations)
 
 
 def _require_labels(store: Store) -> int:
@@ -122,7 +127,7 @@ def _collect(
     return new, known
 
 
-def _first_round(store: Store, basis: Callable[[], Basis], weight: int) -> dict[bytes, float]:
+def _first_iteration(store: Store, basis: Callable[[], Basis], weight: int) -> dict[bytes, float]:
     """Return responsibilities based on the labelled messages alone, and store the shares that follow from them."""
     with store.snapshot():
         is_first = not store.has_shares()

@@ -107,11 +107,11 @@ class LabelCoder:
         except NestedCellError as error:
             raise ValueError(
                 f"labels must be words, booleans or whole numbers, but y holds {shown(error.cell)}, in row "
-                f"{start + error.row}; pass one label a row"
+                f"{start + error.row}; pass one label per row"
             ) from None
         _require_classes(found.values)
         if n_labels != n_rows:
-            raise ValueError(f"there must be one label a row, but X has {n_rows} rows and y has {n_labels} labels")
+            raise ValueError(f"there must be one label per row, but X has {n_rows} rows and y has {n_labels} labels")
         if self._missing_label is REFUSED and n_rows and found.codes.min() < 0:
             holes = np.flatnonzero(found.codes < 0)
             raise ValueError(
@@ -171,7 +171,7 @@ class LabelCoder:
     def _soft(self, matrix: FloatArray, names: Sequence[Any] | None, n_rows: int, start: int) -> FloatArray:
         """Return class probabilities in the order of the classes; a row of NaN is a missing label."""
         if len(matrix) != n_rows:
-            raise ValueError(f"there must be one label a row, but X has {n_rows} rows and y has {len(matrix)} rows")
+            raise ValueError(f"there must be one label per row, but X has {n_rows} rows and y has {len(matrix)} rows")
         missing = np.isnan(matrix).all(1) & (self._missing_label is not REFUSED)
         self.n_missing += int(missing.sum())
         with np.errstate(invalid="ignore"):
@@ -182,7 +182,7 @@ class LabelCoder:
             row = int(np.flatnonzero(bad)[0])
             raise ValueError(
                 f"soft labels must be probabilities that sum to 1 in every row, but row {start + row} of y is "
-                f"{_shown(matrix[row].tolist())}; normalise it, or pass one label a row if these are labels"
+                f"{_shown(matrix[row].tolist())}; normalise it, or pass one label per row if these are labels"
             )
         columns = list(range(matrix.shape[1])) if names is None else list(names)
         self._remember(None if names is None else np.dtype(object))
@@ -191,7 +191,7 @@ class LabelCoder:
             self._declared = True
         if set(columns) != set(self._numbers):
             raise ValueError(
-                f"soft labels must have one column a class, but the columns are {_shown(columns)} and the classes "
+                f"soft labels must have one column per class, but the columns are {_shown(columns)} and the classes "
                 f"{_shown(list(self._numbers))}"
             )
         ordered = np.empty_like(matrix)
@@ -268,12 +268,13 @@ def check_weight(sample_weight: Any, n_rows: int, start: int = 0) -> FloatArray 
         weight = as_doubles(as_column(sample_weight))
     except (TypeError, ValueError) as error:
         found = f"it is {sample_weight!r}" if isinstance(sample_weight, str) else f"holds something else ({error})"
-        raise ValueError(f"sample_weight needs one number a row, but {found}; pass an array of numbers") from error
+        raise ValueError(f"sample_weight needs one number per row, but {found}; pass an array of numbers") from error
     if weight.ndim == 0:
         weight = np.full(n_rows, float(weight))
     if weight.shape != (n_rows,):
         raise ValueError(
-            f"sample_weight needs one number a row, but X has {n_rows} rows and sample_weight has shape {weight.shape}"
+            f"sample_weight needs one number per row, but X has {n_rows} rows and sample_weight has shape "
+            f"{weight.shape}"
         )
     bad = ~(weight >= 0) | np.isinf(weight)
     if bad.any():
@@ -302,15 +303,15 @@ def _soft_labels(y: Any) -> tuple[FloatArray, Sequence[Any] | None] | None:
     try:
         table = as_table(y)
     except ValueError as error:
-        raise ValueError(f"y must hold one label a row, or one probability for each class: {error}") from error
+        raise ValueError(f"y must hold one label per row, or one probability for each class: {error}") from error
     if table.n_columns < 2:
         return None
     if not isinstance(table, ArrayTable):
         words = next((column for column in range(table.n_columns) if table.kind(column) is Kind.CATEGORY), None)
         if words is not None:
             raise ValueError(
-                f"y must hold one label a row, or one probability for each class, but it has {table.n_columns} columns "
-                f"and holds words in column {table.label(words)!r} of y; pass one of the columns as y"
+                f"y must hold one label per row, or one probability for each class, but it has {table.n_columns} "
+                f"columns and holds words in column {table.label(words)!r} of y; pass one of the columns as y"
             )
     matrix = as_doubles(table.numbers(range(table.n_columns))[:])
     return matrix, table.column_labels if isinstance(table, FrameTable) else None
@@ -332,21 +333,21 @@ def _as_series(values: Any) -> Any:
 
 def _one_dimensional(y: Any) -> NDArray[Any]:
     if y is None:
-        raise ValueError("a classifier requires y to be passed, but the target y is None; pass one label a row")
+        raise ValueError("a classifier requires y to be passed, but the target y is None; pass one label per row")
     labels = as_objects_if_mixed(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         from sklearn.exceptions import DataConversionWarning
 
         warnings.warn(
-            "A column-vector y was passed when a 1d array was expected; it was read as one label a row. "
-            "Pass y.ravel() to say so.",
+            "A column-vector y was passed when a 1d array was expected; it was read as one label per row. "
+            "Pass y.ravel() to avoid this warning.",
             DataConversionWarning,
             stacklevel=2,
         )
         labels = labels.ravel()
     if labels.ndim != 1:
         raise ValueError(
-            f"y should be a 1d array of labels, or one column of probabilities a class, not of shape {labels.shape}"
+            f"y should be a 1d array of labels, or one column of probabilities per class, not of shape {labels.shape}"
         )
     return labels
 

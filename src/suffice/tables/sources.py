@@ -97,7 +97,7 @@ def _sliceable(values: Any, n_rows: int, name: str) -> Callable[[slice], Any] | 
         return lambda rows: np.full(rows.stop - rows.start, values)
     if len(values) != n_rows:
         raise ValueError(
-            f"there must be one label and one weight a row, but X has {n_rows} rows and {name} has {len(values)}"
+            f"there must be one label and one weight per row, but X has {n_rows} rows and {name} has {len(values)}"
         )
     by_place = getattr(values, "iloc", values)  # pandas slices by label unless told otherwise
     return lambda rows: by_place[rows]

@@ -8,9 +8,9 @@ import warnings
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
 
 from suffice.terminal.descriptions import describe
+from suffice.terminal.help import PlainGroup
 
 #: the error for a wrong option or argument; taken as the parent of BadParameter, because typer may bundle its own click
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -19,7 +19,7 @@ UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 _MISTAKES = (OSError, ValueError, TypeError, NotImplementedError, ImportError, MemoryError)
 
 
-class PlainSpeaking(TyperGroup):
+class PlainSpeaking(PlainGroup):
     """A group of commands that reports each error and warning on one line, and ignores closed pipes."""
 
     def main(self, *args: Any, **options: Any) -> Any:

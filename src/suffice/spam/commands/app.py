@@ -7,7 +7,8 @@ from io import TextIOWrapper
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+
+from suffice.terminal.help import PlainGroup, PlainTyper
 
 #: the order of the commands in --help, that in which a user needs them; others follow
 _ORDER = (
@@ -22,7 +23,7 @@ _EXAMPLE = """[bold]Example[/bold]
 [cyan]suffice spam classify message.eml[/cyan]"""
 
 
-class InOrder(TyperGroup):
+class InOrder(PlainGroup):
     """The group with its commands in the order of `_ORDER`."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -31,7 +32,7 @@ class InOrder(TyperGroup):
         return sorted(super().list_commands(ctx), key=lambda name: places.get(name, len(_ORDER)))
 
 
-app = typer.Typer(
+app = PlainTyper(
     name="spam",
     cls=InOrder,
     rich_markup_mode="rich",
@@ -43,7 +44,7 @@ app = typer.Typer(
 
 @app.callback(invoke_without_command=True)
 def spam(ctx: typer.Context) -> None:
-    """Filter spam: trained on your own mail, with reasons for every verdict."""
+    """Filter spam: learns from your own mail and gives reasons for every verdict."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # mail may hold characters that the terminal cannot show
     if ctx.invoked_subcommand is None:

@@ -102,7 +102,10 @@ def _tell_left_out(path: Path) -> None:
     from suffice.terminal.mistakes import say
 
     place = one_line(str(path), 1000)
-    say("note", f"{place} is not read as ham, since it is a folder for spam or trash; name it to have it read")
+    say(
+        "note",
+        f"{place} is not read as ham, because it is a folder for spam or trash; give it as an argument to read it",
+    )
 
 
 def alternating(spam: Iterable[Entry], ham: Iterable[Entry]) -> Iterator[tuple[Entry, Label]]:

@@ -19,7 +19,7 @@ _EXAMPLE = """[bold]Example[/bold]
 @app.command(epilog=_EXAMPLE)
 def buckets(
     rename: Annotated[
-        tuple[str, str] | None, typer.Option("--rename", metavar="NAME NEW", help="Give a bucket another name.")
+        tuple[str, str] | None, typer.Option("--rename", metavar="NAME NEW", help="Rename a bucket.")
     ] = None,
     remove: Annotated[
         str | None,
@@ -30,8 +30,9 @@ def buckets(
 ) -> None:
     """Show the buckets and how many messages each has learned.
 
-    `suffice spam train --bucket NAME` makes one. What is not spam and clearly of a bucket, with a probability of 0.9 or
-    more, is told by `classify`, `explain` and the header X-Suffice-Bucket, and moved by `watch --bucket NAME=FOLDER`.
+    A bucket is a kind of wanted mail, such as receipts; `suffice spam train --bucket NAME` creates one. If a message is
+    not spam and belongs to a bucket with a probability of 0.9 or more, `classify`, `explain` and the header
+    X-Suffice-Bucket show the bucket, and `watch --bucket NAME=FOLDER` moves the message.
     """
     from suffice.spam import SpamFilter
 
@@ -47,7 +48,7 @@ def buckets(
     for name, messages in found.items():
         typer.echo(f"{messages}\t{name}")
     if not found:
-        typer.echo("there are no buckets; `suffice spam train --bucket NAME BOX` makes one", err=True)
+        typer.echo("there are no buckets; create one with `suffice spam train --bucket NAME BOX`", err=True)
 
 
 def in_words(found: dict[str, int]) -> str:
@@ -71,13 +72,13 @@ def probabilities_in_words(bucket: str, probabilities: dict[str, float]) -> str:
     --------
     >>> from suffice.spam.commands.buckets import probabilities_in_words
     >>> probabilities_in_words("", {"": 0.3, "work": 0.65, "receipts": 0.05})
-    'none that is clear: work 0.6500, none 0.3000, receipts 0.0500'
+    'none is certain: work 0.6500, none 0.3000, receipts 0.0500'
     """
     from suffice.spam.plain import one_line
 
     likely = sorted(probabilities.items(), key=lambda pair: -pair[1])[:_LIKELY]
     shown = ", ".join(f"{one_line(name) if name else 'none'} {p:.4f}" for name, p in likely)
-    return f"{one_line(bucket) if bucket else 'none that is clear'}: {shown}"
+    return f"{one_line(bucket) if bucket else 'none is certain'}: {shown}"
 
 
 def reasons_in_words(evidence: list[dict[str, Any]]) -> str:
@@ -106,11 +107,11 @@ def show_confusion(table: Any) -> None:
     screen.print()
     screen.print(rows)
     left = len(table.said) - len(shown)
-    note = f"; {left} columns more are in --json" if left else ""
+    note = f"; {left} more columns in --json" if left else ""
     screen.print(
         Text(
-            f"what was said of the mail of each bucket, judged without itself; its own was the most likely for "
-            f"{table.accuracy:.2%}, and {table.wrong:,} of {table.total:,} were said to be of another{note}",
+            f"predicted buckets (columns) of the mail of each bucket (rows), by leave-one-out; {table.accuracy:.2%} of "
+            f"the messages had their own bucket as the most likely, {table.wrong:,} of {table.total:,} another{note}",
             style="dim",
         )
     )

@@ -25,16 +25,16 @@ def classify(
     as_json: Annotated[
         bool,
         json_option(
-            "label, probability, log_odds, listed, place, subject, problem; bucket and buckets (probabilities) where "
-            "there are any; one per line"
+            "label, probability, log_odds, listed, place, subject, problem; bucket and buckets (probabilities) if "
+            "there are any; one line per message"
         ),
     ] = False,
 ) -> None:
-    """Say of every message whether it is spam, ham or unsure.
+    """Classify every message as spam, ham or unsure.
 
-    One line each: the verdict, the probability of spam, where the message is, and its subject; with tabs into a pipe.
-    Where a list of senders decided (`allow`, `block`), the entry comes before the subject.
-    Where there are buckets, the one that the message is of comes last.
+    One line per message: the verdict, the probability of spam, its place and its subject; separated by tabs in a pipe.
+    If a list of senders decided (`allow`, `block`), the entry is shown before the subject.
+    If there are buckets, the bucket of the message is shown last.
 
     A message that cannot be read gets the verdict "error", and the exit code is then 3.
     """

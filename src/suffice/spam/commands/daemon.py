@@ -25,9 +25,9 @@ _EXAMPLE = """[bold]Example[/bold]
 
 [cyan]suffice spam daemon --listen unix:/run/suffice/spam.sock --listen inet:783[/cyan]
 
-[cyan]spamc -U /run/suffice/spam.sock < letter.eml[/cyan]
+[cyan]spamc -U /run/suffice/spam.sock < message.eml[/cyan]
 
-[cyan]suffice spam filter --daemon < letter.eml[/cyan]"""
+[cyan]suffice spam filter --daemon < message.eml[/cyan]"""
 
 
 @app.command(epilog=_EXAMPLE)
@@ -39,32 +39,37 @@ def daemon(
             "--listen",
             "-l",
             metavar="ADDRESS",
-            help="unix:PATH, inet:PORT@HOST or inet6:PORT@HOST; repeatable. By default the sockets that systemd "
-            "passes, or where `filter --daemon` asks.",
+            help="The address to listen on: unix:PATH, inet:PORT@HOST or inet6:PORT@HOST. Repeatable. By default the "
+            "sockets that systemd passes, or the socket that `filter --daemon` uses.",
         ),
     ] = None,
     allow_learning: Annotated[
-        bool, typer.Option("--allow-learning", help="Let whoever may connect train the filter: spamc -L, /learnspam.")
+        bool,
+        typer.Option(
+            "--allow-learning", help="Let every client that can connect train the filter: spamc -L, /learnspam."
+        ),
     ] = False,
     details: Annotated[
-        bool, typer.Option("--details", help="Tell clients the exact score and the reasons, and so what was learned.")
+        bool,
+        typer.Option("--details", help="Send clients the exact score and the reasons, which reveal what was learned."),
     ] = False,
     store_for_user: StoreForUserOption = None,
     timeout: TimeoutOption = 5.0,
     limit: Annotated[
-        int, typer.Option("--limit", metavar="BYTES", min=1, max=1 << 30, help="How long a message may be.")
+        int,
+        typer.Option("--limit", metavar="BYTES", min=1, max=1 << 30, help="The largest accepted size of a message."),
     ] = 16 << 20,
     workers: WorkersOption = 2,
     socket_mode: SocketModeOption = "660",
     allow_remote: RemoteOption = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Write no line about each message.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Write lines of JSON on standard output.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not log each message.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Write the log as lines of JSON on standard output.")] = False,
 ) -> None:
     """Answer spamc, clients of rspamd and `filter --daemon`, with the store loaded once.
 
-    Both protocols are spoken on every address. What was trained meanwhile is used from the next message on.
+    Every address accepts both protocols. What is trained meanwhile is used from the next message on.
 
-    SIGTERM and Ctrl-C end it after the requests under way, SIGHUP starts its processes anew.
+    SIGTERM and Ctrl-C stop it after the requests in progress; SIGHUP restarts its processes.
     """
     from suffice.spam.ask import daemon_address
     from suffice.spam.daemon.judging import Policy

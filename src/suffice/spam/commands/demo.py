@@ -18,24 +18,26 @@ from suffice.spam.commands.options import JsonOption, say_json
 @app.command(epilog="[bold]Example[/bold]  [cyan]suffice spam demo --port 8025[/cyan]")
 def demo(
     port: Annotated[
-        int, typer.Option(metavar="PORT", min=0, max=65535, help="The port on 127.0.0.1; 0 for any free one.")
+        int, typer.Option(metavar="PORT", min=0, max=65535, help="The port on 127.0.0.1; 0 for any free port.")
     ] = 8025,
     open_browser: Annotated[
-        bool, typer.Option("--open/--no-open", help="Open the page in the browser, at a desktop.")
+        bool, typer.Option("--open/--no-open", help="Open the page in the browser, if there is a desktop.")
     ] = True,
     folder: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Where to write mailbox and store, and keep them; must be new or empty."),
+        typer.Option(
+            metavar="FOLDER", help="A new or empty folder in which the mailbox and the store are written and kept."
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Try the filter: open its page on the mail of a person who does not exist.
+    """Try the filter: open its page on a synthetic mailbox.
 
-    A mailbox of 150 messages, written for this demo, and a store that has learned 100 of them go into a new folder.
+    A mailbox of 150 messages, written for this demo, and a store that has learned 100 of them are created in a folder.
 
-    It is a temporary one, which is removed when you stop the page by Ctrl-C, or the one that you give.
+    By default the folder is temporary, and removed when you stop the page with Ctrl-C.
 
-    Your own mail and store are not touched.
+    Your own mail and store are not used.
     """
     from suffice.spam.page import serve
 
@@ -52,8 +54,9 @@ def demo(
                 return
             kept = "It stays there." if folder is not None else "It is removed when you stop the page."
             typer.echo(
-                f"A synthetic mailbox, and a store that was taught by part of it, are in {name}\n{kept} "
-                f"Nothing of yours is touched, and no message is real.\n\n{address}\nOpen this address; Ctrl-C ends it."
+                f"A synthetic mailbox, and a store trained on part of it, are in {name}\n{kept} "
+                f"Your own mail and store are not used, and no message is real.\n\n{address}\nOpen this address; "
+                "Ctrl-C stops the page."
             )
 
         serve(store, mailboxes, port=port, open_browser=None if open_browser else False, started=say)

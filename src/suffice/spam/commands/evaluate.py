@@ -34,16 +34,16 @@ def evaluate(
         bool,
         json_option(
             "spam, ham, false_positives, missed, unsure_spam, unsure_ham, thresholds, one_minus_auc (per cent), "
-            "log_loss (nats a message), calibration_error, left_out (learned, and judged without themselves), "
-            "reliability (low, high, probability, spam, count), skipped (place, reason); where there are buckets and "
-            "no mail is given, buckets (total, wrong, accuracy, confusion: by bucket, what was said; '' for none)"
+            "log_loss (nats per message), calibration_error, left_out (learned, and classified by leave-one-out), "
+            "reliability (low, high, probability, spam, count), skipped (place, reason); and if there are buckets and "
+            "no mail is given, buckets (total, wrong, accuracy, confusion: predicted counts by bucket; '' for none)"
         ),
     ] = False,
 ) -> None:
-    """Show how often the filter is wrong, and how far its probabilities can be believed.
+    """Show the error rates of the filter and the calibration of its probabilities.
 
-    Without mailboxes, on what it has learned: each message is judged by a filter that has learned all but this one.
-    Then the buckets are judged too, where there are any: which mail was said to be of which.
+    Without mailboxes, by leave-one-out: each learned message is classified by a filter that has learned all others.
+    Then a confusion matrix of the buckets is shown too, if there are any.
     """
     from suffice.spam.commands.skipping import Skipped
 
@@ -132,27 +132,27 @@ def _show(evaluation: Any, given: bool) -> None:
 
     answer = as_dict(evaluation)
     thresholds, total = answer["thresholds"], answer["spam"] + answer["ham"]
-    how = "that were given" if given else "learned, each judged without itself"
+    how = "that were given" if given else "learned, classified by leave-one-out"
     if given and answer["left_out"]:
-        how += f"; {answer['left_out']:,} of them were learned, and are judged without themselves"
+        how += f"; {answer['left_out']:,} of them were learned, and are classified by leave-one-out"
     unsure = answer["unsure_spam"] + answer["unsure_ham"]
     auc, loss, off = answer["one_minus_auc"], answer["log_loss"], answer["calibration_error"]
     show_facts(
         {
             "messages": f"{answer['spam']:,} spam and {answer['ham']:,} ham {how}",
             "thresholds": f"ham up to {thresholds['ham']:.4g}, spam from {thresholds['spam']:.4g}, unsure between",
-            "ham lost": f"{share(answer['false_positives'], answer['ham'])} called spam",
-            "spam missed": f"{share(answer['missed'], answer['spam'])} called ham",
+            "ham lost": f"{share(answer['false_positives'], answer['ham'])} classified as spam",
+            "spam missed": f"{share(answer['missed'], answer['spam'])} classified as ham",
             "unsure": f"{share(unsure, total)}: {answer['unsure_spam']:,} spam, {answer['unsure_ham']:,} ham",
-            "ranking": "cannot be told" if auc is None else f"(1 - AUC) = {auc:.4f} %",
-            "log-loss": "cannot be told" if loss is None else f"{loss:.4f} nats a message",
-            "calibration": "cannot be told" if off is None else f"off by {off:.4f} on average",
+            "ranking": "undefined" if auc is None else f"(1 - AUC) = {auc:.4f} %",
+            "log-loss": "undefined" if loss is None else f"{loss:.4f} nats per message",
+            "calibration": "undefined" if off is None else f"off by {off:.4f} on average",
         }
     )
     if not total:
         return
     screen = console()
-    table = grid("probability", ">said", ">was spam", ">messages", "was (bar), said (mark)")
+    table = grid("probability", ">predicted", ">actual", ">messages", "actual (bar), predicted (mark)")
     for item in answer["reliability"]:
         table.add_row(
             f"{item['low']:.2f} - {item['high']:.2f}",
@@ -163,4 +163,6 @@ def _show(evaluation: Any, given: bool) -> None:
         )
     screen.print()
     screen.print(table)
-    screen.print(Text("of the messages said to be spam with this probability, so many were", style="dim"))
+    screen.print(
+        Text("predicted: mean probability of spam; actual: share of these messages that were spam", style="dim")
+    )

@@ -12,7 +12,7 @@ from suffice.spam.commands.options import LinesOption, StoreOption, existing_sto
 
 _EXAMPLE = """[bold]Example[/bold]
 
-[cyan]suffice spam explain letter.eml --top 10[/cyan]
+[cyan]suffice spam explain message.eml --top 10[/cyan]
 
 [cyan]suffice spam explain Junk.mbox:17[/cyan]"""
 
@@ -23,7 +23,7 @@ def explain(
         str, typer.Argument(metavar="MESSAGE", help="A file with one message, BOX:NUMBER, or '-' for standard input.")
     ],
     top: Annotated[
-        int, typer.Option("--top", "-n", metavar="N", min=0, help="How many tokens to show; 0 for all.")
+        int, typer.Option("--top", "-n", metavar="NUMBER", min=0, help="The number of tokens to show; 0 for all.")
     ] = 20,
     lines: LinesOption = False,
     store: StoreOption = None,
@@ -31,14 +31,15 @@ def explain(
         bool,
         json_option(
             "label, probability, log_odds, place, subject, from, learned_as, fields (their sums), "
-            "evidence (token, field, log_odds); where there are buckets, bucket, buckets (probabilities), "
+            "evidence (token, field, log_odds); if there are buckets, bucket, buckets (probabilities), "
             "bucket_evidence (of the most likely one)"
         ),
     ] = False,
 ) -> None:
-    """Show the verdict about a message, and what it rests on.
+    """Show the verdict on a message, and the reasons for it.
 
-    What each token adds to the log-odds: above 0 it speaks for spam, below 0 against. The sum makes the probability.
+    Each token adds to the log-odds: more than 0 is evidence for spam, less than 0 for ham. Their sum gives the
+    probability.
     """
     from suffice.spam import SpamFilter
     from suffice.spam.commands.boxes import check
@@ -103,7 +104,7 @@ def _only(box: str, lines: bool) -> tuple[str, bytes]:
     if len(found) > 1 and box == "-":
         raise ValueError("standard input holds more than one message; give one, or a file and the number of one")
     if len(found) > 1:
-        raise ValueError(f"{box!r} holds more than one message; name one of them, such as {found[0][0]!r}")
+        raise ValueError(f"{box!r} holds more than one message; choose one of them, such as {found[0][0]!r}")
     return found[0]
 
 
@@ -122,9 +123,9 @@ def _show(answer: dict[str, Any], thresholds: Any, known: int) -> None:
     facts: dict[str, Any] = {"verdict": verdict, "message": one_line(answer["place"])}
     facts |= {name: one_line(answer[name]) for name in ("from", "subject") if answer[name]}
     if answer["listed"]:
-        facts["list"] = f"{answer['listed']}, which decides; what follows are the statistics"
+        facts["list"] = f"{answer['listed']}, which decides; the statistics follow"
     if answer["learned_as"]:
-        facts["learned"] = f"as {answer['learned_as']}, so that it speaks for itself"
+        facts["learned"] = f"as {answer['learned_as']}, so the score includes this message"
     if "buckets" in answer:
         from suffice.spam.commands.buckets import probabilities_in_words, reasons_in_words
 
@@ -135,7 +136,7 @@ def _show(answer: dict[str, Any], thresholds: Any, known: int) -> None:
     width = max(4, min(16, (screen.width - 40) // 3))
     letters = max(8, min(40, screen.width - 2 * width - 26))  # the width left by bars, fields and numbers
     if not known:
-        screen.print("nothing in it is known; learn from spam and from ham first")
+        screen.print("no token of the message is known; train the filter on spam and ham first")
         return
     for title, rows in (
         ("field", [(name, part, "") for name, part in answer["fields"].items()]),
@@ -150,4 +151,4 @@ def _show(answer: dict[str, Any], thresholds: Any, known: int) -> None:
         screen.print()
         screen.print(table)
     if len(answer["evidence"]) < known:
-        screen.print(Text(f"and {known - len(answer['evidence']):,} tokens more (--top 0 shows all)", style="dim"))
+        screen.print(Text(f"and {known - len(answer['evidence']):,} more tokens (--top 0 shows all)", style="dim"))

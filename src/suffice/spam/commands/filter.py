@@ -11,7 +11,7 @@ from suffice.spam.commands.options import StoreOption
 
 _EXAMPLE = """[bold]Example[/bold]
 
-[cyan]suffice spam filter < letter.eml > stamped.eml[/cyan]
+[cyan]suffice spam filter < message.eml > stamped.eml[/cyan]
 
 [bold]procmail[/bold]
 
@@ -28,35 +28,36 @@ def filter_(
     no_exit_code: Annotated[
         bool,
         typer.Option(
-            "--no-exit-code", "-p", help="Leave with 0 whatever the verdict: in pipes where another code is a failure."
+            "--no-exit-code",
+            "-p",
+            help="Exit with 0 whatever the verdict, for pipes in which any other code is a failure.",
         ),
     ] = False,
     store: StoreOption = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Write the verdict in JSON on standard error as well.")
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Also write the verdict as JSON on standard error.")] = False,
     timeout: Annotated[
         float,
-        typer.Option("--timeout", metavar="SECONDS", help="How long a verdict may take; then it is an error."),
+        typer.Option("--timeout", metavar="SECONDS", help="The time limit of a verdict; a longer one is an error."),
     ] = 20.0,
     no_details: Annotated[
-        bool, typer.Option("--no-details", help="Stamp X-Suffice-Status alone, without the score and the reasons.")
+        bool, typer.Option("--no-details", help="Add only X-Suffice-Status, without the score and the reasons.")
     ] = False,
     daemon: Annotated[
         bool,
         typer.Option(
             "--daemon",
-            help="Let `suffice spam daemon` judge; --daemon=ADDRESS if it is not where it usually is. Where it cannot "
-            "be asked, the message is judged here. `suffice-filter` does the same in a few milliseconds.",
+            help="Ask `suffice spam daemon` for the verdict; --daemon=ADDRESS if it has another address than usual. If "
+            "it does not answer, this command classifies the message itself. `suffice-filter` does the same in a few "
+            "milliseconds.",
         ),
     ] = False,
 ) -> None:
     """Pass a message from standard input to standard output, with the verdict in its headers.
 
-    X-Suffice-Status, X-Suffice-Score and X-Suffice-Reasons are put on top, in place of all X-Suffice- headers that were
-    there. Nothing else is changed.
+    X-Suffice-Status, X-Suffice-Score and X-Suffice-Reasons are added at the top; X-Suffice- headers that the message
+    had are removed. Nothing else is changed.
 
-    Exit codes: 0 spam, 1 ham, 2 unsure, 3 error. On an error the message comes out with X-Suffice-Status: error.
+    Exit codes: 0 spam, 1 ham, 2 unsure, 3 error. On an error the message is passed on with X-Suffice-Status: error.
     """
     from suffice.spam.pipe import Settings, run
 

@@ -13,13 +13,15 @@ from suffice.spam.commands.options import StoreOption, existing_store, json_opti
 
 @app.command(epilog="[bold]Example[/bold]  [cyan]suffice spam backup ~/spam-2025-01-31.sqlite[/cyan]")
 def backup(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The copy to make; an older backup there is replaced.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The backup to write; an older backup of that name is replaced.")
+    ],
     store: StoreOption = None,
     as_json: Annotated[bool, json_option("store, backup, bytes")] = False,
 ) -> None:
-    """Copy the store into one file, also while others use it.
+    """Copy the store into one file; other programs may use the store meanwhile.
 
-    The copy is whole or not there at all.
+    If the copy fails, no file is written.
     """
     from suffice.spam import SpamFilter
 
@@ -35,22 +37,22 @@ def backup(
 
 @app.command(epilog="[bold]Example[/bold]  [cyan]suffice spam restore ~/spam-2025-01-31.sqlite --yes[/cyan]")
 def restore(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A copy that `suffice spam backup` made.")],
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Replace a store that holds anything.")] = False,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A backup that `suffice spam backup` wrote.")],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Replace the store even if it is not empty.")] = False,
     store: StoreOption = None,
     as_json: Annotated[bool, json_option("store, backup, spam, ham, tokens")] = False,
 ) -> None:
-    """Put a copy in the place of the store.
+    """Replace the store by a backup.
 
-    The copy is checked first, and the store is replaced as a whole or not at all.
+    The backup is checked first; if it is damaged, the store is not changed.
     """
     from suffice.spam import SpamFilter
 
     path = store_to_make(store)
     if not file.exists():
-        raise FileNotFoundError(f"there is no backup {str(file)!r}; give a file that `suffice spam backup` made")
+        raise FileNotFoundError(f"there is no backup {str(file)!r}; give a file that `suffice spam backup` wrote")
     if not yes and (held := _held(path)):
-        raise ValueError(f"the store {str(path)!r} {held}, which would be lost; say --yes to replace it")
+        raise ValueError(f"the store {str(path)!r} {held}, which would be lost; pass --yes to replace it")
     SpamFilter.restore(path, file)
     with SpamFilter.open(path) as spam_filter:
         size = spam_filter.stats()
@@ -78,10 +80,15 @@ def _held(path: Path) -> str:
 def expire(
     days: Annotated[
         float | None,
-        typer.Option("--days", metavar="N", min=0.0, help="How old is too old; ten half-lives by default."),
+        typer.Option(
+            "--days",
+            metavar="DAYS",
+            min=0.0,
+            help="The age from which messages are forgotten; ten half-lives by default.",
+        ),
     ] = None,
     store: StoreOption = None,
-    as_json: Annotated[bool, json_option("expired, spam, ham, tokens (those left)")] = False,
+    as_json: Annotated[bool, json_option("expired, spam, ham, tokens (what is left)")] = False,
 ) -> None:
     """Forget the messages that were learned long ago."""
     from suffice.spam import SpamFilter
@@ -90,8 +97,8 @@ def expire(
     with SpamFilter.open(existing_store(store)) as spam_filter:
         if days is None and spam_filter.half_life is None:
             raise ValueError(
-                "there is no half-life by which mail is too old; give --days N, or set one with `suffice spam train "
-                "--half-life DAYS`"
+                "the store has no half-life, so the age is not known; give --days DAYS, or set a half-life with "
+                "`suffice spam train --half-life DAYS`"
             )
         with meter("expiring"):
             expired = spam_filter.expire(days)

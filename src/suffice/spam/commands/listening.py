@@ -21,16 +21,22 @@ StoreForUserOption = Annotated[
     typer.Option(
         "--store-for-user",
         metavar="PATTERN",
-        help="Stores of recipients, a path with {user} and {domain}; where there is none, --store is used.",
+        help="The path of the store of each recipient, with {user} and {domain}; --store is used for the others.",
     ),
 ]
 TimeoutOption = Annotated[
     float,
-    typer.Option("--timeout", metavar="SECONDS", help="How long mail waits for a verdict at most; it passes then."),
+    typer.Option(
+        "--timeout",
+        metavar="SECONDS",
+        help="The longest time a message waits for a verdict; after that it is accepted.",
+    ),
 ]
-WorkersOption = Annotated[int, typer.Option("--workers", min=1, max=64, help="How many processes score messages.")]
+WorkersOption = Annotated[
+    int, typer.Option("--workers", metavar="NUMBER", min=1, max=64, help="The number of processes that score messages.")
+]
 SocketModeOption = Annotated[
-    str, typer.Option("--socket-mode", metavar="MODE", help="Permissions of a unix socket, in octal.")
+    str, typer.Option("--socket-mode", metavar="MODE", help="The permissions of a unix socket, in octal.")
 ]
 RemoteOption = Annotated[bool, typer.Option("--allow-remote", help="Allow an address that other machines can reach.")]
 
@@ -42,7 +48,7 @@ def checked_address(text: str, allow_remote: bool, what: str, example: str) -> A
     address = Address.parse(text)
     if not address.is_local and not allow_remote:
         raise ValueError(
-            f"the {what} knows no passwords, so that it listens on this machine only, but {text!r} can be reached by "
+            f"the {what} has no passwords, so it listens on this machine only, but {text!r} can be reached by "
             f"others; give {example}, or add --allow-remote behind a firewall"
         )
     return address
@@ -69,7 +75,7 @@ def checked_mode(socket_mode: str) -> int:
 def tell_missing(store: Path, journal: Journal) -> None:
     """Log it if there is no store yet; one that is created later is used."""
     if not store.exists():
-        journal.trouble(FileNotFoundError(f"there is no store {str(store)!r} yet; `suffice spam train` makes it"))
+        journal.trouble(FileNotFoundError(f"there is no store {str(store)!r} yet; create it with `suffice spam train`"))
 
 
 def run_until_signal(

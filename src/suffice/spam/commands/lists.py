@@ -12,29 +12,30 @@ from suffice.spam.commands.options import StoreOption, existing_store, json_opti
 _Entries = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[SENDER]...",
-        help="An address (ann@example.org), a domain (example.org), or a domain with all below it (.example.org).",
+        metavar="SENDER",
+        help="An address (ann@example.org), a domain (example.org), or a domain with its subdomains (.example.org).",
     ),
 ]
-_Remove = Annotated[bool, typer.Option("--remove", help="Take these senders off the list.")]
-_Json = Annotated[bool, json_option("allow, block: the senders on both lists")]
+_Remove = Annotated[bool, typer.Option("--remove", help="Remove these senders from the list.")]
+_Json = Annotated[bool, json_option("allow, block (the senders on each list)")]
 
 
 @app.command(epilog="[bold]Example[/bold]  [cyan]suffice spam allow ann@example.org work.example[/cyan]")
 def allow(senders: _Entries = None, remove: _Remove = False, store: StoreOption = None, as_json: _Json = False) -> None:
-    """Call all mail of these senders ham, whatever the statistics say; without senders, show the list.
+    """Classify all mail of these senders as ham, whatever the statistics say; without senders, show the list.
 
-    The sender is the only address of the only From header, which anyone can write: whoever knows an entry can use it,
-    unless your mail server checks senders (DMARC). A sender is on one of the lists; the most exact entry decides.
+    The sender is the address in the From header, which anyone can forge unless your mail server checks senders (DMARC);
+    a message with several From headers or addresses is never allowed. A sender is on one list only; the most specific
+    entry decides.
     """
     _change("allow", senders, remove, store, as_json)
 
 
 @app.command(epilog="[bold]Example[/bold]  [cyan]suffice spam block .spammer.example[/cyan]")
 def block(senders: _Entries = None, remove: _Remove = False, store: StoreOption = None, as_json: _Json = False) -> None:
-    """Call all mail of these senders spam, whatever the statistics say; without senders, show the list.
+    """Classify all mail of these senders as spam, whatever the statistics say; without senders, show the list.
 
-    A message with several senders is blocked if any of them is. A sender is on one of the lists; the most exact entry
+    A message with several senders is blocked if one of them is. A sender is on one list only; the most specific entry
     decides.
     """
     _change("block", senders, remove, store, as_json)
@@ -46,7 +47,7 @@ def _change(
     from suffice.spam import SpamFilter
 
     if remove and not senders:
-        raise wrong_usage("give the senders to take off the list")
+        raise wrong_usage("give the senders to remove from the list")
     adding = senders and not remove
     with SpamFilter.open(store_to_make(store) if adding else existing_store(store)) as spam_filter:
         if senders and remove:

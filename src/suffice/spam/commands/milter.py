@@ -26,38 +26,49 @@ from suffice.spam.commands.options import StoreOption, store_path
 def milter(
     store: StoreOption = None,
     listen: Annotated[
-        str, typer.Option("--listen", "-l", metavar="ADDRESS", help="inet:PORT@HOST, inet6:PORT@HOST or unix:PATH.")
+        str,
+        typer.Option(
+            "--listen",
+            "-l",
+            metavar="ADDRESS",
+            help="The address to listen on: inet:PORT@HOST, inet6:PORT@HOST or unix:PATH.",
+        ),
     ] = "inet:8891@127.0.0.1",
-    reject: Annotated[bool, typer.Option("--reject", help="Refuse spam with 550 5.7.1 while it is sent.")] = False,
+    reject: Annotated[
+        bool, typer.Option("--reject", help="Reject spam with 550 5.7.1 during the SMTP session.")
+    ] = False,
     reject_above: Annotated[
         float | None,
-        typer.Option("--reject-above", metavar="P", help="Refuse only spam of at least this probability."),
+        typer.Option("--reject-above", metavar="PROBABILITY", help="Reject only spam of at least this probability."),
     ] = None,
     quarantine: Annotated[
-        bool, typer.Option("--quarantine", help="Hold spam that is not refused in the mail server's queue.")
+        bool, typer.Option("--quarantine", help="Hold spam that is not rejected in the mail server's queue.")
     ] = False,
     store_for_user: StoreForUserOption = None,
     details: Annotated[
         bool,
-        typer.Option("--details", help="Stamp X-Suffice-Score and X-Suffice-Reasons too, which tell what was learned."),
+        typer.Option("--details", help="Add X-Suffice-Score and X-Suffice-Reasons too, which reveal what was learned."),
     ] = False,
     timeout: TimeoutOption = 5.0,
     limit: Annotated[
-        int, typer.Option("--limit", metavar="BYTES", min=1, help="How much of a message is kept and scored.")
+        int,
+        typer.Option(
+            "--limit", metavar="BYTES", min=1, help="The number of bytes of a message that are kept and scored."
+        ),
     ] = 1 << 20,
     workers: WorkersOption = 2,
     socket_mode: SocketModeOption = "660",
     allow_remote: RemoteOption = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Write lines of JSON on standard output.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Write the log as lines of JSON on standard output.")] = False,
 ) -> None:
-    """Stamp mail as Postfix or Sendmail receives it, and refuse spam if wanted.
+    """Add the verdict to mail as Postfix or Sendmail receives it, and optionally reject spam.
 
-    Adds X-Suffice-Status, and with --details X-Suffice-Score and X-Suffice-Reasons; those from outside are removed,
-    and a message with more than a thousand of them is refused.
+    Adds the header X-Suffice-Status, and with --details X-Suffice-Score and X-Suffice-Reasons. Headers of these names
+    that a message already has are removed; a message with more than a thousand of them is rejected.
 
-    Mail passes with the status error when the store is missing or damaged, or a verdict takes too long.
+    If the store is missing or damaged, or a verdict takes too long, mail is accepted with the status "error".
 
-    Writes one line a message. SIGTERM and Ctrl-C end it after the messages that are on their way.
+    Writes one line per message. SIGTERM and Ctrl-C stop it after the messages in progress.
     """
     from suffice.spam.milter.server import MilterServer
     from suffice.spam.milter.session import Policy

@@ -35,12 +35,12 @@ StoreOption = Annotated[
         help="The store to use; ~/.local/share/suffice/spam.sqlite by default.",
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Answer in JSON on standard output.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")]
 SpamBoxOption = Annotated[
-    list[str] | None, typer.Option("--spam", metavar="BOX", help="Spam to judge, which is not learned. Repeatable.")
+    list[str] | None, typer.Option("--spam", metavar="BOX", help="Spam to classify; it is not learned. Repeatable.")
 ]
 HamBoxOption = Annotated[
-    list[str] | None, typer.Option("--ham", metavar="BOX", help="Ham to judge, which is not learned. Repeatable.")
+    list[str] | None, typer.Option("--ham", metavar="BOX", help="Ham to classify; it is not learned. Repeatable.")
 ]
 LinesOption = Annotated[
     bool, typer.Option("--lines", help="Every line is a message without headers, such as an SMS or a comment.")
@@ -49,7 +49,7 @@ LinesOption = Annotated[
 
 def json_option(keys: str) -> Any:
     """Return the option `--json` of a command whose answer has these keys."""
-    return typer.Option("--json", help=f"Answer in JSON: {keys}.")
+    return typer.Option("--json", help=f"Print the result as JSON with the keys {keys}.")
 
 
 def wrong_usage(message: str) -> Exception:

@@ -20,17 +20,18 @@ def serve(
         typer.Argument(metavar="MAILBOX", help="Mailboxes to list: mbox files, Maildirs, folders, messages."),
     ] = None,
     port: Annotated[
-        int, typer.Option(metavar="PORT", min=0, max=65535, help="The port on 127.0.0.1; 0 for any free one.")
+        int, typer.Option(metavar="PORT", min=0, max=65535, help="The port on 127.0.0.1; 0 for any free port.")
     ] = 8025,
     open_browser: Annotated[
-        bool | None, typer.Option("--open/--no-open", help="Open the page in the browser.", show_default="at a desktop")
+        bool | None,
+        typer.Option("--open/--no-open", help="Open the page in the browser.", show_default="if there is a desktop"),
     ] = None,
     store: StoreOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show mail with its scores and evidence on a page of your own, and train and tune there.
+    """Open a local web page that shows mail with its scores and evidence, to train and tune the filter.
 
-    The page is on this machine only, and the address that is printed holds a key: who has it may read the mail.
+    Only this machine can reach the page, and the printed address holds a key: whoever has it can read the mail.
     """
     from importlib.util import find_spec
 

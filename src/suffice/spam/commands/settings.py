@@ -21,22 +21,23 @@ def settings(
         typer.Option(
             "--server",
             metavar="NAME",
-            help="A mail server of your own, as the first word of its Authentication-Results headers has it "
-            "(authserv-id): what it says of SPF, DKIM and DMARC is evidence. Repeatable; replaces those there were.",
+            help="The name of your own mail server, the first word of its Authentication-Results headers "
+            "(authserv-id): its results of SPF, DKIM and DMARC become evidence. Repeatable; replaces the earlier "
+            "names.",
         ),
     ] = None,
-    no_server: Annotated[bool, typer.Option("--no-server", help="Believe no Authentication-Results.")] = False,
+    no_server: Annotated[bool, typer.Option("--no-server", help="Trust no Authentication-Results headers.")] = False,
     store: StoreOption = None,
     as_json: Annotated[bool, json_option("store, servers, thresholds (ham, spam), half_life (days)")] = False,
 ) -> None:
-    """Show the settings of a store, or change them; one that is changed is made if there is none.
+    """Show the settings of a store, or change them; changing them creates the store if needed.
 
-    Name servers before you train: what was learned before stays as it was read.
+    Name servers before you train: messages that were learned before are not read again.
     """
     from suffice.spam import SpamFilter
 
     if server and no_server:
-        raise wrong_usage("--server and --no-server do not go together; give one of them")
+        raise wrong_usage("--server and --no-server exclude each other; give one of them")
     path = store_to_make(store) if server or no_server else existing_store(store)
     with SpamFilter.open(path) as spam_filter:
         if server or no_server:

@@ -32,28 +32,33 @@ _NAMED = 10
 @app.command(epilog=_EXAMPLE)
 def setup(
     spam: Annotated[
-        list[str] | None, typer.Option("--spam", metavar="BOX", help="Your spam; folders for it are found by default.")
+        list[str] | None,
+        typer.Option(
+            "--spam", metavar="BOX", help="Your spam; by default the folders for spam are searched for. Repeatable."
+        ),
     ] = None,
     ham: Annotated[
         list[str] | None,
         typer.Option(
-            "--ham", metavar="BOX", help="Mail that you want; found by default. Folders for trash are left out."
+            "--ham",
+            metavar="BOX",
+            help="Wanted mail; by default it is searched for, except in folders for trash. Repeatable.",
         ),
     ] = None,
     imap: Annotated[
         str | None,
         typer.Option(
-            metavar="ADDRESS", help="An account, imaps://user@host, whose INBOX and Junk are learned instead."
+            metavar="ADDRESS", help="An IMAP account, imaps://user@host, whose INBOX and Junk are learned instead."
         ),
     ] = None,
     run: Annotated[
         str | None,
         typer.Option(
-            "--run", metavar="WAY", help="How mail reaches the filter: watch, procmail, sieve, milter, nothing."
+            "--run", metavar="METHOD", help="How mail reaches the filter: watch, procmail, sieve, milter or nothing."
         ),
     ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Ask nothing: take what is found, and write the files.")
+        bool, typer.Option("--yes", "-y", help="Ask no questions: use the mail that is found, and write the files.")
     ] = False,
     store: StoreOption = None,
     as_json: Annotated[
@@ -61,12 +66,12 @@ def setup(
         json_option("store, spam, ham, rehearsal (messages, verdicts, mistakes), learned, tuned, run, written, then"),
     ] = False,
 ) -> None:
-    """Find your mail, learn it, show what the filter would have done, and make it run.
+    """Find your mail, learn it, show what the filter would have done, and set the filter up to run.
 
-    The newest 200 messages are judged first by what was before them, so that you see what to expect; then everything is
-    learned, and the thresholds are tuned.
+    First the newest 200 messages are classified by a filter that has learned the older ones, to show what to
+    expect; then everything is learned, and the thresholds are tuned.
 
-    Nothing is moved or deleted, and no file that is there is changed.
+    No mail is moved or deleted, and no existing file is changed.
     """
     import sys
     from tempfile import TemporaryDirectory
@@ -82,7 +87,7 @@ def setup(
         raise wrong_usage("watching needs an account; give --imap imaps://user@host")
     if not (yes or asks):
         raise wrong_usage(
-            "there is no terminal to ask; give --yes to take the folders that are found, and write the files"
+            "there is no terminal for questions; give --yes to use the folders that are found, and write the files"
         )
     account = None
     if imap is not None:
@@ -269,10 +274,11 @@ def _show_rehearsal(rehearsal: Rehearsal | None) -> None:
         return
     first, last = (date(1970, 1, 1) + timedelta(days=day) for day in (rehearsal.first, rehearsal.last))
     screen.print(
-        f"Your newest {rehearsal.messages} messages, from {first} to {last}, judged by what was before them:\n",
+        f"Your newest {rehearsal.messages} messages, from {first} to {last}, classified by what the older ones "
+        "teach:\n",
         soft_wrap=True,
     )
-    table = grid("", ">delivered", ">unsure", ">called spam")
+    table = grid("", ">delivered", ">unsure", ">marked spam")
     names: dict[Label, str] = {"ham": "wanted", "spam": "spam"}
     for label, name in names.items():
         numbers = [rehearsal.verdicts[label, verdict] for verdict in ("ham", "unsure", "spam")]
@@ -285,7 +291,7 @@ def _show_rehearsal(rehearsal: Rehearsal | None) -> None:
     screen.print(table)
     screen.print()
     for mistake in rehearsal.mistakes[:_NAMED]:
-        what = "wanted, called spam" if mistake.label == "ham" else "spam, delivered"
+        what = "wanted, marked spam" if mistake.label == "ham" else "spam, delivered"
         screen.print(Text(f"{what}: {mistake.subject or '(no subject)'}  ({mistake.place})"), soft_wrap=True)
     if len(rehearsal.mistakes) > _NAMED:
         screen.print(f"and {len(rehearsal.mistakes) - _NAMED} more")
@@ -299,8 +305,8 @@ def _ask_way(default: str) -> str:
     typer.echo("How does mail reach the filter from now on?")
     for name, text in WAYS.items():
         typer.echo(f"  {name:<9} {text}")
-    while (way := str(typer.prompt("Way", default=default))) not in WAYS:
-        typer.echo(f"There is no way {way!r}; name one of these.")
+    while (way := str(typer.prompt("Method", default=default))) not in WAYS:
+        typer.echo(f"There is no method {way!r}; choose one of these.")
     return way
 
 
@@ -313,7 +319,7 @@ def _confirm(question: str, otherwise: str) -> None:
 
 def _show_files(planned: Plan) -> None:
     for file in planned.files:
-        there = " (is there, and stays as it is)" if file.path.exists() else ""
+        there = " (exists, and is not changed)" if file.path.exists() else ""
         typer.echo(f"  {file.path}{there}")
 
 
@@ -324,7 +330,7 @@ def _show_end(answer: dict[str, Any], planned: Plan) -> None:
     facts = {
         "learned": f"{learned['new']:,} new, {learned['known']:,} known already, {learned['moved']:,} moved",
         "in all": by_class(answer["total"]["spam"], answer["total"]["ham"], 0),
-        "thresholds": "tuned" if answer["tuned"] else "the usual ones; there are too few messages to tune them",
+        "thresholds": "tuned" if answer["tuned"] else "the defaults; there are too few messages to tune them",
         "store": answer["store"],
     }
     for number, path in enumerate(answer["written"]):

@@ -34,8 +34,8 @@ class Skipped:
 
         if self.messages:
             more = len(self.messages) - NAMED
-            rest = f", {more:,} of them not named here" if more > 0 else ""
-            say("warning", f"{count(len(self.messages))} could not be read, and nothing was done with them{rest}")
+            rest = f", {more:,} of them not listed here" if more > 0 else ""
+            say("warning", f"{count(len(self.messages))} could not be read and were skipped{rest}")
             raise typer.Exit(SOME_SKIPPED)
 
     def as_json(self) -> dict[str, Any]:

@@ -22,24 +22,26 @@ _EXAMPLE = """[bold]Example[/bold]
 @app.command(epilog=_EXAMPLE)
 def train(
     boxes: Annotated[
-        list[str] | None, typer.Argument(metavar="[BOX]...", help="Mail of the bucket that --bucket names.")
+        list[str] | None, typer.Argument(metavar="BOX", help="Mail to learn for the bucket of --bucket.")
     ] = None,
     spam: Annotated[list[str] | None, typer.Option("--spam", metavar="BOX", help=f"Spam to learn. {_BOX}")] = None,
     ham: Annotated[
-        list[str] | None, typer.Option("--ham", metavar="BOX", help="Mail that is wanted. Repeatable.")
+        list[str] | None, typer.Option("--ham", metavar="BOX", help="Wanted mail (ham) to learn. Repeatable.")
     ] = None,
     unlabeled: Annotated[
         list[str] | None,
-        typer.Option("--unlabeled", metavar="BOX", help="Mail of either kind, learned from by EM, last. Repeatable."),
+        typer.Option("--unlabeled", metavar="BOX", help="Mail without labels, learned last, by EM. Repeatable."),
     ] = None,
     bucket: Annotated[
         str | None,
         typer.Option(
-            "--bucket", metavar="NAME", help="Learn the boxes as ham of this bucket, which is made if need be."
+            "--bucket",
+            metavar="NAME",
+            help="Learn the BOX arguments as ham of this bucket, which is created if needed.",
         ),
     ] = None,
     only_errors: Annotated[
-        bool, typer.Option("--only-errors", help="Learn only messages whose verdict is not right yet.")
+        bool, typer.Option("--only-errors", help="Learn only messages that the filter gets wrong or is unsure about.")
     ] = False,
     half_life: Annotated[
         float | None,
@@ -47,7 +49,7 @@ def train(
             "--half-life",
             metavar="DAYS",
             min=0.0,
-            help="From now on, let a message count half after so many days; 0 to forget nothing, as at first.",
+            help="The age at which a message counts half, from now on; 0 to forget nothing, the initial setting.",
         ),
     ] = None,
     lines: LinesOption = False,
@@ -55,21 +57,21 @@ def train(
     as_json: Annotated[
         bool,
         json_option(
-            "store, learned, moved, known, right, unlabeled (messages, known, spam, rounds), "
+            "store, learned, moved, known, right, unlabeled (messages, known, spam, iterations), "
             "total (spam, ham, unlabeled, tokens; buckets, if any), half_life, skipped (place, reason)"
         ),
     ] = False,
 ) -> None:
     """Learn which mail is spam and which is not.
 
-    Training twice on the same message does nothing. One that is known as of the other class is moved.
+    Training twice on the same message has no effect; a message that was learned as the other class is moved.
 
-    With --bucket, mail is learned as ham, and as mail of a kind of its own, such as newsletters or receipts; see
+    With --bucket, mail is learned as ham and as one kind of ham, such as newsletters or receipts; see
     `suffice spam buckets`.
 
-    Spam and ham are taken in turn, since with --only-errors each verdict depends on what was learned before.
+    Spam and ham are learned in turn, because with --only-errors each verdict depends on what was learned before.
 
-    A message that cannot be read is named and left out, and the exit code is then 3.
+    A message that cannot be read is reported and skipped, and the exit code is then 3.
     """
     from suffice.spam import SpamFilter
     from suffice.spam.buckets.names import checked_name
@@ -78,9 +80,12 @@ def train(
 
     labelled = [*(spam or []), *(ham or [])]
     if (bucket is None) != (not boxes):
-        raise wrong_usage("a bucket and its mail belong together: --bucket NAME BOX...; else --spam BOX or --ham BOX")
+        raise wrong_usage(
+            "--bucket needs mail as arguments, and arguments need --bucket: --bucket NAME BOX...; else --spam BOX or "
+            "--ham BOX"
+        )
     if bucket is not None and only_errors:
-        raise wrong_usage("--only-errors looks at spam and ham, not at buckets; leave it out, or --bucket")
+        raise wrong_usage("--only-errors is for spam and ham, not for buckets; leave out --only-errors or --bucket")
     if not labelled and not unlabeled and half_life is None and not boxes:
         raise wrong_usage("give mail to learn from: --spam BOX, --ham BOX, --unlabeled BOX or --bucket NAME BOX")
     if bucket is not None:
@@ -129,7 +134,7 @@ def _learn(
             )
     except KeyboardInterrupt:
         done = bar.done if bar else 0
-        _interrupted(f"what was learned of the first {count(done)} is kept; the same command goes on from there")
+        _interrupted(f"what was learned of the first {count(done)} is kept; run the same command again to continue")
     return {
         "learned": training.learned,
         "moved": training.moved,
@@ -149,10 +154,16 @@ def _learn_unlabeled(spam_filter: Any, found: Any, skipped: Any) -> dict[str, An
     except KeyboardInterrupt:
         done = bar.done if bar else 0
         _interrupted(
-            f"the mail with labels is kept, and so are the first {count(done)} without; the same command goes on and "
-            "learns from them to the end"
+            f"the mail with labels is learned, and the first {count(done)} without labels are kept; run the same "
+            "command again to learn from them"
         )
-    return {"messages": answer.messages, "known": answer.known, "spam": answer.spam, "rounds": answer.rounds}
+    return {
+        "messages": answer.messages,
+        "known": answer.known,
+        "spam": answer.spam,
+        "iterations": answer.iterations,
+        "rounds": answer.iterations,  # the former name, which the next release removes
+    }
 
 
 def _interrupted(kept: str) -> NoReturn:
@@ -176,8 +187,8 @@ def _show(answer: dict[str, Any], only_errors: bool) -> None:
     if "unlabeled" in answer:
         found = answer["unlabeled"]
         facts["unlabeled"] = (
-            f"{found['messages']:,} messages, about {found['spam']:,.0f} of them spam, after {found['rounds']} rounds; "
-            f"{found['known']:,} known already"
+            f"{found['messages']:,} messages, about {found['spam']:,.0f} of them spam, after {found['iterations']} "
+            f"iterations; {found['known']:,} known already"
         )
     total = answer["total"]
     messages = by_class(total["spam"], total["ham"], total["unlabeled"])

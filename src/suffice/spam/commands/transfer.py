@@ -24,15 +24,15 @@ def export(
     file: Annotated[
         str,
         typer.Argument(
-            metavar="FILE", help="The text to write, compressed if it ends in .gz; '-' for standard output."
+            metavar="FILE", help="The file to write, compressed if its name ends in .gz; '-' for standard output."
         ),
     ],
     store: StoreOption = None,
     as_json: Annotated[bool, json_option("store, file, lines")] = False,
 ) -> None:
-    """Write all that the store holds as lines of JSON, which `import` makes the same store of.
+    """Write the whole store as lines of JSON, from which `import` creates the same store.
 
-    Whoever reads it learns which words are in your mail, as from the store itself. An older export is replaced.
+    Whoever reads the file learns which words are in your mail, as from the store itself. An older export is replaced.
     """
     import sys
 
@@ -40,7 +40,9 @@ def export(
     from suffice.spam.commands.screen import meter
 
     if file == "-" and as_json:
-        raise wrong_usage("standard output is either the text or an answer in JSON; give a file, or leave --json out")
+        raise wrong_usage(
+            "--json and the export cannot both be written to standard output; give a file, or leave --json out"
+        )
     path = existing_store(store)
     with SpamFilter.open(path) as spam_filter, meter("exporting", show=file != "-") as bar:
         if file == "-":
@@ -87,20 +89,24 @@ def import_(
     file: Annotated[
         str | None,
         typer.Argument(
-            metavar="[FILE]",
-            help="What `suffice spam export`, `bogoutil -d` or `sa-learn --backup` wrote, also compressed; '-' for "
-            "standard input.",
+            metavar="FILE",
+            help="A file that `suffice spam export`, `bogoutil -d` or `sa-learn --backup` wrote, compressed or not; "
+            "'-' for standard input.",
         ),
     ] = None,
     words: Annotated[
         list[Path] | None,
         typer.Option(
-            "--words", metavar="FILE", help="Words, one per line, to look up in a dump of SpamAssassin. Repeatable."
+            "--words",
+            metavar="FILE",
+            help="A file of words, one per line, to look up in a dump of SpamAssassin. Repeatable.",
         ),
     ] = None,
     remove: Annotated[
         str | None,
-        typer.Option("--remove", metavar="PROGRAM", help="Undo an import instead: of bogofilter or spamassassin."),
+        typer.Option(
+            "--remove", metavar="PROGRAM", help="Undo the import from this program instead: bogofilter or spamassassin."
+        ),
     ] = None,
     store: StoreOption = None,
     as_json: Annotated[
@@ -108,18 +114,18 @@ def import_(
         json_option("program, learned, known, kept (messages); spam, ham, tokens, named (of another filter)"),
     ] = False,
 ) -> None:
-    """Take in what was learned elsewhere, all of it or nothing.
+    """Import what another store or filter has learned; if the import fails, nothing is changed.
 
-    Our own text makes the same store again; in a store that has learned, messages that are known stay as they are.
+    An export of `suffice spam export` restores the same store; messages that a store already knows are not changed.
 
-    bogofilter: words, those of subjects, and hosts are taken over. Its counts are of no messages, so `evaluate` and
-    `tune` need mail of your own.
+    From bogofilter, words, words of subjects and hosts are imported. The counts do not belong to single messages, so
+    `evaluate` and `tune` need your own mail.
 
-    SpamAssassin keeps hashes of tokens. They can be looked up, and not undone: what is taken over are tokens that the
-    store knows from your own mail, and words that are given.
+    SpamAssassin stores hashes of tokens, which cannot be reversed: only tokens that the store knows from your own mail,
+    and the words of --words, are imported.
 
-    An import counts in the ratio of spam and ham that you have trained, and takes the place of the one before from the
-    same program: train first, and import again when that has grown.
+    An import is weighted by the ratio of spam and ham that you have trained, and replaces an earlier import from the
+    same program: train first, and import again when you have trained more.
     """
     import sys
 
@@ -141,9 +147,9 @@ def import_(
     if as_json:
         say_json(done._asdict())
     elif done.program == "suffice":
-        typer.echo(f"{done.learned:,} messages learned, {done.known:,} known, {done.kept:,} kept as of another class")
+        typer.echo(f"{done.learned:,} messages learned, {done.known:,} known, {done.kept:,} kept in another class")
     else:
-        share = f"{done.named:,} tokens taken over, of {done.tokens:,} in the dump"
+        share = f"{done.named:,} tokens imported, of {done.tokens:,} in the dump"
         typer.echo(f"imported from {done.program}: {done.spam:,} spam, {done.ham:,} ham; {share}")
 
 

@@ -31,9 +31,11 @@ _EXAMPLE = """[bold]Example[/bold]
 def tune(
     cost: Annotated[
         float,
-        typer.Option("--cost", metavar="C", help="A ham called spam is as bad as so many spams that are not caught."),
+        typer.Option(
+            "--cost", metavar="NUMBER", help="The cost of a ham classified as spam, in spams that are not caught."
+        ),
     ] = 100.0,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be written, and write nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the result without writing it.")] = False,
     spam: SpamBoxOption = None,
     ham: HamBoxOption = None,
     lines: LinesOption = False,
@@ -41,17 +43,17 @@ def tune(
     as_json: Annotated[
         bool,
         json_option(
-            "thresholds, slope, intercept, cost, written, newest (messages judged by what was learned before them), "
-            "before and after (false_positives, expected_lost, not_caught, expected_cost, missed, unsure_ham, "
+            "thresholds, slope, intercept, cost, written, newest (messages classified by what was learned before "
+            "them), before and after (false_positives, expected_lost, not_caught, expected_cost, missed, unsure_ham, "
             "log_loss, thresholds), curve (threshold, false_positives, not_caught), skipped (place, reason)"
         ),
     ] = False,
 ) -> None:
-    """Find the thresholds and the calibration that cost least, and write them into the store.
+    """Find the thresholds and the calibration of least cost, and write them to the store.
 
-    Without mailboxes, on what was learned: each message is judged by a filter that has learned all but this one, and
-    those of the newest quarter by a filter that has learned none of them, where days are known. Thresholds that cost
-    more than those there are, are not written.
+    Without mailboxes, the learned messages are used: each is classified by a filter that has learned all others, and
+    the newest quarter, if the days are known, by a filter that has learned the older ones only. The present thresholds
+    are kept if the new ones cost more.
     """
     from suffice.spam.commands.skipping import Skipped
 
@@ -128,25 +130,25 @@ def _show(tuning: Any, path: str, written: bool) -> None:
     show_facts(
         {
             "messages": f"{after.spam:,} spam and {after.ham:,} ham",
-            "cost": f"a ham called spam is as bad as {tuning.cost:g} spams that are not caught",
+            "cost": f"a ham classified as spam costs as much as {tuning.cost:g} spams that are not caught",
         }
-        | ({"newest": f"{tuning.newest:,}, judged by what was learned before them"} if tuning.newest else {})
+        | ({"newest": f"{tuning.newest:,}, classified by what was learned before them"} if tuning.newest else {})
     )
     table = grid("", ">before", ">after")
     sides = tuning.before, tuning.after
     errors = [side.errors() for side in sides]
     table.add_row("ham up to", *(f"{side.thresholds.ham:.6f}" for side in sides))
     table.add_row("spam from", *(f"{side.thresholds.spam:.6f}" for side in sides))
-    table.add_row("ham called spam", *(share(each.false_positives, each.ham) for each in errors))
-    table.add_row("  to be expected", *(f"{lost:,.2f}" for lost in tuning.lost))
+    table.add_row("ham lost", *(share(each.false_positives, each.ham) for each in errors))
+    table.add_row("  expected", *(f"{lost:,.2f}" for lost in tuning.lost))
     table.add_row("spam not caught", *(share(each.not_caught, each.spam) for each in errors))
-    table.add_row("  of it, called ham", *(f"{each.missed:,}" for each in errors))
+    table.add_row("  of these, called ham", *(f"{each.missed:,}" for each in errors))
     table.add_row("ham unsure", *(f"{each.unsure_ham:,}" for each in errors))
     table.add_row("expected cost", *(f"{cost:,.1f}" for cost in tuning.costs))
     table.add_row("log-loss", *(f"{side.log_loss:.4f}" for side in sides))
     screen.print()
     screen.print(table)
-    curve = grid(">spam from", ">ham called spam", ">spam not caught", "", "")
+    curve = grid(">spam from", ">ham lost", ">spam not caught", "", "")
     for point, is_chosen in chosen_points(tuning.after.trade_off(), after):
         curve.add_row(
             f"{point.threshold:.6f}",
@@ -159,7 +161,7 @@ def _show(tuning: Any, path: str, written: bool) -> None:
     screen.print()
     screen.print(curve)
     screen.print()
-    what = f"written to {path}" if written else "nothing is written (--dry-run)"
+    what = f"written to {path}" if written else "not written (--dry-run)"
     if tuning.is_kept:
-        what = "what there is costs less than what was found, and is kept: nothing is written"
+        what = "the present thresholds cost less than the new ones, and are kept"
     screen.print(Text(what, style="dim"), soft_wrap=True)

@@ -20,7 +20,7 @@ BoxArguments = Annotated[
 ]
 
 
-@app.command(epilog="[bold]Example[/bold]  [cyan]suffice spam untrain letter.eml Junk.mbox:17[/cyan]")
+@app.command(epilog="[bold]Example[/bold]  [cyan]suffice spam untrain message.eml Junk.mbox:17[/cyan]")
 def untrain(
     boxes: BoxArguments,
     lines: LinesOption = False,
@@ -31,7 +31,7 @@ def untrain(
 ) -> None:
     """Undo the training of messages exactly, as if they had never been learned.
 
-    What was never trained is named, and the exit code is then 1.
+    Messages that were never trained are listed, and the exit code is then 1.
     """
     from suffice.spam import SpamFilter
     from suffice.spam.commands.boxes import check, entries
@@ -52,22 +52,22 @@ def untrain(
     _finish(answer, unknown, skipped, text, as_json)
 
 
-@app.command(epilog="[bold]Example[/bold]  [cyan]suffice spam retrain --ham letter.eml[/cyan]")
+@app.command(epilog="[bold]Example[/bold]  [cyan]suffice spam retrain --ham message.eml[/cyan]")
 def retrain(
     spam: Annotated[
         list[str] | None,
-        typer.Option("--spam", metavar="BOX", help="What was learned as ham, and is spam. Repeatable."),
+        typer.Option("--spam", metavar="BOX", help="Spam that was learned as ham. Repeatable."),
     ] = None,
     ham: Annotated[
-        list[str] | None, typer.Option("--ham", metavar="BOX", help="What was learned as spam, and is not. Repeatable.")
+        list[str] | None, typer.Option("--ham", metavar="BOX", help="Ham that was learned as spam. Repeatable.")
     ] = None,
     lines: LinesOption = False,
     store: StoreOption = None,
     as_json: Annotated[bool, json_option("moved, already, never_trained (places), skipped (place, reason)")] = False,
 ) -> None:
-    """Move messages that were learned to the other class.
+    """Move messages that were learned as the wrong class to the other class.
 
-    What was never trained is named, not learned, and the exit code is then 1; `train` learns it, and moves as well.
+    Messages that were never trained are listed but not learned, and the exit code is then 1; `train` learns them too.
     """
     from suffice.spam import SpamFilter
     from suffice.spam.commands.boxes import alternating, check, in_classes
@@ -108,7 +108,7 @@ def _each(what: str, items: Any, act: Any, place: Any) -> tuple[Counter[Any], li
                     bar.skip(bar.done, str(error))
                 bar.reach(bar.done + 1)
     except KeyboardInterrupt:
-        say("interrupted", f"{count(done.total())} done, which stay so")
+        say("interrupted", f"{count(done.total())} done before that")
         raise typer.Exit(130) from None
     return done, unknown, skipped
 

@@ -20,61 +20,69 @@ _EXAMPLE = "[bold]Example[/bold]  [cyan]suffice spam watch --host mail.example.o
 
 @app.command(epilog=_EXAMPLE)
 def watch(
-    host: Annotated[str, typer.Option(help="The IMAP server.")],
-    user: Annotated[str, typer.Option(help="Whose mail.")],
+    host: Annotated[str, typer.Option(metavar="HOST", help="The IMAP server.")],
+    user: Annotated[str, typer.Option(metavar="USER", help="The user name of the account.")],
     port: Annotated[
-        int | None, typer.Option(min=1, max=65_535, help="Where the server listens; 993, or 143 with --starttls.")
+        int | None,
+        typer.Option(
+            metavar="PORT",
+            min=1,
+            max=65_535,
+            help="The port of the server; by default 993, or 143 with --starttls.",
+        ),
     ] = None,
-    inbox: Annotated[str, typer.Option(metavar="FOLDER", help="Where new mail comes in.")] = "INBOX",
+    inbox: Annotated[str, typer.Option(metavar="FOLDER", help="The folder that receives new mail.")] = "INBOX",
     junk: Annotated[
         str | None,
-        typer.Option(metavar="FOLDER", help="Where spam goes; the server's own folder for it, or Junk, by default."),
+        typer.Option(metavar="FOLDER", help="The folder for spam; by default the server's own, or Junk."),
     ] = None,
     unsure: Annotated[
-        str | None, typer.Option(metavar="FOLDER", help="Where unsure mail goes; it is left by default.")
+        str | None, typer.Option(metavar="FOLDER", help="The folder for unsure mail; by default it stays in the inbox.")
     ] = None,
     ham: Annotated[
         list[str] | None,
-        typer.Option(metavar="FOLDER", help="What you file here is ham, e.g. Archive; may be given more than once."),
+        typer.Option(metavar="FOLDER", help="A folder with wanted mail to learn as ham, e.g. Archive. Repeatable."),
     ] = None,
     bucket: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=FOLDER",
-            help="Where mail that is clearly of a bucket goes; what you move into it and out of it is learned. May be "
-            "given more than once.",
+            help="The folder for mail of a bucket; mail that you move into it or out of it is learned. Repeatable.",
         ),
     ] = None,
-    starttls: Annotated[bool, typer.Option("--starttls", help="Begin without TLS and turn to it (port 143).")] = False,
-    no_tls: Annotated[bool, typer.Option("--no-tls", help="No TLS; for a server on this machine alone.")] = False,
+    starttls: Annotated[
+        bool, typer.Option("--starttls", help="Use STARTTLS: connect without TLS and upgrade (port 143).")
+    ] = False,
+    no_tls: Annotated[bool, typer.Option("--no-tls", help="Use no TLS; only for a server on this machine.")] = False,
     password_command: Annotated[
         str | None,
         typer.Option(
             metavar="COMMAND",
-            help="Prints the password as its first line, e.g. 'pass show mail'; by default it is taken from "
-            "SUFFICE_IMAP_PASSWORD, or asked for on a terminal.",
+            help="A command that prints the password as its first line, e.g. 'pass show mail'. By default the password "
+            "is read from SUFFICE_IMAP_PASSWORD, or asked for in the terminal.",
         ),
     ] = None,
     train_existing: Annotated[
         bool,
         typer.Option(
             "--train-existing",
-            help="At the first start, learn junk as spam, inbox and ham as ham, and folders of buckets as theirs.",
+            help="At the first start, learn the existing mail: junk as spam, inbox and ham folders as ham, bucket "
+            "folders as their buckets.",
         ),
     ] = False,
-    once: Annotated[bool, typer.Option("--once", help="Look once, and end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Check the folders once, then exit.")] = False,
     interval: Annotated[
-        float, typer.Option(min=1.0, help="Seconds after which all folders are looked into in any case.")
+        float, typer.Option(metavar="SECONDS", min=1.0, help="The longest time between two checks of all folders.")
     ] = 60.0,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done, without doing it.")] = False,
     store: StoreOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Watch an IMAP account: move new spam to Junk, and learn from what you move into it and out of it.
+    """Watch an IMAP account: move new spam to Junk, and learn from the messages that you move.
 
-    With --bucket, mail of that kind is moved to a folder of its own, see `suffice spam buckets`.
+    With --bucket, mail of that bucket is moved to its own folder; see `suffice spam buckets`.
 
-    Nothing is deleted, and nothing is marked as read. Ends with Ctrl-C.
+    No message is deleted or marked as read. Ctrl-C stops the command.
 
     A message that cannot be read is reported and left where it is, and the exit code is then 3.
     """
@@ -94,7 +102,9 @@ def watch(
     account = Account(host, user, port or 0, "none" if no_tls else "starttls" if starttls else "tls")
     path = store_path(store)
     if dry_run and not path.exists():  # checked before asking for a password
-        raise FileNotFoundError(f"there is no store {str(path)!r} yet to judge with; `suffice spam train` makes it")
+        raise FileNotFoundError(
+            f"there is no store {str(path)!r} yet to classify with; create it with `suffice spam train`"
+        )
     password = password_of(account, password_command)
     tally = Tally()
 

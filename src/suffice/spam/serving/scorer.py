@@ -171,7 +171,7 @@ class Scorer:
             done(None, TimeoutError("a message waited too long for its turn"))
             return
         if own is not None and begun < self._resting.get(own, -math.inf):
-            done(None, StoreError(f"the store {own!r} took too long, and is left alone for {REST:g} seconds"))
+            done(None, StoreError(f"the store {own!r} took too long, and is not used for {REST:g} seconds"))
             return
         # shorter than the time limit, so that a locked store gives an error before the process must be killed
         request = job.request._replace(patience=min(self.patience, 0.8 * left))
