@@ -72,16 +72,16 @@ def peers(kind: str) -> list[Peer]:
 
 
 def run(kind: str, rows: int, columns: int, repeats: int, without: list[str]) -> list[dict[str, Any]]:
-    """Time everybody in turn, round after round, and compare their coefficients with ours."""
+    """Time everybody in turn, several times, and compare their coefficients with ours."""
     X, y = data(kind, rows, columns)
     everybody = [peer for peer in peers(kind) if not any(name in peer.name for name in without)]
     times: dict[str, list[float]] = {peer.name: [] for peer in everybody}
     coefficients = {}
-    for round_ in range(repeats + 1):
+    for repeat in range(repeats + 1):
         for peer in everybody:
             start = time.perf_counter()
             model = peer.fit(X, y)
-            if round_:  # the first pays for imports and page faults
+            if repeat:  # the first pays for imports and page faults
                 times[peer.name].append(time.perf_counter() - start)
             coefficients[peer.name] = np.append(np.ravel(model.intercept_), np.ravel(model.coef_))
     ours = coefficients["suffice"]

@@ -20,7 +20,7 @@ from benchmarks.measure import gemm_rate, median_seconds, peak_megabytes
 from benchmarks.other_mixtures import OTHERS
 from suffice import Mixture
 
-ROUNDS = 10
+ITERATIONS = 10
 NAMES = {"diagonal": "diag"}
 
 
@@ -40,10 +40,10 @@ class Job:
 
     @property
     def operations(self) -> float:
-        """The floating-point operations of the two products of all rounds."""
+        """The floating-point operations of the two products of all iterations."""
         d, k = self.columns, self.components
         terms = {"full": k * (d + 1) * (d + 2) / 2, "tied": k * (d + 1) + d * (d + 1) / 2}
-        return ROUNDS * self.rows * 4.0 * terms.get(self.structure, k * (2 * d + 1))
+        return ITERATIONS * self.rows * 4.0 * terms.get(self.structure, k * (2 * d + 1))
 
     def data(self) -> Any:
         """Return rows of overlapping clusters."""
@@ -84,7 +84,7 @@ def theirs(job: Job, X: Any) -> GaussianMixture:
         covariance_type=NAMES.get(job.structure, job.structure),
         tol=0.0,
         reg_covar=0.0,
-        max_iter=ROUNDS,
+        max_iter=ITERATIONS,
         weights_init=weights,
         means_init=means,
         precisions_init=precisions,
@@ -100,7 +100,9 @@ def ours(job: Job, X: Any) -> Mixture:
     covariance = np.diag(variance)[None] if job.structure in ("full", "tied") else variance[None]
     covariance = covariance if job.structure == "tied" else np.repeat(covariance, len(means), axis=0)
     first = Mixture.from_parameters(weights, means, covariance)
-    return Mixture(job.components, covariance=job.structure, prior=None, init=first, max_iter=ROUNDS, tol=0.0).fit(X)
+    return Mixture(job.components, covariance=job.structure, prior=None, init=first, max_iter=ITERATIONS, tol=0.0).fit(
+        X
+    )
 
 
 def run(job: Job, repeats: int, gemm: float, *, peers: bool) -> dict[str, Any]:
@@ -129,7 +131,7 @@ def others(job: Job, X: Any, likelihood: float) -> dict[str, float]:
     weights, means, variance = start(job, X)
     seconds = {}
     for name, peer in OTHERS.items():
-        found = peer(X, weights, means, np.diag(variance), ROUNDS)
+        found = peer(X, weights, means, np.diag(variance), ITERATIONS)
         if found is not None:
             seconds[f"{name} s"], mean = median_seconds(found, 1)
             if abs(mean - likelihood) > 1e-3 * abs(likelihood):
@@ -157,7 +159,9 @@ def main() -> None:
     options = parser.parse_args()
     gemm = gemm_rate()
     if not options.json:
-        print(f"suffice {suffice.__version__} against scikit-learn {sklearn.__version__}, {ROUNDS} iterations of EM")
+        print(
+            f"suffice {suffice.__version__} against scikit-learn {sklearn.__version__}, {ITERATIONS} iterations of EM"
+        )
         print(f"GEMM {gemm / 1e9:.0f} GFLOP/s\n")
         print(f"{'job':34} {'sklearn s':>9} {'ours s':>7} {'ratio':>7} {'float32 s':>9} {'peak MB':>8} {'of GEMM':>8}")
     rows = []

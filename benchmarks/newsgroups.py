@@ -83,7 +83,7 @@ def curve(archive: Path, sizes: Sequence[int], draws: int, weight: float) -> lis
                 "seed": seed,
                 "labelled only": float(alone.score(X_test, y_test)),
                 "with unlabelled": float(both.score(X_test, y_test)),
-                "rounds": both.n_iter_,
+                "iterations": both.n_iter_,
             }
             results.append(row)
             print(row, flush=True)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 
-def pomegranate(X: Any, weights: Any, means: Any, covariance: Any, rounds: int) -> Callable[[], float] | None:
+def pomegranate(X: Any, weights: Any, means: Any, covariance: Any, iterations: int) -> Callable[[], float] | None:
     """Return a fit by pomegranate; its distributions are refined in place, so that each fit makes new ones."""
     if find_spec("pomegranate") is None:
         return None
@@ -24,13 +24,13 @@ def pomegranate(X: Any, weights: Any, means: Any, covariance: Any, rounds: int) 
 
     def fit() -> float:
         parts = [Normal(mean.astype(np.float32), covariance.astype(np.float32)) for mean in means]
-        model = GeneralMixtureModel(parts, priors=weights.astype(np.float32), max_iter=rounds, tol=-np.inf)
+        model = GeneralMixtureModel(parts, priors=weights.astype(np.float32), max_iter=iterations, tol=-np.inf)
         return float(model.fit(rows).log_probability(rows[:20_000]).mean())
 
     return fit
 
 
-def gmmx(X: Any, weights: Any, means: Any, covariance: Any, rounds: int) -> Callable[[], float] | None:
+def gmmx(X: Any, weights: Any, means: Any, covariance: Any, iterations: int) -> Callable[[], float] | None:
     """Return a fit by gmmx."""
     if find_spec("gmmx") is None:
         return None
@@ -40,7 +40,7 @@ def gmmx(X: Any, weights: Any, means: Any, covariance: Any, rounds: int) -> Call
     rows = jax.numpy.asarray(X.astype(np.float32))
     covariances = np.repeat(covariance[None], len(means), axis=0)
     first = GaussianMixtureModelJax.from_squeezed(means, covariances, weights)
-    fitter = EMFitter(max_iter=rounds, tol=0.0)
+    fitter = EMFitter(max_iter=iterations, tol=0.0)
     return lambda: float(fitter.fit(rows, first).gmm.score(rows[:20_000]))
 
 

@@ -18,7 +18,7 @@ class Known:
     words: list[str]
     hams: list[bytes]
 
-    def letters(self, rng: np.random.Generator, count: int) -> list[bytes]:
+    def messages(self, rng: np.random.Generator, count: int) -> list[bytes]:
         """Return some of the hams, with line feeds and without the "From " line of a mailbox."""
         chosen = (self.hams[i].replace(b"\r\n", b"\n") for i in rng.choice(len(self.hams), count, replace=False))
         return [_without_from_line(raw) for raw in chosen]
@@ -153,40 +153,40 @@ def entities(raw: bytes, known: Known, rng: np.random.Generator) -> bytes:
 
 def one_ham(raw: bytes, known: Known, rng: np.random.Generator) -> bytes:
     """A ham as an attached message."""
-    return _with_parts(raw, [_AS_MESSAGE + ham for ham in known.letters(rng, 1)])
+    return _with_parts(raw, [_AS_MESSAGE + ham for ham in known.messages(rng, 1)])
 
 
 def ten_hams(raw: bytes, known: Known, rng: np.random.Generator) -> bytes:
     """Ten hams as attached messages."""
-    return _with_parts(raw, [_AS_MESSAGE + ham for ham in known.letters(rng, 10)])
+    return _with_parts(raw, [_AS_MESSAGE + ham for ham in known.messages(rng, 10)])
 
 
 def ten_headers(raw: bytes, known: Known, rng: np.random.Generator) -> bytes:
     """The headers of ten hams as attached messages."""
-    return _with_parts(raw, [_AS_MESSAGE + ham.partition(b"\n\n")[0] + b"\n\n" for ham in known.letters(rng, 10)])
+    return _with_parts(raw, [_AS_MESSAGE + ham.partition(b"\n\n")[0] + b"\n\n" for ham in known.messages(rng, 10)])
 
 
 def ten_files(raw: bytes, known: Known, rng: np.random.Generator) -> bytes:
     """The texts of ten hams as attached files."""
     kind = b"Content-Type: text/plain; charset=utf-8\nContent-Disposition: attachment; filename=a.txt\n\n"
-    return _with_parts(raw, [kind + _text_of(ham) for ham in known.letters(rng, 10)])
+    return _with_parts(raw, [kind + _text_of(ham) for ham in known.messages(rng, 10)])
 
 
 def ten_texts(raw: bytes, known: Known, rng: np.random.Generator) -> bytes:
     """The texts of ten hams as parts that are shown below the text."""
     kind = b"Content-Type: text/plain; charset=utf-8\n\n"
-    return _with_parts(raw, [kind + _text_of(ham) for ham in known.letters(rng, 10)])
+    return _with_parts(raw, [kind + _text_of(ham) for ham in known.messages(rng, 10)])
 
 
 def ham_above(raw: bytes, known: Known, rng: np.random.Generator) -> bytes:
     """The text of a ham as a part above the text."""
-    [ham] = known.letters(rng, 1)
+    [ham] = known.messages(rng, 1)
     return _with_parts(raw, [], before=b"Content-Type: text/plain; charset=utf-8\n\n" + _text_of(ham))
 
 
 def spam_inside(raw: bytes, known: Known, rng: np.random.Generator) -> bytes:
     """The spam as a message attached to 300 characters of a ham, with its own headers around both."""
-    [ham] = known.letters(rng, 1)
+    [ham] = known.messages(rng, 1)
     head = _without_from_line(raw.replace(b"\r\n", b"\n")).partition(b"\n\n")[0]
     shell = re.sub(rb"(?im)^(?:content-[a-z-]+|mime-version):[^\n]*\n(?:[ \t][^\n]*\n)*", b"", head + b"\n")
     text = b"Content-Type: text/plain; charset=utf-8\n\n" + _text_of(ham)[:300]
@@ -195,14 +195,14 @@ def spam_inside(raw: bytes, known: Known, rng: np.random.Generator) -> bytes:
 
 def alternative(raw: bytes, known: Known, rng: np.random.Generator) -> bytes:
     """The text of a ham as the plain alternative."""
-    [ham] = known.letters(rng, 1)
+    [ham] = known.messages(rng, 1)
     first = b"Content-Type: text/plain; charset=utf-8\n\n" + _text_of(ham)
     return _with_parts(raw, [], before=first).replace(b"multipart/mixed", b"multipart/alternative", 1)
 
 
 def forged_headers(raw: bytes, known: Known, rng: np.random.Generator) -> bytes:
     """All headers of a ham below the message's own."""
-    [ham] = known.letters(rng, 1)
+    [ham] = known.messages(rng, 1)
     head, _, body = _without_from_line(raw.replace(b"\r\n", b"\n")).partition(b"\n\n")
     return head + b"\n" + ham.partition(b"\n\n")[0] + b"\n\n" + body
 

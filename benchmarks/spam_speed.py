@@ -106,9 +106,9 @@ def stages(raws: list[bytes], labels: list[Label]) -> dict[str, dict[str, float]
             note("train", "rest")
             identities = [bytes.fromhex(digest(raw)) for raw in chunk]
             note("train", "identity")
-            letters = [read(raw) for raw in chunk]
+            messages = [read(raw) for raw in chunk]
             note("train", "read")
-            found = [all_tokens(letter) for letter in letters]
+            found = [all_tokens(message) for message in messages]
             note("train", "tokens")
             lines = [sorted_lines(each) for each in found]
             note("train", "sort")
@@ -129,9 +129,9 @@ def stages(raws: list[bytes], labels: list[Label]) -> dict[str, dict[str, float]
         weights = KnownWeights(store)
         for start in range(0, len(raws), 512):
             note("score", "rest")
-            letters = [read(raw) for raw in raws[start : start + 512]]
+            messages = [read(raw) for raw in raws[start : start + 512]]
             note("score", "read")
-            found = [all_tokens(letter) for letter in letters]
+            found = [all_tokens(message) for message in messages]
             note("score", "tokens")
             lines = [sorted_lines(each) for each in found]
             note("score", "sort")

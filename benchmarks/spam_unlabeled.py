@@ -50,7 +50,7 @@ def main() -> None:
                 f"{rows[:, 1].mean():.4f}, false positives {rows[:, 2].mean():.1f}, not caught {rows[:, 3].mean():.1f}",
                 flush=True,
             )
-        print(f"      {np.median(seconds):.0f} s, rounds {[each[2] for each in results]}", flush=True)
+        print(f"      {np.median(seconds):.0f} s, iterations {[each[2] for each in results]}", flush=True)
 
 
 if __name__ == "__main__":

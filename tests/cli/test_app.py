@@ -52,7 +52,7 @@ def read_rows(text):
 
 @pytest.fixture
 def mixed(tmp_path):
-    """A table with numbers, booleans, words, holes, weights and a text target, in three forms."""
+    """A table with numbers, booleans, words, missing cells, weights and a text target, in three forms."""
     rng = np.random.default_rng(3)
     n = 200
     label = np.where(rng.random(n) < 0.4, "yes", "no")
@@ -208,7 +208,7 @@ def test_a_failed_prediction_leaves_the_old_file_as_it_was(tmp_path, votes_model
         ("latin.csv", "x,y\ncaf\xe9,1\n".encode("latin-1"), "column 'x' of .* is not UTF-8 text"),
         ("no_target.csv", b"a,b\n1,2\n", "there is no column 'y' in .*; its columns are 'a', 'b'"),
         ("dates.csv", b"x,y\n2020-01-01,a\n2020-01-02,b\n", "column 'x' holds Date, which no family reads"),
-        ("holes.csv", b"x,y\n1,\n2,\n3,\n", "every label is missing"),
+        ("missing.csv", b"x,y\n1,\n2,\n3,\n", "every label is missing"),
         ("header.csv", b"x,y\n", "0 sample"),
         ("only.csv", b"y\na\nb\n", "has no columns left to learn from"),
     ],
@@ -286,8 +286,8 @@ def test_a_missing_column_is_named(tmp_path, votes_model):
 
 
 def test_warnings_are_one_line_on_standard_error(tmp_path):
-    (tmp_path / "holes.csv").write_text("a,b,y\n1,2,p\n2,,p\n3,4,q\n5,7,q\n2,2,p\n4,6,q\n")
-    result = run("fit", tmp_path / "holes.csv", "-t", "y", "--covariance", "full", "-o", tmp_path / "m")
+    (tmp_path / "missing.csv").write_text("a,b,y\n1,2,p\n2,,p\n3,4,q\n5,7,q\n2,2,p\n4,6,q\n")
+    result = run("fit", tmp_path / "missing.csv", "-t", "y", "--covariance", "full", "-o", tmp_path / "m")
     assert result.exit_code == 0
     assert all(line.startswith("warning: ") for line in result.stderr.splitlines())
     assert "warning:" not in result.stdout

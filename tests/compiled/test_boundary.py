@@ -321,7 +321,7 @@ def test_levels_that_are_not_there_are_errors():
     for level in missing:
         result = in_python(SHOW, SUFFICE_COMPILED=level)
         assert result.returncode
-        assert "ImportError: the compiled kernels are required but not there" in result.stderr
+        assert "ImportError: the compiled kernels are required but missing" in result.stderr
 
 
 def test_kernels_that_are_required_must_be_there(tmp_path, monkeypatch):
@@ -329,7 +329,7 @@ def test_kernels_that_are_required_must_be_there(tmp_path, monkeypatch):
     monkeypatch.delenv("SUFFICE_REQUIRE_COMPILED", raising=False)
     assert loading.load(tmp_path) is None
     monkeypatch.setenv("SUFFICE_REQUIRE_COMPILED", "1")
-    with pytest.raises(ImportError, match="required but not there: they were not built"):
+    with pytest.raises(ImportError, match="required but missing: they were not built"):
         loading.load(tmp_path)
     (tmp_path / loading.NAME).write_bytes(b"no library")
     with pytest.raises(ImportError, match="cannot be used"):

@@ -335,11 +335,11 @@ def test_fits_run_side_by_side_in_threads():
 def test_who_watches_is_told_of_every_iteration():
     x, labels = clusters(200, 2, 3, seed=1)
     problem, start = problem_of(x, "full", labels, 3)
-    rounds = []
-    outcome = em.run(problem, start, max_iter=50, tol=1e-7, watch=rounds.append)
-    assert [r.number for r in rounds] == list(range(1, len(outcome.bounds) + 1))
-    assert [r.bound for r in rounds] == outcome.bounds
-    np.testing.assert_allclose([r.change for r in rounds[1:]], np.diff(outcome.bounds))
+    iterations = []
+    outcome = em.run(problem, start, max_iter=50, tol=1e-7, watch=iterations.append)
+    assert [r.number for r in iterations] == list(range(1, len(outcome.bounds) + 1))
+    assert [r.bound for r in iterations] == outcome.bounds
+    np.testing.assert_allclose([r.change for r in iterations[1:]], np.diff(outcome.bounds))
 
 
 def test_calls_come_back_often_and_go_on_as_if_they_had_not(monkeypatch):
@@ -390,12 +390,12 @@ def test_mixtures_use_the_loop_where_they_can(monkeypatch):
     Mixture(2, init=labels).fit(x.astype(np.float32))
     assert calls
     calls.clear()
-    holes = x.copy()
-    holes[0, 0] = np.nan
+    incomplete = x.copy()
+    incomplete[0, 0] = np.nan
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        Mixture(2, init=labels).fit(holes)
-        Mixture(2, covariance="diagonal", init=labels).fit(holes)
+        Mixture(2, init=labels).fit(incomplete)
+        Mixture(2, covariance="diagonal", init=labels).fit(incomplete)
         Mixture(2, {0: "gaussian", 1: "gamma"}, init=labels).fit(np.exp(x))
     assert not calls
 

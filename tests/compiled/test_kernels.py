@@ -1,4 +1,4 @@
-"""The compiled kernels and their NumPy twins give the same answers, for every processor level and type of cell."""
+"""The compiled kernels and their NumPy fallbacks give the same answers, for every processor level and type of cell."""
 
 import dataclasses
 import warnings
@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from suffice import GaussianDiscriminant, Mixture, NaiveBayes, compiled
-from suffice.families.gaussian.missing_by_row import Holes, expected_moments
+from suffice.families.gaussian.missing_by_row import MissingByRow, expected_moments
 
 pytestmark = pytest.mark.skipif(compiled.library is None, reason="the kernels were not built (no C compiler)")
 
@@ -40,10 +40,10 @@ def both(monkeypatch, model, X, y, weight, rtol):
     with_kernels, predicted = answers()
     with monkeypatch.context() as patch:
         patch.setattr(compiled, "library", None)
-        twins, predicted_by_twins = answers()
-    for ours, theirs in zip(with_kernels, twins, strict=True):
+        fallbacks, predicted_by_fallbacks = answers()
+    for ours, theirs in zip(with_kernels, fallbacks, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=rtol, atol=rtol)
-    np.testing.assert_array_equal(predicted, predicted_by_twins)
+    np.testing.assert_array_equal(predicted, predicted_by_fallbacks)
 
 
 @pytest.mark.parametrize("covariance", ["full", "tied", "diagonal", "tied-diagonal", "spherical"])
@@ -116,13 +116,13 @@ def test_the_exponential_of_the_posterior_is_exact_to_the_last_places(level):
 
 
 @pytest.mark.parametrize("covariance", ["full", "tied", "diagonal", "spherical"])
-@pytest.mark.parametrize("holes", [False, True])
+@pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_iterations_of_em_and_their_fallbacks_agree(level, monkeypatch, covariance, holes, weighted):
+def test_iterations_of_em_and_their_fallbacks_agree(level, monkeypatch, covariance, missing, weighted):
     X, y, weight = tables(700, 5, 3, seed=1)
     X -= 100.0
     start = Mixture(3, covariance=covariance, init=y, max_iter=1).fit(X)
-    if holes:
+    if missing:
         X = np.where(np.random.default_rng(2).random(X.shape) < 0.2, np.nan, X)
         X[3] = np.nan
     model = Mixture(3, covariance=covariance, init=start, max_iter=4, tol=0)
@@ -136,8 +136,8 @@ def test_iterations_of_em_and_their_fallbacks_agree(level, monkeypatch, covarian
     with_kernels = answers()
     with monkeypatch.context() as patch:
         patch.setattr(compiled, "library", None)
-        twins = answers()
-    for ours, theirs in zip(with_kernels, twins, strict=True):
+        fallbacks = answers()
+    for ours, theirs in zip(with_kernels, fallbacks, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-8)
 
 
@@ -149,13 +149,13 @@ def test_rows_with_missing_values_and_their_fallbacks_agree(level):
         means, weights = rng.normal(size=(2, d)), rng.random((60, 2))
         x = np.where(rng.random((60, d)) < 0.4, np.nan, rng.normal(size=(60, d)))
         precision, logs = np.linalg.inv(covariance), np.linalg.slogdet(covariance)[1]
-        holes = Holes(x, ~np.isnan(x))
+        by_row = MissingByRow(x, ~np.isnan(x))
         factors = np.linalg.inv(np.linalg.cholesky(covariance))
-        twins = [holes.condition(means[c], covariance[c], factors[c]) for c in range(2)]
-        expected = np.stack([-0.5 * (found.log_determinant + found.squared) for found in twins], axis=1)
+        fallbacks = [by_row.condition(means[c], covariance[c], factors[c]) for c in range(2)]
+        expected = np.stack([-0.5 * (found.log_determinant + found.squared) for found in fallbacks], axis=1)
         np.testing.assert_allclose(compiled.holes_scores(x, means, precision, logs), expected, rtol=1e-8, atol=1e-8)
         first, second = compiled.holes_moments(x, means, precision, weights)
-        for c, found in enumerate(twins):
+        for c, found in enumerate(fallbacks):
             moments = expected_moments(found, weights[:, c], means[c])
             np.testing.assert_allclose(first[c], moments.first[0], rtol=1e-8, atol=1e-8)
             np.testing.assert_allclose(second[c], moments.second[0], rtol=1e-8, atol=1e-8)

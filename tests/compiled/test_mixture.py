@@ -38,7 +38,7 @@ def parameters(d, k, seed, form):
     return origin, (linear, pairs[0] if form == "tied" else pairs, constant)
 
 
-def twin(form, x, weight, origin, first, second, constant):
+def fallback(form, x, weight, origin, first, second, constant):
     z = np.asarray(x, dtype=np.float64) - origin
     if form.startswith("diagonal"):
         scores = constant - 0.5 * (((z[:, None] - (first - origin)) ** 2) / second).sum(axis=2)
@@ -80,7 +80,7 @@ def test_passes_and_fallbacks_agree(level, form, n, d, components):
         if form == "diagonal-far":  # near its component, where the densities are not tiny
             x = values[0][rng.integers(0, k, n)] + rng.normal(size=(n, d))
         for weight in (None, rng.random(n) * (rng.random(n) < 0.8) + (n == 1)):
-            check(run(form, x, weight, origin, values), twin(form, x, weight, origin, *values), 1e-9)
+            check(run(form, x, weight, origin, values), fallback(form, x, weight, origin, *values), 1e-9)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -91,7 +91,7 @@ def test_single_precision_rows(level, form, n, d, k):
     x = (values[0][rng.integers(0, k, n)] if form.startswith("diagonal") else origin) + rng.normal(size=(n, d))
     x = x.astype(np.float32)
     for weight in (None, rng.random(n) + 0.1):
-        expected = twin(form, x, weight, origin, *values)
+        expected = fallback(form, x, weight, origin, *values)
         check(run(form, x, weight, origin, values), expected, 1e-9)
         check(run(form, x, weight, origin, values, single=True), expected, 1e-4)
 
@@ -107,7 +107,7 @@ def test_rows_in_any_order_of_memory(level, form, order):
         "rows": lambda a: np.repeat(a, 3, axis=0)[::3],
         "reversed": lambda a: a[::-1],
     }[order](x)
-    check(run(form, stored, None, origin, values), twin(form, stored, None, origin, *values), 1e-9)
+    check(run(form, stored, None, origin, values), fallback(form, stored, None, origin, *values), 1e-9)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -134,7 +134,7 @@ def test_rows_of_zero_density_have_no_answer(level, form):
 def test_rows_far_from_every_component(level, form):
     origin, values = parameters(4, 3, 0, form)
     x = origin + 250.0 + np.random.default_rng(4).normal(size=(100, 4))
-    found, expected = run(form, x, None, origin, values), twin(form, x, None, origin, *values)
+    found, expected = run(form, x, None, origin, values), fallback(form, x, None, origin, *values)
     assert found[0] < -1e4 * len(x)
     check(found, expected, 1e-9)
 
@@ -147,7 +147,7 @@ def test_components_of_no_weight_get_nothing(level, form, dtype):
     x = (values[0][np.arange(100) % 3] + np.random.default_rng(5).normal(size=(100, 4))).astype(dtype)
     found = run(form, x, None, origin, values, single=True)
     assert found[1][1] == 0.0
-    check(found, twin(form, x, None, origin, *values), 1e-9 if dtype == np.float64 else 1e-4)
+    check(found, fallback(form, x, None, origin, *values), 1e-9 if dtype == np.float64 else 1e-4)
 
 
 def test_what_is_not_rows_of_numpy_has_no_answer(monkeypatch):

@@ -85,9 +85,9 @@ def test_missing_cells_are_left_out():
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(2, 3000))
     b += a
-    holes = rng.random(3000) < 0.3
-    a[holes] = np.nan
-    whole = dependence([residuals([a[~holes], b[~holes]])], [True, True])
+    missing = rng.random(3000) < 0.3
+    a[missing] = np.nan
+    whole = dependence([residuals([a[~missing], b[~missing]])], [True, True])
     part = dependence([residuals([a, b])], [True, True])
     assert part.correlation[0, 1] == pytest.approx(whole.correlation[0, 1], abs=0.01)
 

@@ -22,8 +22,8 @@ IDENTIFIERS = {
     "row numbers as floats": np.arange(N, dtype=float),
     "shuffled": RNG.permutation(N),
     "of some rows": RNG.choice(3 * N, N, replace=False),
-    "with holes": np.where(RNG.random(N) < 0.1, np.nan, np.arange(N)),
-    "names with holes": [None if i % 9 == 0 else f"customer {i}" for i in range(N)],
+    "with missing cells": np.where(RNG.random(N) < 0.1, np.nan, np.arange(N)),
+    "names with missing cells": [None if i % 9 == 0 else f"customer {i}" for i in range(N)],
 }
 ORDINARY = {
     "measurements": RNG.normal(size=N),

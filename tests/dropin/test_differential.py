@@ -259,7 +259,7 @@ def without_offset(values, name, problem):
 
 def tolerance_of(problem):
     """Return how far apart answers may be: rounding of the parameters themselves may be larger than 1e-8."""
-    if problem.offset:  # means near 1e8 have seven decimals, which small variances and rounds of EM magnify
+    if problem.offset:  # means near 1e8 have seven decimals, which small variances and iterations of EM magnify
         return 1e-5 if problem.name in ("GaussianNB", "GaussianMixture") else 1e-6
     if problem.name == "BernoulliNB" and np.max(problem.params["alpha"]) < 1e-9:
         return 1e-5  # 1 − p of a p next to 1 has as few digits in theirs as in ours

@@ -288,20 +288,20 @@ def test_an_offset_of_the_data_costs_no_digits():
 def test_missing_cells_are_left_out(name):
     rng = np.random.default_rng(11)
     X, y = rows(name, rng, 200, 4).astype(np.float64), np.arange(200) % 3
-    holes = rng.random(X.shape) < 0.3
-    model = getattr(dropin, name)().fit(np.where(holes, np.nan, X), y)
+    missing = rng.random(X.shape) < 0.3
+    model = getattr(dropin, name)().fit(np.where(missing, np.nan, X), y)
     # columns are independent given the class: each column alone, learned from the rows that have it
     expected = np.log(np.bincount(np.unique(y, return_inverse=True)[1]) / len(y)) + np.zeros((len(X), 1))
-    largest = np.nanmax(np.nanvar(np.where(holes, np.nan, X), axis=0))
+    largest = np.nanmax(np.nanvar(np.where(missing, np.nan, X), axis=0))
     for j in range(X.shape[1]):
-        there = ~holes[:, j]
+        there = ~missing[:, j]
         column = getattr(dropin, name)()
         if name == "GaussianNB":
             column.set_params(var_smoothing=1e-9 * largest / X[there, j].var())
         column.partial_fit(X[there][:, [j]], y[there], classes=np.unique(y))
         terms = column.predict_joint_log_proba(X[:, [j]]) - np.log(column.class_count_ / column.class_count_.sum())
         expected = expected + np.where(there[:, None], terms, 0.0)
-    joint = model.predict_joint_log_proba(np.where(holes, np.nan, X))
+    joint = model.predict_joint_log_proba(np.where(missing, np.nan, X))
     np.testing.assert_allclose(joint, expected, rtol=1e-8, atol=1e-8)
     assert np.isfinite(model.predict_proba(np.full((1, X.shape[1]), np.nan))).all()
 

@@ -203,20 +203,20 @@ def test_parquet_files_give_what_the_table_gives(smokers, tmp_path):
 
 def test_missing_cells_and_unknown_levels_are_errors_that_say_where(smokers):
     frame, visits = smokers
-    holes = frame.copy()
-    holes.loc[[7, 20, 21], "age"] = np.nan
+    incomplete = frame.copy()
+    incomplete.loc[[7, 20, 21], "age"] = np.nan
     message = r"column 'age' 3 cells are missing \(NaN\) \(first: row 7\).*Drop these rows, or fill"
     with pytest.raises(ValueError, match=message):
-        GLM("poisson").fit(holes, visits)
+        GLM("poisson").fit(incomplete, visits)
     with pytest.raises(ValueError, match=message):
-        GLM("poisson").fit(suffice.stream([(holes[:500], visits[:500]), (holes[500:], visits[500:])]))
+        GLM("poisson").fit(suffice.stream([(incomplete[:500], visits[:500]), (incomplete[500:], visits[500:])]))
     model = GLM("poisson").fit(frame, visits)
     with pytest.raises(ValueError, match=message):
-        model.predict(holes)
-    holes = frame.copy()
-    holes.loc[3, "smoke"] = None
+        model.predict(incomplete)
+    incomplete = frame.copy()
+    incomplete.loc[3, "smoke"] = None
     with pytest.raises(ValueError, match=r"column 'smoke' 1 cell is missing \(NaN\) \(first: row 3\)"):
-        GLM("poisson").fit(holes, visits)
+        GLM("poisson").fit(incomplete, visits)
     other = frame.assign(smoke="sometimes")
     with pytest.raises(ValueError, match=r"column 'smoke' holds 'sometimes' in row 0.*the levels are 'no', 'yes'"):
         model.predict(other)

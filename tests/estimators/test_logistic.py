@@ -131,12 +131,12 @@ def test_several_separated_classes_give_finite_coefficients_and_one_warning():
 
 def test_what_is_missing_is_said():
     X, y = overlapping(3)
-    holes = X.copy()
-    holes[5, 1] = np.nan
+    incomplete = X.copy()
+    incomplete[5, 1] = np.nan
     with pytest.raises(ValueError, match=r"column 1 1 cell is missing \(NaN\) \(first: row 5\)"):
-        LogisticRegression().fit(holes, y)
+        LogisticRegression().fit(incomplete, y)
     with pytest.raises(ValueError, match=r"column 1 1 cell is missing \(NaN\) \(first: row 5\)"):
-        LogisticRegression().fit(X, y).predict(holes)
+        LogisticRegression().fit(X, y).predict(incomplete)
     with pytest.raises(ValueError, match="at least two classes, but y has 1 class"):
         LogisticRegression().fit(X, np.zeros(len(X)))
     with pytest.raises(ValueError, match="one label per row, but y has several columns"):

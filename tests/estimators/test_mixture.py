@@ -239,7 +239,7 @@ def test_the_bound_is_told_from_the_chosen_start_on():
     X, _ = blobs(400)
     X = X + np.random.default_rng(0).normal(scale=2.0, size=X.shape)
     mixture = Mixture(3, random_state=0, tol=1e-8).fit(X)
-    assert mixture.n_iter_ == len(mixture.bound_history_) > sum(rounds for rounds, _ in mixture_starts.RACE)
+    assert mixture.n_iter_ == len(mixture.bound_history_) > sum(iterations for iterations, _ in mixture_starts.RACE)
     assert (np.diff(mixture.bound_history_) >= -1e-9 * abs(mixture.bound_history_[-1])).all()
     gain = mixture.bound_history_[-1] - mixture.bound_history_[0]
     assert gain > 10 * (mixture.bound_history_[-1] - mixture.bound_history_[-2])
@@ -264,8 +264,8 @@ def test_merged_rows_are_a_start():
     weight = np.where(np.arange(1500) % 7 == 0, 0.0, 1.0)
     found = Mixture(2, init="agglomerative", random_state=0).fit(many, sample_weight=weight)
     np.testing.assert_allclose(np.sort(found.weights_), [0.4, 0.6], atol=0.02)
-    holes = np.where(rng.random(many.shape) < 0.1, np.nan, many)
-    assert np.sort(Mixture(2, init="agglomerative").fit(holes).weights_) == pytest.approx([0.4, 0.6], abs=0.03)
+    incomplete = np.where(rng.random(many.shape) < 0.1, np.nan, many)
+    assert np.sort(Mixture(2, init="agglomerative").fit(incomplete).weights_) == pytest.approx([0.4, 0.6], abs=0.03)
     with pytest.raises(ValueError, match="not sparse"):
         Mixture(2, families="multinomial", init="agglomerative").fit(sparse.csr_array(np.abs(many).round()))
 

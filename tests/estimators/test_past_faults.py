@@ -256,10 +256,10 @@ def test_a_generator_that_was_read_says_so():
 def test_masked_cells_are_missing():
     masked = np.ma.masked_array(X, mask=np.zeros_like(X))
     masked[0, 0] = np.ma.masked
-    holes = X.copy()
-    holes[0, 0] = np.nan
+    incomplete = X.copy()
+    incomplete[0, 0] = np.nan
     np.testing.assert_array_equal(
-        NaiveBayes().fit(masked, Y).predict_proba(X), NaiveBayes().fit(holes, Y).predict_proba(X)
+        NaiveBayes().fit(masked, Y).predict_proba(X), NaiveBayes().fit(incomplete, Y).predict_proba(X)
     )
 
 

@@ -197,8 +197,8 @@ def test_mixed_tables_with_missing_values(frame):
 
 @pytest.mark.parametrize("covariance", ["full", "tied", "diagonal"])
 def test_rows_with_missing_values_are_learned_from_and_filled_in(covariance):
-    holed = np.where(np.random.default_rng(6).random(X.shape) < 0.2, np.nan, X)
-    model = two(covariance=covariance).fit(holed, Y)
+    with_missing_cells = np.where(np.random.default_rng(6).random(X.shape) < 0.2, np.nan, X)
+    model = two(covariance=covariance).fit(with_missing_cells, Y)
     assert model.score(TEST_X, TEST_Y) > 0.97
     # a row of class "even" at 0 on the left is at 0 or 5 above; which class it is of decides
     filled = model.impute(np.array([[5.0, np.nan]]))
@@ -283,12 +283,12 @@ def test_a_file_whose_components_do_not_fit_is_refused(class_of, tmp_path):
 
 
 @pytest.mark.parametrize("covariance", ["full", "tied", "diagonal", "VVE"])
-@pytest.mark.parametrize("holes", [False, True])
-def test_reasons_add_up_to_the_log_odds(covariance, holes):
+@pytest.mark.parametrize("missing", [False, True])
+def test_reasons_add_up_to_the_log_odds(covariance, missing):
     rng = np.random.default_rng(10)
     y = rng.choice(list("abc"), 300)
     rows = rng.normal(size=(300, 3)) + (y == "a")[:, None] * rng.choice([-2.0, 2.0], 300)[:, None] + (y == "c")[:, None]
-    if holes:
+    if missing:
         rows[rng.random(rows.shape) < 0.2] = np.nan
     model = GenerativeClassifier(covariance=covariance, n_components={"a": 2, "b": 3}, random_state=0).fit(rows, y)
     logs = model.predict_log_proba(rows)
@@ -422,12 +422,12 @@ def test_maximum_likelihood_of_booleans_stays_a_probability(n_components):
 
 
 @pytest.mark.parametrize("params", [{"n_components": 2}, {"n_components": 1, "covariance": "full"}])
-@pytest.mark.parametrize("holes", [False, True])
-def test_a_class_without_weight_is_absent(params, holes):
+@pytest.mark.parametrize("missing", [False, True])
+def test_a_class_without_weight_is_absent(params, missing):
     rng = np.random.default_rng(0)
     rows, y = rng.normal(size=(90, 2)), np.repeat(["p", "q", "r"], 30)
     rows[y == "q"] += 3.0
-    if holes:
+    if missing:
         rows[4, 0] = np.nan
     weight = np.where(y == "r", 0.0, 1.0)
     model = GenerativeClassifier(random_state=0, **params).fit(rows, y, weight)

@@ -295,10 +295,10 @@ def test_the_shape_of_a_negative_binomial_is_positive():
 
 @each_family
 @pytest.mark.parametrize("prior", ["auto", 0.3, None])
-@pytest.mark.parametrize("holes", [False, True])
-def test_the_bound_of_em_never_falls(family, prior, holes):
+@pytest.mark.parametrize("missing", [False, True])
+def test_the_bound_of_em_never_falls(family, prior, missing):
     x, _ = clusters(family, 400)
-    if holes:
+    if missing:
         if isinstance(family, Dirichlet):
             pytest.skip("the parts of a whole must not be missing")
         x[np.random.default_rng(6).random(x.shape) < 0.2] = np.nan

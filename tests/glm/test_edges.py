@@ -309,7 +309,7 @@ def test_l_bfgs_says_its_name_where_its_iterations_are_too_few(few):
     y = rng.poisson(np.exp(0.05 * X[:, -1]))
     with pytest.warns(ConvergenceWarning, match="L-BFGS did not converge in 50 iterations; raise max_iter") as caught:
         assert not GLM("poisson", max_iter=1).fit(X, y).converged_
-    assert "50 rounds of L-BFGS for each of max_iter" in str(caught[0].message)
+    assert "L-BFGS makes 50 iterations for each of max_iter" in str(caught[0].message)
     assert GLM("poisson").fit(X, y).n_iter_ > 50
 
 
@@ -350,11 +350,11 @@ def test_three_separated_classes_are_not_sent_to_firth():
 @pytest.mark.parametrize(("family", "value"), [("bernoulli", 1), ("bernoulli", 0), ("poisson", 0)])
 def test_a_constant_response_is_named_as_the_cause(family, value):
     X = rows(50)[0]
-    with pytest.warns(UserWarning, match=f"y is {value} in every row, so that the likelihood has no maximum") as caught:
+    with pytest.warns(UserWarning, match=f"y is {value} in every row, so the likelihood has no maximum") as caught:
         GLM(family).fit(X, np.full(50, value))
     assert "x0" not in str(caught[0].message)
     y = np.arange(50) % 2
-    with pytest.warns(UserWarning, match="no row with a positive weight of class 1, so that the likelihood"):
+    with pytest.warns(UserWarning, match="no row with a positive weight of class 1, so the likelihood"):
         LogisticRegression().fit(X, y, 1.0 - y)
 
 
@@ -413,7 +413,7 @@ def test_columns_that_cannot_be_squared_are_named(scale, size):
     tiny = GLM().fit(rows(60)[0], 1e-200 * rows(60)[1])
     np.testing.assert_allclose(tiny.coef_, [0.5e-200, -0.3e-200, 0.2e-200], rtol=1e-6)
     constant = np.column_stack([rows(60)[0], np.full(60, 0.1), np.zeros(60)])
-    with pytest.warns(UserWarning, match="columns 'x3', 'x4' can be written in terms of those before"):
+    with pytest.warns(UserWarning, match="columns 'x3', 'x4' can be written in terms of earlier columns"):
         GLM().fit(constant, rng.normal(size=60))
 
 

@@ -48,8 +48,8 @@ class Case(ABC):
     name: str
     family: Family
     #: whether rows with missing cells can be learned from, and predicted
-    learns_holes: bool = True
-    scores_holes: bool = True
+    learns_missing: bool = True
+    scores_missing: bool = True
     #: whether 0 is a possible cell, so that rows can be sparse
     takes_zero: bool = True
 
@@ -75,11 +75,11 @@ class Case(ABC):
         y = shape.labels(rng)
         return self.rows(rng, y, shape.d), y
 
-    def holed(self, x: np.ndarray, rng: np.random.Generator, share: float = 0.2) -> np.ndarray:
+    def with_missing_cells(self, x: np.ndarray, rng: np.random.Generator, share: float = 0.2) -> np.ndarray:
         """Return the rows as floats with some cells missing, but none in the first rows."""
-        holes = rng.random(x.shape) < share
-        holes[: len(x) // 2] = False
-        return np.where(holes, np.nan, x.astype(np.float64))
+        missing = rng.random(x.shape) < share
+        missing[: len(x) // 2] = False
+        return np.where(missing, np.nan, x.astype(np.float64))
 
     def encode(self, x: np.ndarray) -> Any:
         """Return rows as the family's kernels read them."""

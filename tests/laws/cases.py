@@ -178,17 +178,18 @@ class PoissonCase(Case):
 #: the structures that average scatters, and of those that iterate one with each layout of moments;
 #: tests/families/gaussian/test_covariance.py has what is true of all fourteen
 AVERAGES: list[GaussianCase] = [
-    GaussianCase(f"gaussian-{name}", Gaussian(name), learns_holes=structure.diagonal)
+    GaussianCase(f"gaussian-{name}", Gaussian(name), learns_missing=structure.diagonal)
     for name, structure in STRUCTURES.items()
     if isinstance(structure, PosteriorMean)
 ]
 ITERATED: list[GaussianCase] = [
-    GaussianCase(f"gaussian-{name}", Gaussian(name), learns_holes=STRUCTURES[name].diagonal) for name in ("VEI", "VVE")
+    GaussianCase(f"gaussian-{name}", Gaussian(name), learns_missing=STRUCTURES[name].diagonal)
+    for name in ("VEI", "VVE")
 ]
 GAUSSIANS: list[GaussianCase] = [*AVERAGES, *ITERATED]
 BERNOULLI = BernoulliCase("bernoulli", Bernoulli())
 CATEGORICAL = CategoricalCase("categorical", Categorical())
-MULTINOMIAL = MultinomialCase("multinomial", Multinomial(), learns_holes=False, scores_holes=False)
+MULTINOMIAL = MultinomialCase("multinomial", Multinomial(), learns_missing=False, scores_missing=False)
 POISSON = PoissonCase("poisson", Poisson())
 COLUMNWISE = [EXPONENTIAL, GAMMA, INVERSE_GAUSSIAN, NEGATIVE_BINOMIAL, GEOMETRIC, BETA]
 CASES: list[Case] = [*GAUSSIANS, BERNOULLI, CATEGORICAL, MULTINOMIAL, POISSON, *COLUMNWISE, DIRICHLET]

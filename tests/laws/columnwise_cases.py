@@ -146,4 +146,4 @@ BETA = ColumnwiseCase(
     scipy=lambda found: stats.beta(found.a, found.b),
     grid=unit_interval(),
 )
-DIRICHLET = DirichletCase("dirichlet", Dirichlet(), learns_holes=False, scores_holes=False, takes_zero=False)
+DIRICHLET = DirichletCase("dirichlet", Dirichlet(), learns_missing=False, scores_missing=False, takes_zero=False)

@@ -28,17 +28,17 @@ def answers(n=1000, d=8, seed=0):
 
 
 def both(make, *args):
-    """Return the fit without leaps, and the one with them."""
+    """Return the fit without extrapolation, and the one with it."""
     return [quietly(make(acceleration=acceleration), *args) for acceleration in (None, "squarem")]
 
 
-def same_end_in_fewer_passes(plain, leaping, times):
+def same_end_in_fewer_passes(plain, accelerated, times):
     assert plain.converged_
-    assert leaping.converged_
-    never_falls(leaping.bound_history_)
-    assert leaping.bound_history_[-1] >= plain.bound_history_[-1] - 1e-6 * abs(plain.bound_history_[-1])
-    assert leaping.n_iter_ == len(leaping.bound_history_)
-    assert times * leaping.n_iter_ <= plain.n_iter_, (plain.n_iter_, leaping.n_iter_)
+    assert accelerated.converged_
+    never_falls(accelerated.bound_history_)
+    assert accelerated.bound_history_[-1] >= plain.bound_history_[-1] - 1e-6 * abs(plain.bound_history_[-1])
+    assert accelerated.n_iter_ == len(accelerated.bound_history_)
+    assert times * accelerated.n_iter_ <= plain.n_iter_, (plain.n_iter_, accelerated.n_iter_)
 
 
 @pytest.mark.parametrize("covariance", ["full", "diagonal", "tied", "VEI"])
@@ -98,7 +98,7 @@ def test_every_estimator_that_runs_em_can_extrapolate():
 
 
 class Halving:
-    """EM towards 0, half the way in each round, with leaps to wherever `land` says."""
+    """EM towards 0, half the way in each iteration, with extrapolation steps to wherever `land` says."""
 
     def __init__(self, land):
         self.passes = []
@@ -143,11 +143,11 @@ def test_extrapolation_steps_shorten_until_they_give_a_model():
         tried.append(np.sqrt(weights[2]))
         return start if len(tried) == 3 else None
 
-    leaps = Squarem(extrapolate)
-    rate = np.sqrt(2 / 3)  # a = 1 / (1 − λ), beyond the longest first leap
+    squarem = Squarem(extrapolate)
+    rate = np.sqrt(2 / 3)  # a = 1 / (1 − λ), beyond the longest first step
     for number in range(3):
-        leap = leaps.after(number, -1e-6 * rate ** (2 * number), "plain")
-    assert leap == "plain"
+        candidate = squarem.after(number, -1e-6 * rate ** (2 * number), "plain")
+    assert candidate == "plain"
     assert tried == pytest.approx([4.0, 2.5, 1.75])
 
 

@@ -81,11 +81,11 @@ def test_torch_tensors_with_soft_labels_give_the_model_of_numpy_arrays(case):
 
 
 @pytest.mark.torch
-@each([case for case in CASES if case.learns_holes and case is not CATEGORICAL])
+@each([case for case in CASES if case.learns_missing and case is not CATEGORICAL])
 def test_torch_tensors_with_missing_values_give_the_model_of_numpy_arrays(case):
     torch = pytest.importorskip("torch")
     x, y = case.table(Shape(6, 30, 3, 3))
-    x = case.holed(x, np.random.default_rng(6))
+    x = case.with_missing_cells(x, np.random.default_rng(6))
     plain, model = case.model().fit(x, y), case.model().fit(torch.asarray(x), y)
     assert_same_model(model, plain, x, rtol=1e-10)
     np.testing.assert_allclose(model.predict_proba(torch.asarray(x)), plain.predict_proba(x), rtol=0, atol=1e-10)

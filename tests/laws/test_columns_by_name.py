@@ -108,11 +108,11 @@ def test_a_stream_may_change_the_order_of_its_columns():
 def test_imputation_gives_back_the_table_that_it_was_given(library):
     model = NaiveBayes().fit(mixed, y)
     there = np.arange(N) % 5 != 0
-    holes = mixed.assign(
+    incomplete = mixed.assign(
         b=mixed["b"].where(there), word=[w if here else None for w, here in zip(mixed["word"], there, strict=True)]
     )
-    wanted = model.impute(holes)
-    given = shuffled(holes)
+    wanted = model.impute(incomplete)
+    given = shuffled(incomplete)
     found = model.impute(FRAMES[library](given))
     assert list(found.column_names if library == "Arrow" else found.columns) == list(given.columns)
     for name in given:

@@ -28,12 +28,12 @@ def table(seed, n=90, d=4, k=3):
 def with_constants(X, n_constants=20, missing=0.0):
     """Return the rows with constant columns anywhere among the others, of which some cells may be missing."""
     rng = np.random.default_rng(0)
-    constants = holed(np.tile(np.resize(VALUES, n_constants), (len(X), 1)), 1, missing)
+    constants = with_missing_cells(np.tile(np.resize(VALUES, n_constants), (len(X), 1)), 1, missing)
     wide = np.hstack([X, constants])
     return wide[:, rng.permutation(wide.shape[1])]
 
 
-def holed(X, seed, share=0.15):
+def with_missing_cells(X, seed, share=0.15):
     return np.where(np.random.default_rng(seed).random(X.shape) < share, np.nan, X)
 
 
@@ -78,7 +78,7 @@ def test_whatever_the_value_is_later(name, estimate):
 @pytest.mark.parametrize(("name", "estimate"), ESTIMATES)
 def test_where_cells_are_missing(name, estimate):
     X, y = table(5, 60, 3)
-    X = holed(X, 6)
+    X = with_missing_cells(X, 6)
     wide = with_constants(X, 5, missing=0.3)
     settings = {"estimate": estimate, "max_iter": 6, "tol": 0.0}
     model = GaussianDiscriminant(name, **settings).fit(X, y)
@@ -103,7 +103,7 @@ def test_where_labels_are_missing_and_where_classes_have_components(name, n_comp
 @pytest.mark.parametrize("missing", [0.0, 0.1])
 def test_in_mixtures(name, missing):
     X, y = table(10)
-    X = holed(X, 11, missing)
+    X = with_missing_cells(X, 11, missing)
     wide = with_constants(X, 6, missing)
     settings = {"covariance": name, "init": y, "max_iter": 8, "tol": 0.0}
     model, other = Mixture(3, **settings).fit(X), Mixture(3, **settings).fit(wide)

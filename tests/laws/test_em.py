@@ -1,4 +1,4 @@
-"""EM: the bound rises every round and is the log-likelihood at the expectation step, whatever the family."""
+"""EM: the bound rises every iteration and is the log-likelihood at the expectation step, whatever the family."""
 
 import warnings
 
@@ -106,11 +106,11 @@ def test_the_bound_never_falls_over_mixed_tables_with_missing_values(acceleratio
 
 
 @pytest.mark.parametrize("structure", ["full", "tied", "diagonal", "spherical"])
-@pytest.mark.parametrize("holes", [False, True])
-def test_the_bound_is_the_log_likelihood_at_the_expectation_step(structure, holes):
+@pytest.mark.parametrize("missing", [False, True])
+def test_the_bound_is_the_log_likelihood_at_the_expectation_step(structure, missing):
     X, z = clusters()
     start = quietly(Mixture(3, covariance=structure, prior=None, init=z, max_iter=1), X)
-    if holes:
+    if missing:
         X = np.where(np.random.default_rng(3).random(X.shape) < 0.2, np.nan, X)
     model = quietly(Mixture(3, covariance=structure, prior=None, init=start, max_iter=3, tol=0), X)
     assert model.bound_history_[0] == pytest.approx(start.score_samples(X).sum(), rel=1e-10)
@@ -376,12 +376,12 @@ def test_em_over_missing_cells_is_the_maximum_of_the_observed_likelihood():
 @pytest.mark.parametrize("covariance", ["full", "tied"])
 def test_discriminant_analysis_learns_from_rows_with_missing_values(covariance):
     X, z = clusters(600, 4, 2)
-    holed = np.where(np.random.default_rng(7).random(X.shape) < 0.3, np.nan, X)
-    model = quietly(GaussianDiscriminant(covariance, tol=1e-10, max_iter=2000), holed, z)
+    with_missing_cells = np.where(np.random.default_rng(7).random(X.shape) < 0.3, np.nan, X)
+    model = quietly(GaussianDiscriminant(covariance, tol=1e-10, max_iter=2000), with_missing_cells, z)
     never_falls(model.bound_history_)
     whole = GaussianDiscriminant(covariance).fit(X, z)
-    complete = ~np.isnan(holed).any(1)
-    partial = GaussianDiscriminant(covariance).fit(holed[complete], z[complete])
+    complete = ~np.isnan(with_missing_cells).any(1)
+    partial = GaussianDiscriminant(covariance).fit(with_missing_cells[complete], z[complete])
     error = [np.abs(m.distributions_[0].means - whole.distributions_[0].means).max() for m in (model, partial)]
     assert error[0] < error[1]
 
@@ -441,5 +441,5 @@ def test_ctrl_c_keeps_the_best_so_far():
 
 def test_a_fit_that_does_not_converge_says_so():
     X, _ = clusters()
-    with pytest.warns(ConvergenceWarning, match="did not converge in 2 rounds"):
+    with pytest.warns(ConvergenceWarning, match="did not converge in 2 iterations"):
         Mixture(5, max_iter=2, tol=0, random_state=0).fit(X)

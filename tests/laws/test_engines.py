@@ -76,7 +76,7 @@ def test_parquet_files_give_the_model_of_the_whole(case, shape, tmp_path_factory
     np.testing.assert_allclose(scanned.predict_proba(scan), whole.predict_proba(x), rtol=0, atol=1e-9)
 
 
-# -- mixed tables with holes ------------------------------------------------------------------------------------
+# -- mixed tables with missing cells -----------------------------------------------------------------------------------
 
 
 def _mixed(seed, n=120):

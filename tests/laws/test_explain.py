@@ -35,15 +35,15 @@ def test_contributions_add_up_to_the_log_odds(case, shape):
     _assert_adds_up(case.model().fit(x, y), x)
 
 
-@each([case for case in CASES if case.scores_holes])
+@each([case for case in CASES if case.scores_missing])
 @law
 @given(shape=shapes())
 def test_contributions_add_up_for_rows_with_missing_values_which_add_nothing(case, shape):
     x, y = case.table(shape)
     model = case.model().fit(x.astype(np.float64), y)
-    holed = case.holed(x, shape.rng, share=0.5)
-    _assert_adds_up(model, holed)
-    assert (model.explain(holed).contributions[np.isnan(holed)] == 0.0).all()
+    with_missing_cells = case.with_missing_cells(x, shape.rng, share=0.5)
+    _assert_adds_up(model, with_missing_cells)
+    assert (model.explain(with_missing_cells).contributions[np.isnan(with_missing_cells)] == 0.0).all()
 
 
 @pytest.mark.parametrize("covariance", ["full", "tied"])

@@ -145,16 +145,16 @@ def test_gaussian_densities_integrate_to_one(case, d):
     np.testing.assert_allclose(np.exp(distributions.score(grid)).sum(0) * step**d, 1.0, rtol=1e-9)
 
 
-@each([case for case in CASES if case.scores_holes])
+@each([case for case in CASES if case.scores_missing])
 @law
 @given(shape=shapes())
 def test_a_row_with_missing_values_has_the_density_of_the_cells_that_are_there(case, shape):
     distributions = case.random(shape.rng, shape.k, shape.d)
     x = case.rows(shape.rng, shape.labels(shape.rng), shape.d)
-    holes = shape.rng.random(x.shape) < 0.4
-    holed = np.where(holes, -1, x) if case is CATEGORICAL else np.where(holes, np.nan, x)
-    scores = distributions.score(case.encode(holed))
-    for row, there, score in zip(x, ~holes, scores, strict=True):
+    missing = shape.rng.random(x.shape) < 0.4
+    with_missing_cells = np.where(missing, -1, x) if case is CATEGORICAL else np.where(missing, np.nan, x)
+    scores = distributions.score(case.encode(with_missing_cells))
+    for row, there, score in zip(x, ~missing, scores, strict=True):
         np.testing.assert_allclose(score, _marginal(case, distributions, row, there), rtol=1e-9, atol=1e-9)
 
 

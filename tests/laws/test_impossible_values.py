@@ -126,9 +126,9 @@ def test_the_other_columns_of_a_mixed_table_keep_their_say(family, always, never
     new = np.column_stack([np.full(60, never), mixed[:, 1]])
     with pytest.warns(UserWarning, match=f"60 of 60 {WARNS}"):
         np.testing.assert_allclose(model.predict_proba(new), alone.predict_proba(mixed[:, 1:]), rtol=1e-10, atol=1e-14)
-    holes = np.column_stack([np.full(60, never), np.full(60, np.nan)])
+    incomplete = np.column_stack([np.full(60, never), np.full(60, np.nan)])
     with pytest.warns(UserWarning, match=f"60 of 60 {WARNS}") as said:
-        filled = model.impute(holes)
+        filled = model.impute(incomplete)
     assert len(said) == 1
     np.testing.assert_allclose(filled[:, 1], np.exp(model.class_log_prior_) @ model.distributions_[1].means[:, 0])
 
@@ -156,7 +156,7 @@ def test_em_reads_rows_without_a_label_by_the_rule(family, always, never):
     cells = np.where(np.arange(3) == 2, 0.0 if isinstance(family, Multinomial) else np.nan, rows[30:])
     start = model_of(family).fit(rows[:30], Y[:30])
     shares = start.predict_proba(cells)
-    # one round: what the labels and these shares give
+    # one iteration: what the labels and these shares give
     expected = (np.bincount(Y[:30], minlength=3) + shares.sum(0)) / 60
     np.testing.assert_allclose(model.class_prior_, expected, rtol=1e-9)
 

@@ -49,17 +49,17 @@ def test_a_hundred_million_added_to_every_cell_changes_no_posterior(case, prior)
     np.testing.assert_allclose(far.score_samples(x + 1e8), model.score_samples(x), rtol=1e-6)
 
 
-@each([case for case in GAUSSIANS if case.learns_holes])
+@each([case for case in GAUSSIANS if case.learns_missing])
 @law
 @given(shape=shapes())
 def test_posteriors_of_tables_with_missing_values_stay(case, shape):
     x, y = case.table(shape)
-    x = case.holed(x, shape.rng)
+    x = case.with_missing_cells(x, shape.rng)
     model, other = case.model().fit(x, y), case.model().fit(1e-4 * x + 3.0, y)
     np.testing.assert_allclose(other.predict_proba(1e-4 * x + 3.0), model.predict_proba(x), rtol=0, atol=1e-7)
 
 
-@each([case for case in AVERAGES if not case.learns_holes])
+@each([case for case in AVERAGES if not case.learns_missing])
 @law
 @given(shape=shapes(max_d=3))
 def test_full_and_tied_covariances_do_not_mind_a_change_of_basis(case, shape):
@@ -80,9 +80,9 @@ def test_the_order_of_the_columns_does_not_matter(case, shape):
 
 
 @pytest.mark.parametrize("estimate", ["map", "predictive"])
-@pytest.mark.parametrize("holes", [False, True])
+@pytest.mark.parametrize("missing", [False, True])
 @each(GAUSSIANS)
-def test_rows_far_from_every_class_tend_to_a_limit_and_not_to_the_class_prior(case, estimate, holes):
+def test_rows_far_from_every_class_tend_to_a_limit_and_not_to_the_class_prior(case, estimate, missing):
     """Squares overflow from 1e154 on; the posterior of a row there is that of one as far as they do not."""
     if estimate == "predictive" and case not in AVERAGES:
         pytest.skip("no conjugate prior")
@@ -92,7 +92,7 @@ def test_rows_far_from_every_class_tend_to_a_limit_and_not_to_the_class_prior(ca
     model = case.model(estimate=estimate).fit(X, y)
     near = np.array([[1e120, 0.0, 3.0], [-1e120, 6.0, 3.0], [1.0, 1e120, -1e120], [0.0, 3.0, 6.0]])
     far = np.where(np.abs(near) > 1e100, near * 1e80, near)
-    if holes:
+    if missing:
         near[:, 2], far[:, 2] = (np.where(np.arange(4) < 2, np.nan, rows[:, 2]) for rows in (near, far))
     posterior = model.predict_proba(far)
     np.testing.assert_allclose(posterior, model.predict_proba(near), atol=1e-6)

@@ -18,7 +18,7 @@ CONJUGATE = [
     for case in CASES
     if case.family.name in POSTERIORS or isinstance(getattr(case.family, "structure", None), PosteriorMean)
 ]
-HOLED = [case for case in CONJUGATE if case.scores_holes]
+INCOMPLETE = [case for case in CONJUGATE if case.scores_missing]
 GAUSSIANS = [case for case in CONJUGATE if hasattr(case.family, "structure")]
 
 
@@ -40,18 +40,18 @@ def test_contributions_add_up_to_the_log_odds(case, shape):
     _assert_adds_up(_fit(case, x, y), x)
 
 
-@each(HOLED)
+@each(INCOMPLETE)
 @law
 @given(shape=shapes())
 def test_contributions_add_up_for_rows_with_missing_values_which_add_nothing(case, shape):
     x, y = case.table(shape)
     model = _fit(case, x.astype(np.float64), y)
-    holed = case.holed(x, shape.rng, share=0.5)
-    _assert_adds_up(model, holed)
-    assert (model.explain(holed).contributions[np.isnan(holed)] == 0.0).all()
+    with_missing_cells = case.with_missing_cells(x, shape.rng, share=0.5)
+    _assert_adds_up(model, with_missing_cells)
+    assert (model.explain(with_missing_cells).contributions[np.isnan(with_missing_cells)] == 0.0).all()
 
 
-@each(HOLED)
+@each(INCOMPLETE)
 @law
 @given(shape=shapes())
 def test_a_row_with_missing_values_is_scored_by_the_marginal_of_what_it_has(case, shape):
@@ -138,7 +138,7 @@ def test_tensors_give_the_same_posteriors(case):
     torch = pytest.importorskip("torch")
     y = np.arange(60) % 3
     x = case.rows(np.random.default_rng(0), y, 4)
-    if case.scores_holes:
+    if case.scores_missing:
         x[::7, 2] = np.nan
     model = case.model(estimate="predictive").fit(x[np.isfinite(x).all(1)], y[np.isfinite(x).all(1)])
     np.testing.assert_allclose(

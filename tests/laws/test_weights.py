@@ -44,12 +44,12 @@ def test_weight_zero_is_the_row_absent(case, shape):
     assert_same_model(weighted, without, x[~absent])
 
 
-@each([case for case in CASES if case.learns_holes])
+@each([case for case in CASES if case.learns_missing])
 @law
 @given(shape=shapes())
 def test_weights_mean_the_same_where_cells_are_missing(case, shape):
     x, y = case.table(shape)
-    x = case.holed(x, shape.rng)
+    x = case.with_missing_cells(x, shape.rng)
     weight = shape.rng.integers(0, 3, len(x))
     weight[: len(x) // 2] = 1
     weighted = case.model().fit(x, y, weight)

@@ -44,7 +44,7 @@ def test_the_clusters_are_those_of_scikit_learn(name, weighted):
 def test_one_iteration_is_one_of_scikit_learns():
     X, k = TABLES["digits"]
     theirs = KMeans(k, n_init=1, max_iter=2, tol=0.0, random_state=0).fit(X).labels_
-    np.testing.assert_array_equal(k_means(X, k, np.random.RandomState(0), rounds=2, tol=0.0), theirs)
+    np.testing.assert_array_equal(k_means(X, k, np.random.RandomState(0), max_iter=2, tol=0.0), theirs)
 
 
 @pytest.mark.usefixtures("way")

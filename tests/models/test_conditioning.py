@@ -109,9 +109,9 @@ def test_results_do_what_mixtures_do(library):
 def test_missing_cells_are_integrated_out(mixture, table):
     row = table.dropna().iloc[[0]]
     names = ["weight", "smoker"]
-    holes = row.copy()
-    holes[["height", "city", "visits"]] = [[np.nan, None, np.nan]]
-    assert np.allclose(mixture.marginal(names).score_samples(row[names]), mixture.score_samples(holes))
+    incomplete = row.copy()
+    incomplete[["height", "city", "visits"]] = [[np.nan, None, np.nan]]
+    assert np.allclose(mixture.marginal(names).score_samples(row[names]), mixture.score_samples(incomplete))
 
 
 def test_results_can_be_fitted_again(mixture, table):

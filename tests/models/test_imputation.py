@@ -38,7 +38,7 @@ def correlated(n=120, d=3, seed=0):
     return 4.0 * which[:, None] + np.einsum("nij,nj->ni", factors[which], rng.normal(size=(n, d))), which
 
 
-def with_holes(X, share=0.3, seed=1):
+def with_missing(X, share=0.3, seed=1):
     return np.where(np.random.default_rng(seed).random(X.shape) < share, np.nan, X)
 
 
@@ -59,7 +59,7 @@ def mixture(columns):
 def test_numbers_are_the_mean_of_the_conditioned_mixture(structure):
     X, _ = correlated()
     mixture = Mixture(2, covariance=structure, tol=1e-3, n_init=1, random_state=0).fit(X)
-    for row in with_holes(X)[:12]:
+    for row in with_missing(X)[:12]:
         there = np.flatnonzero(~np.isnan(row))
         filled = mixture.impute(row[None])[0]
         assert np.array_equal(filled[there], row[there])
@@ -94,30 +94,30 @@ def test_mixed_columns_agree_with_the_conditioned_mixture(mixture, columns):
 def test_classifiers(model):
     X, y = correlated()
     model.fit(X, y)
-    holes = with_holes(X)
-    filled = model.impute(holes)
-    there = ~np.isnan(holes)
-    assert np.array_equal(filled[there], holes[there])
+    incomplete = with_missing(X)
+    filled = model.impute(incomplete)
+    there = ~np.isnan(incomplete)
+    assert np.array_equal(filled[there], incomplete[there])
     assert np.isfinite(filled).all()
     (found,) = model.distributions_
-    assert np.allclose(filled, found.expected_rows(holes, model.predict_proba(holes)))
+    assert np.allclose(filled, found.expected_rows(incomplete, model.predict_proba(incomplete)))
 
 
 def test_it_beats_the_mean_of_the_column():
     X, y = correlated(400)
-    holes = with_holes(X)
-    missing = np.isnan(holes)
-    filled = GaussianDiscriminant("full").fit(holes, y).impute(holes)
-    mean = np.broadcast_to(np.nanmean(holes, axis=0), X.shape)
+    incomplete = with_missing(X)
+    missing = np.isnan(incomplete)
+    filled = GaussianDiscriminant("full").fit(incomplete, y).impute(incomplete)
+    mean = np.broadcast_to(np.nanmean(incomplete, axis=0), X.shape)
     assert np.mean((filled - X)[missing] ** 2) < 0.6 * np.mean((mean - X)[missing] ** 2)
 
 
 def test_families_by_themselves():
     shares = np.array([[0.25, 0.75], [1.0, 0.0]])
-    holes = np.array([[np.nan, 1.0], [0.0, np.nan]])
+    incomplete = np.array([[np.nan, 1.0], [0.0, np.nan]])
     p = np.array([[0.1, 0.6], [0.9, 0.2]])
-    assert BernoulliDistributions(Bernoulli(), p).expected_rows(holes, shares).tolist() == [[1.0, 1.0], [0.0, 1.0]]
-    assert np.allclose(PoissonDistributions(Poisson(), p).expected_rows(holes, shares), [[0.7, 1.0], [0.0, 0.6]])
+    assert BernoulliDistributions(Bernoulli(), p).expected_rows(incomplete, shares).tolist() == [[1.0, 1.0], [0.0, 1.0]]
+    assert np.allclose(PoissonDistributions(Poisson(), p).expected_rows(incomplete, shares), [[0.7, 1.0], [0.0, 0.6]])
     values = CategoricalDistributions(
         np.array([[0.2, 0.5, 0.3], [0.6, 0.0, 0.4]]), np.array([3, 0]), np.zeros((2, 2)), Categorical()
     )
@@ -128,7 +128,7 @@ def test_families_by_themselves():
     assert bags.expected_rows(np.eye(2), shares).tolist() == np.eye(2).tolist()
     assert bags.sampled_rows(sp.csr_array(np.eye(2)), np.array([0, 1]), rng).tolist() == np.eye(2).tolist()
     with pytest.raises(ValueError, match="the counts of a bag must not be missing"):
-        bags.expected_rows(holes, shares)
+        bags.expected_rows(incomplete, shares)
 
 
 # -- what is drawn ----------------------------------------------------------------------------------------------
@@ -151,16 +151,16 @@ def test_draws_have_the_conditional_moments():
 @pytest.mark.parametrize("structure", ["full", "tied", "diagonal", "VVE"])
 def test_draws_keep_what_is_there(structure):
     X, y = correlated(60)
-    holes = with_holes(X)
+    incomplete = with_missing(X)
     model = GenerativeClassifier(covariance=structure).fit(X, y)
-    drawn = model.impute(holes, sample=True, random_state=3)
-    there = ~np.isnan(holes)
-    assert np.array_equal(drawn[there], holes[there])
+    drawn = model.impute(incomplete, sample=True, random_state=3)
+    there = ~np.isnan(incomplete)
+    assert np.array_equal(drawn[there], incomplete[there])
     assert np.isfinite(drawn).all()
-    assert np.array_equal(drawn, model.impute(holes, sample=True, random_state=3))
-    assert not np.array_equal(drawn, model.impute(holes, sample=True, random_state=4))
+    assert np.array_equal(drawn, model.impute(incomplete, sample=True, random_state=3))
+    assert not np.array_equal(drawn, model.impute(incomplete, sample=True, random_state=4))
     legacy = np.random.RandomState(0)
-    assert np.isfinite(model.impute(holes, sample=True, random_state=legacy)).all()
+    assert np.isfinite(model.impute(incomplete, sample=True, random_state=legacy)).all()
 
 
 def test_draws_of_values(columns):
@@ -184,7 +184,7 @@ def test_draws_of_values(columns):
 
 def test_threads_and_batches_do_not_matter():
     rng = np.random.default_rng(0)
-    X = with_holes(rng.normal(size=(70_000, 2)), 0.1)
+    X = with_missing(rng.normal(size=(70_000, 2)), 0.1)
     mixture = Mixture.from_parameters([0.5, 0.5], [[0.0, 1.0], [1.0, 0.0]], [[[1.0, 0.4], [0.4, 1.0]]])
     one, two = (mixture.set_params(n_jobs=n).impute(X, sample=True, random_state=1) for n in (1, 2))
     assert np.array_equal(one, two)
@@ -196,10 +196,10 @@ def test_near_singular_covariances():
     X, _ = correlated(80, 2)
     X = np.column_stack([X, X.sum(1) + 1e-5 * np.random.default_rng(0).normal(size=len(X))])
     mixture = Mixture(1, prior=None).fit(X)
-    holes = X.copy()
-    holes[:, 2] = np.nan
-    assert np.allclose(mixture.impute(holes), X, atol=1e-3)
-    assert np.allclose(mixture.impute(holes, sample=True, random_state=0), X, atol=1e-3)
+    incomplete = X.copy()
+    incomplete[:, 2] = np.nan
+    assert np.allclose(mixture.impute(incomplete), X, atol=1e-3)
+    assert np.allclose(mixture.impute(incomplete, sample=True, random_state=0), X, atol=1e-3)
 
 
 # -- the kind of table ------------------------------------------------------------------------------------------
@@ -237,7 +237,7 @@ def test_pandas_keeps_index_types_and_input(columns):
 
 
 def test_columns_without_names(columns):
-    X = with_holes(correlated(50)[0])
+    X = with_missing(correlated(50)[0])
     frame = pd.DataFrame(X, columns=[10, 20, 30])
     filled = Mixture(1).fit(frame).impute(frame)
     assert filled.columns.tolist() == [10, 20, 30]
@@ -308,7 +308,7 @@ def test_columns_of_missing_values_alone(nothing):
 
 
 def test_arrays(columns):
-    X = with_holes(correlated(50)[0])
+    X = with_missing(correlated(50)[0])
     model = Mixture(1).fit(X)
     single = model.impute(X.astype(np.float32))
     assert single.dtype == np.float32
@@ -323,7 +323,7 @@ def test_arrays(columns):
 @pytest.mark.torch
 def test_tensors():
     torch = pytest.importorskip("torch")
-    X = with_holes(correlated(50)[0])
+    X = with_missing(correlated(50)[0])
     model = Mixture(1).fit(X)
     filled = model.impute(torch.asarray(X))
     assert isinstance(filled, torch.Tensor)
@@ -415,10 +415,10 @@ def test_what_cannot_be_imputed():
     with pytest.raises(ValueError, match="expecting 3 features"):
         model.impute(sp.csr_array(X[:, :2]))
     bags = NaiveBayes(families={(0, 1): Multinomial()}).fit(np.abs(X), y)
-    holes = np.abs(X)
-    holes[7, 2] = holes[31, 1] = np.nan
+    incomplete = np.abs(X)
+    incomplete[7, 2] = incomplete[31, 1] = np.nan
     with pytest.raises(ValueError, match=r"column 1 holds nan in row 31, but the counts of a bag must not be missing"):
-        bags.impute(holes)
+        bags.impute(incomplete)
     words = NaiveBayes().fit(pd.DataFrame({"a": ["u", "v"] * 4, "b": np.arange(8.0)}), [0, 1] * 4)
     with (
         pytest.warns(UserWarning, match="count as unseen"),

@@ -161,9 +161,9 @@ def test_a_constant_column_says_nothing_of_the_class(structure):
     np.testing.assert_allclose(model.predict_log_proba(off), plain.predict_log_proba(x), rtol=1e-7)
     assert (model.explain(padded).contributions[:, 1] == 0.0).all()
     np.testing.assert_allclose(model.mahalanobis(padded), plain.mahalanobis(x), rtol=1e-7)
-    holed = padded.copy()
-    holed[::3, 2] = holed[::4, 1] = np.nan
-    assert np.isfinite(model.impute(holed, sample=True, random_state=0)).all()
+    with_missing_cells = padded.copy()
+    with_missing_cells[::3, 2] = with_missing_cells[::4, 1] = np.nan
+    assert np.isfinite(model.impute(with_missing_cells, sample=True, random_state=0)).all()
 
 
 def test_columns_that_are_all_constant_leave_the_class_prior():
@@ -200,8 +200,8 @@ def test_missing_cells_are_drawn_wider_where_the_others_are_far_off():
     model = GaussianDiscriminant("full", estimate="predictive").fit(x, y)
     found = model.distributions_[0]
     for first in (0.0, -25.0):
-        holes = np.column_stack([np.full(20_000, first), np.full(20_000, np.nan)])
-        drawn = found.sampled_rows(holes, np.zeros(20_000, dtype=int), np.random.default_rng(1))[:, 1]
+        incomplete = np.column_stack([np.full(20_000, first), np.full(20_000, np.nan)])
+        drawn = found.sampled_rows(incomplete, np.zeros(20_000, dtype=int), np.random.default_rng(1))[:, 1]
         given = found.conditioned(np.array([0]), np.array([[first]]))
         scale = np.sqrt(given.gaussian.variance[0, 0] * given.spread[0])
         expected = stats.t(given.dof[0], given.mean()[0, 0], scale).ppf([0.25, 0.5, 0.75])

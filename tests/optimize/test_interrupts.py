@@ -36,7 +36,7 @@ rng = np.random.default_rng(0)
 X = np.concatenate([rng.normal(i, 1.0, (20, 3)) for i in range(3)])
 y = np.repeat([0, 1, 2], 20)
 partly = np.where(np.arange(60) % 3 == 0, y, -1)
-holes = np.where(rng.random(X.shape) < 0.2, np.nan, X)
+incomplete = np.where(rng.random(X.shape) < 0.2, np.nan, X)
 forever = {"tol": 0.0, "max_iter": 10**6}
 
 
@@ -46,16 +46,16 @@ def chunks(n=4):
 
 FITS = {
     "Mixture": lambda: (Mixture(3, random_state=0, n_init=1, acceleration="squarem", **forever), (X,)),
-    "Mixture, missing cells": lambda: (Mixture(3, random_state=0, n_init=1, **forever), (holes,)),
+    "Mixture, missing cells": lambda: (Mixture(3, random_state=0, n_init=1, **forever), (incomplete,)),
     "Mixture, a stream": lambda: (Mixture(3, random_state=0, n_init=1, **forever), (chunks(),)),
     "SoftKMeans": lambda: (SoftKMeans(3, random_state=0, n_init=1, **forever), (X,)),
     "missing labels": lambda: (NaiveBayes(missing_label=-1, **forever), (X, partly)),
     "no labels": lambda: (GaussianDiscriminant(classes=3, random_state=0, **forever), (X, [None] * 60)),
-    "missing cells": lambda: (GaussianDiscriminant("full", **forever), (holes, y)),
+    "missing cells": lambda: (GaussianDiscriminant("full", **forever), (incomplete, y)),
     "subclasses": lambda: (GenerativeClassifier(n_components={1: 2}, random_state=0, **forever), (X, y)),
     "predictive": lambda: (NaiveBayes(missing_label=-1, estimate="predictive", **forever), (X, partly)),
     "GLM": lambda: (GLM("poisson"), (X, y)),
-    "GLM, slow rounds": lambda: (GLM("gamma", "log", tol=0.0), (X, y + 1.0)),
+    "GLM, slow iterations": lambda: (GLM("gamma", "log", tol=0.0), (X, y + 1.0)),
     "LogisticRegression": lambda: (LogisticRegression(), (X, y > 0)),
     "LogisticRegression, several classes": lambda: (LogisticRegression(), (X, y)),
 }
@@ -157,7 +157,7 @@ def ctrl_c_after(seconds):
 def test_ctrl_c_stops_at_any_moment(name):
     model, data = FITS[name]()
 
-    def fit_again_and_again():  # the interrupt comes in a survey, a start, a round or an estimate
+    def fit_again_and_again():  # the interrupt comes in a survey, a start, an iteration or an estimate
         while True:
             model.fit(*data)
 
@@ -190,7 +190,7 @@ def test_l_bfgs_keeps_the_best_so_far(monkeypatch):
     monkeypatch.setattr(lbfgs._Lowest, "__call__", counted)
     for model, target in ((GLM("poisson"), y), (LogisticRegression(), y)):
         calls.clear()
-        with pytest.raises(KeyboardInterrupt, match="the best of 3 rounds"):
+        with pytest.raises(KeyboardInterrupt, match="the best of 3 iterations"):
             model.fit(X, target)
         assert not model.converged_
         assert np.isfinite(model.coef_).all()

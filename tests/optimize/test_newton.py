@@ -66,11 +66,11 @@ def test_a_start_where_nothing_is_defined_is_an_error():
 
 
 def test_ctrl_c_keeps_the_point_that_was_reached():
-    rounds = []
+    points = []
 
     def interrupted(x):
-        rounds.append(x)
-        if len(rounds) == 4:
+        points.append(x)
+        if len(points) == 4:
             raise KeyboardInterrupt
         return cosh(x)
 
@@ -79,7 +79,7 @@ def test_ctrl_c_keeps_the_point_that_was_reached():
     outcome = stop.value.outcome
     assert outcome.interrupted
     assert not outcome.converged
-    assert outcome.point == rounds[2]
+    assert outcome.point == points[2]
     assert len(outcome.values) == 3
 
 

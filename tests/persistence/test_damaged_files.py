@@ -34,7 +34,7 @@ FRAME = pd.DataFrame(X, columns=list("abcd")).assign(
     word=pd.Categorical(np.array(["x", "y", "z"])[rng.integers(0, 3, 40)], categories=["x", "y", "z", "never"]),
     flag=rng.random(40) < 0.5,
 )
-HOLES = np.where(rng.random(X.shape) < 0.1, np.nan, X)
+INCOMPLETE = np.where(rng.random(X.shape) < 0.1, np.nan, X)
 MODELS = {
     "naive Bayes": (lambda: NaiveBayes().fit(FRAME, Y), FRAME),
     "everything set": (
@@ -51,7 +51,7 @@ MODELS = {
         lambda: GaussianDiscriminant("full", cost=1.0 - np.eye(3)).fit(X, np.array(["p", "q", "r"])[Y]),
         X,
     ),
-    "missing cells": (lambda: GaussianDiscriminant("tied").fit(HOLES, Y), X),
+    "missing cells": (lambda: GaussianDiscriminant("tied").fit(INCOMPLETE, Y), X),
     "components of classes": (lambda: NaiveBayes(n_components={0: 2}, random_state=0).fit(X, Y), X),
     "columnwise families": (
         lambda: GenerativeClassifier({0: "gamma", 1: "inverse_gaussian", 2: "geometric", 3: "exponential"}).fit(X, Y),

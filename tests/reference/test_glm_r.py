@@ -1,8 +1,8 @@
 """What R says: glm of R 4.2.2 and multinom of nnet 7.3, at full precision.
 
-R's glm stops when a round changes the deviance by less than 1e-8 of it, and takes the standard errors from the weights
-before the last round. Its coefficients and standard errors are therefore up to 4e-5 away from those of the maximum.
-With that rule we give R's figures, and without it the maximum that R's iteration comes to when it goes on.
+R's glm stops when an iteration changes the deviance by less than 1e-8 of it, and takes the standard errors from the
+weights before the last iteration. Its coefficients and standard errors are therefore up to 4e-5 away from those of
+the maximum. With that rule we give R's figures, and without it the maximum that R's iteration converges to.
 """
 
 import json
@@ -94,8 +94,8 @@ VARIANCES = {
 }
 
 
-def r_iteration(given, rounds):
-    """R's iteratively reweighted least squares, for so many rounds: coefficients, and √ diag of (XᵀWX)⁻¹."""
+def r_iteration(given, iterations):
+    """R's iteratively reweighted least squares, for a number of iterations: coefficients, and √ diag of (XᵀWX)⁻¹."""
     link, inverse, slope = LINKS[given.link]
     X = pd.get_dummies(given.table, drop_first=True, dtype=float)
     order = [column for name in given.table for column in X if column == name or column.startswith(f"{name}_")]
@@ -103,7 +103,7 @@ def r_iteration(given, rounds):
     y = given.y.to_numpy(dtype=float)
     mu = {"bernoulli": (y + 0.5) / 2, "poisson": y + 0.1}.get(given.family, y)
     eta = link(mu)
-    for _ in range(rounds):
+    for _ in range(iterations):
         weight = slope(eta) ** 2 / VARIANCES[given.family](mu)
         information = X.T @ (weight[:, None] * X)
         beta = np.linalg.solve(information, X.T @ (weight * (eta + (y - mu) / slope(eta))))

@@ -76,7 +76,9 @@ def test_sentences_say_who_wins_where():
     assert "error: each is better at some sizes up to 80 rows." in str(curves([0.2] * 4, [0.1, 0.3, 0.3, 0.3]))
     assert "error: a could not be fitted to any" in str(curves([np.nan] * 4, [0.3] * 4))
     assert "error: b is better from 10 rows on." in str(curves([0.2] * 4, [0.1] * 4))
-    assert "take turns up to about 28 rows; b is better from there" in str(curves([0.2] * 4, [0.1, 0.3, 0.1, 0.1]))
+    assert "each is better at some sizes up to about 28 rows; b from there" in str(
+        curves([0.2] * 4, [0.1, 0.3, 0.1, 0.1])
+    )
 
 
 def test_a_model_that_cannot_be_fitted_to_few_rows_is_left_out_there():

@@ -183,9 +183,9 @@ def test_numbers_of_every_kind(kind):
 
 def test_tables_of_all_sorts_are_searched():
     X, z = blobs(200)
-    holes = X.copy()
-    holes[::7, 1] = np.nan
-    search = MixtureSearch([1, 3], ["EII", "VVV"], random_state=0).fit(holes)
+    incomplete = X.copy()
+    incomplete[::7, 1] = np.nan
+    search = MixtureSearch([1, 3], ["EII", "VVV"], random_state=0).fit(incomplete)
     assert (search.best_estimator_.n_components, search.best_estimator_.covariance) == (3, "EII")
     assert not search.results_["prior"].any()
     mixed = pd.DataFrame({"x": X[:, 0], "word": np.array(["a", "b", "c"])[z]})
@@ -297,8 +297,8 @@ def test_a_search_is_used_as_its_best_mixture_is():
         np.testing.assert_array_equal(getattr(search, use)(X), getattr(best, use)(X))
     assert search.score(X) == best.score(X)
     np.testing.assert_array_equal(search.sample(5, random_state=0)[0], best.sample(5, random_state=0)[0])
-    holes = np.where(X > 7.0, np.nan, X)
-    np.testing.assert_array_equal(search.impute(holes), best.impute(holes))
+    incomplete = np.where(X > 7.0, np.nan, X)
+    np.testing.assert_array_equal(search.impute(incomplete), best.impute(incomplete))
     np.testing.assert_array_equal(MixtureSearch([1, 3], ["EII", "VVV"]).fit_predict(X), search.predict(X))
     with pytest.raises(NotFittedError):
         MixtureSearch().predict_proba(X)

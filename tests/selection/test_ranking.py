@@ -87,9 +87,14 @@ def test_zeros_and_negative_numbers_and_ones_rule_families_out():
 def test_columns_of_data_frames_with_missing_cells_are_read():
     polars = pytest.importorskip("polars")
     x = COLUMNS["gamma"](RNG(8))
-    holed = np.where(np.arange(2000) % 10 == 0, np.nan, x)
+    with_missing_cells = np.where(np.arange(2000) % 10 == 0, np.nan, x)
     plain = best_family(x[np.arange(2000) % 10 != 0])
-    for column in (pd.Series(holed), pd.DataFrame({"x": holed}), polars.Series(holed), holed[:, None]):
+    for column in (
+        pd.Series(with_missing_cells),
+        pd.DataFrame({"x": with_missing_cells}),
+        polars.Series(with_missing_cells),
+        with_missing_cells[:, None],
+    ):
         assert [row.bic for row in best_family(column)] == [row.bic for row in plain]
     assert best_family(pd.Series(["a", None, "b", "a"])).best.family.name == "categorical"
     assert best_family(pd.Series([True, None, False], dtype=object)).best.family.name == "bernoulli"

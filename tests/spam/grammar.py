@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from suffice.spam import Verdict, digest, read, reading, tokens
 from suffice.spam.page.excerpts import SEARCHED, SNIPPET, excerpt_of
-from suffice.spam.page.text import Letter
+from suffice.spam.page.text import ShownMessage
 from suffice.spam.stamping import stamped
 
 CHARSETS = [
@@ -237,7 +237,7 @@ def examine(raw: bytes) -> float:
     "\n".join(found).encode("utf-8", "surrogatepass")
     lines = reading.lines_of(raw)
     digest(raw)
-    Letter.of(raw)
+    ShownMessage.of(raw)
     excerpt = excerpt_of(raw)
     f"{excerpt.sender}{excerpt.address}{excerpt.subject}{excerpt.snippet}".encode()
     assert excerpt.arrival is None or excerpt.arrival.isoformat()
@@ -245,11 +245,11 @@ def examine(raw: bytes) -> float:
     assert len(excerpt.searched) <= SEARCHED
     assert b"X-Suffice-Status: error" in stamped(raw, Verdict.error("x"))
     taken = time.process_time() - start
-    assert (found, lines) == twin(raw), "the compiled loops and their twins differ"
+    assert (found, lines) == fallback(raw), "the compiled loops and their fallbacks differ"
     return taken
 
 
-def twin(raw: bytes) -> tuple[list[str], str]:
+def fallback(raw: bytes) -> tuple[list[str], str]:
     """Return the tokens of a message, and their lines, as Python alone finds them."""
     modules = sys.modules["suffice.spam.tokenizing"], reading
     kept = [module.compiled for module in modules]

@@ -10,7 +10,7 @@ from contextlib import closing, suppress
 from itertools import pairwise
 
 import pytest
-from mailbag import contents, letter, message, recounted
+from mailbag import bucketed, contents, message, recounted
 from typer.testing import CliRunner
 
 import suffice.spam.bulk as bulk
@@ -30,7 +30,7 @@ SPAMS = [message(i, "spam") for i in range(40)]
 HAMS = [message(i) for i in range(40)]
 
 
-FILED = [(letter(i, name), name) for i in range(20) for name in NAMES]
+FILED = [(bucketed(i, name), name) for i in range(20) for name in NAMES]
 
 
 def buckets_of(spam_filter):
@@ -43,7 +43,7 @@ def buckets_of(spam_filter):
     return (
         sorted(read("SELECT name, weight FROM buckets")),
         sorted((token, names[number], weight) for token, number, weight in read("SELECT * FROM bucket_tokens")),
-        sorted((digest, names[number]) for digest, number in read("SELECT * FROM bucket_messages")),
+        sorted((digest, names[number]) for digest, number in read("SELECT * FROM bucketeds")),
     )
 
 
@@ -68,7 +68,7 @@ def taught():
 
 def test_mail_is_told_apart_by_its_bucket(taught):
     for name in NAMES:
-        verdict = taught.score(letter(500, name))
+        verdict = taught.score(bucketed(500, name))
         assert (verdict.label, verdict.bucket) == ("ham", name)
         assert sum(verdict.buckets.values()) == pytest.approx(1.0)
         assert set(verdict.buckets) == {"", *NAMES}
@@ -85,7 +85,7 @@ def test_training_to_a_bucket_is_training_as_ham(taught):
         mail = [
             *SPAMS[:5],
             *HAMS[:5],
-            *(letter(600, name) for name in NAMES),
+            *(bucketed(600, name) for name in NAMES),
             *(message(i, "spam") for i in range(90, 95)),
         ]
         for one, other in zip(plain.score_many(mail), taught.score_many(mail), strict=True):
@@ -168,19 +168,19 @@ def test_buckets_so_old_that_they_count_nothing_are_not_said():
     days = [20_000]
     with SpamFilter(clock=lambda: days[0] * DAY) as spam_filter:
         spam_filter.half_life = 1.0
-        filed(spam_filter, [(letter(i, "work"), "work") for i in range(10)])
+        filed(spam_filter, [(bucketed(i, "work"), "work") for i in range(10)])
         days[0] += 100
-        filed(spam_filter, [(letter(i, "news"), "news") for i in range(10)])
+        filed(spam_filter, [(bucketed(i, "news"), "news") for i in range(10)])
         spam_filter.train_many(HAMS, "ham")
-        assert set(spam_filter.score(letter(99, "work")).buckets) == {"", "news"}
+        assert set(spam_filter.score(bucketed(99, "work")).buckets) == {"", "news"}
         table = spam_filter.buckets.evaluate()
         assert (table.names, table.total, table.row("work")["work"]) == (("", "news", "work"), 60, 0)
-        assert spam_filter.untrain(letter(0, "work")) == "ham"
+        assert spam_filter.untrain(bucketed(0, "work")) == "ham"
         assert dict(spam_filter.buckets) == {"news": 10, "work": 9}
 
 
 def test_what_training_says(taught):
-    raw = letter(700, "work")
+    raw = bucketed(700, "work")
     assert taught.train(raw, "ham", bucket="work")
     assert not taught.train(raw, "ham", bucket="work")
     assert not taught.train(raw, "ham")  # it stays where it is
@@ -192,7 +192,7 @@ def test_what_training_says(taught):
     assert taught.train(raw, "spam")
     assert taught.retrain(raw, "ham")
     assert taught.buckets.of(raw) == ""
-    mail = [letter(700, "work"), letter(701, "work"), letter(701, "work"), FILED[0][0], SPAMS[0]]
+    mail = [bucketed(700, "work"), bucketed(701, "work"), bucketed(701, "work"), FILED[0][0], SPAMS[0]]
     assert taught.train_many(mail, "ham", bucket="news") == Training(learned=1, moved=2, known=2)
     assert taught.buckets.of(b"\nnever seen") == ""
     with pytest.raises(NotTrainedError):
@@ -230,7 +230,7 @@ NAMES_OF_ALL_KINDS = [
 def test_any_printable_name_names_a_bucket(name, tmp_path):
     with SpamFilter(tmp_path / "spam.sqlite") as spam_filter:
         filed(spam_filter, [(raw, name if own == "work" else own) for raw, own in FILED])
-        verdict = spam_filter.score(letter(900, "work"))
+        verdict = spam_filter.score(bucketed(900, "work"))
         assert verdict.bucket == name
         assert spam_filter.buckets[name] == 20
         value = stamps(verdict, details=False)["X-Suffice-Bucket"]
@@ -265,9 +265,9 @@ def test_one_name_in_two_normal_forms_is_one_bucket():
 
 
 def test_a_bucket_is_renamed_and_removed(taught):
-    before = taught.score(letter(500, "work"))
+    before = taught.score(bucketed(500, "work"))
     taught.buckets.rename("work", "job")
-    after = taught.score(letter(500, "work"))
+    after = taught.score(bucketed(500, "work"))
     assert after.bucket == "job"
     assert after.buckets["job"] == before.buckets["work"]
     assert list(taught.buckets) == ["job", "news", "receipts"]
@@ -276,18 +276,18 @@ def test_a_bucket_is_renamed_and_removed(taught):
     with pytest.raises(BucketError, match="there is no bucket 'work'; there are: 'job', 'news'"):
         taught.buckets.rename("work", "other")
     assert taught.buckets.remove("job") == 20
-    assert taught.score(letter(500, "work")).bucket == ""
+    assert taught.score(bucketed(500, "work")).bucket == ""
     assert taught.stats().ham == 100  # they stay learned
 
 
 def test_nothing_is_said_where_there_is_nothing_to_compare_with():
     with SpamFilter() as spam_filter:
         spam_filter.buckets.add("empty")
-        assert spam_filter.score(letter(1, "work")).buckets == {}
-        filed(spam_filter, [(letter(i, "work"), "work") for i in range(5)])
-        assert spam_filter.score(letter(9, "work")).buckets == {}  # all ham is of one kind
+        assert spam_filter.score(bucketed(1, "work")).buckets == {}
+        filed(spam_filter, [(bucketed(i, "work"), "work") for i in range(5)])
+        assert spam_filter.score(bucketed(9, "work")).buckets == {}  # all ham is of one kind
         spam_filter.train_many(HAMS, "ham")
-        verdict = spam_filter.score(letter(9, "work"))
+        verdict = spam_filter.score(bucketed(9, "work"))
         assert verdict.bucket == "work"  # one bucket, and other ham
         assert set(verdict.buckets) == {"", "work"}
 
@@ -295,8 +295,8 @@ def test_nothing_is_said_where_there_is_nothing_to_compare_with():
 def test_a_hundred_buckets_and_no_more_than_the_limit():
     with SpamFilter() as spam_filter:
         for number in range(100):
-            spam_filter.train_many([letter(i, f"kind{number}x") for i in range(4)], "ham", bucket=f"bucket {number}")
-        mail = [letter(50, f"kind{number}x") for number in range(100)]
+            spam_filter.train_many([bucketed(i, f"kind{number}x") for i in range(4)], "ham", bucket=f"bucket {number}")
+        mail = [bucketed(50, f"kind{number}x") for number in range(100)]
         likely = [max(v.buckets, key=v.buckets.get) for v in spam_filter.score_many(mail)]
         assert likely == [f"bucket {number}" for number in range(100)]
         for number in range(100, BUCKET_LIMIT):
@@ -310,7 +310,7 @@ def test_a_hundred_buckets_and_no_more_than_the_limit():
 def test_the_kept_weights_say_what_the_formula_says(taught, monkeypatch, without_compiled):
     if without_compiled:
         monkeypatch.setattr(bulk, "compiled", None)
-    for raw in [letter(800, "news"), letter(801, "work"), message(802), message(803, "spam"), b"", b"\nunheard of"]:
+    for raw in [bucketed(800, "news"), bucketed(801, "work"), message(802), message(803, "spam"), b"", b"\nunheard of"]:
         with taught._store.snapshot():
             kinds = Kinds.of(taught._store, taught._day(None))
             tokens, columns = rows_of(taught._store, kinds, names_of(raw))
@@ -337,14 +337,14 @@ def test_scores_follow_what_others_train(tmp_path):
     path = tmp_path / "spam.sqlite"
     with SpamFilter(path) as one, SpamFilter(path) as other:
         one.train_many(HAMS, "ham")
-        assert other.score(letter(5, "work")).buckets == {}
+        assert other.score(bucketed(5, "work")).buckets == {}
         filed(one)
-        assert other.score(letter(99, "work")).bucket == "work"
+        assert other.score(bucketed(99, "work")).bucket == "work"
         one.buckets.rename("work", "job")
-        assert other.score(letter(99, "work")).bucket == "job"
+        assert other.score(bucketed(99, "work")).bucket == "job"
         for name in ("job", "news", "receipts"):
             one.buckets.remove(name)
-        assert other.score(letter(99, "work")).buckets == {}
+        assert other.score(bucketed(99, "work")).buckets == {}
         with suppress(RuntimeError), other._store.transaction():
             other.train(HAMS[0], "ham", bucket="new")
             raise RuntimeError
@@ -356,26 +356,26 @@ def test_all_processes_say_the_same(tmp_path):
     with SpamFilter(tmp_path / "spam.sqlite") as spam_filter:
         spam_filter.train_many(HAMS, "ham")
         filed(spam_filter)
-        mail = [letter(i, NAMES[i % 3]) for i in range(450)]
+        mail = [bucketed(i, NAMES[i % 3]) for i in range(450)]
         many = [verdict.buckets for verdict in spam_filter.score_many(mail, processes=2)]
         assert many == [verdict.buckets for verdict in spam_filter.score_many(mail, processes=1)]
         assert many[7] == spam_filter.score(mail[7]).buckets
 
 
 def test_lists_decide_before_buckets(taught):
-    verdict = taught.score(letter(500, "work"))
+    verdict = taught.score(bucketed(500, "work"))
     lists = Lists().with_entries("block", [".work.example.org"])
-    assert lists.applied(verdict, letter(500, "work")).bucket == ""
+    assert lists.applied(verdict, bucketed(500, "work")).bucket == ""
     taught.allow("work1.example.org")
-    raw = letter(500, "work").replace(b"@work.example.org", b"@work1.example.org") + 30 * b" spamword1 spamword2"
+    raw = bucketed(500, "work").replace(b"@work.example.org", b"@work1.example.org") + 30 * b" spamword1 spamword2"
     assert taught.score(raw).label == "ham"
 
 
 def test_imported_counts_are_mail_of_no_bucket(taught):
-    before = taught.score(letter(500, "work")).buckets
+    before = taught.score(bucketed(500, "work")).buckets
     dump = [".MSG_COUNT 900 900 20240101", *(f"workword{i} 9 {800 - i} 20240101" for i in range(60))]
     taught.import_text(io.BytesIO("\n".join(dump).encode()))
-    assert taught.score(letter(500, "work")).buckets == pytest.approx(before)
+    assert taught.score(bucketed(500, "work")).buckets == pytest.approx(before)
 
 
 def test_backup_and_export_carry_buckets(tmp_path, taught):
@@ -427,9 +427,9 @@ def test_a_text_with_damaged_buckets_changes_nothing(taught, old, new):
     [
         "DROP TABLE bucket_tokens",
         "CREATE TABLE buckets (id)",
-        "CREATE VIEW bucket_messages AS SELECT 1",
+        "CREATE VIEW bucketeds AS SELECT 1",
         "CREATE TRIGGER t AFTER INSERT ON buckets BEGIN DELETE FROM messages; END",
-        "CREATE INDEX i ON bucket_messages (bucket)",
+        "CREATE INDEX i ON bucketeds (bucket)",
     ],
 )
 def test_tables_that_are_not_those_of_buckets_are_refused(tmp_path, statement):
@@ -446,7 +446,7 @@ def test_tables_that_are_not_those_of_buckets_are_refused(tmp_path, statement):
 
 
 def test_reasons_add_up_to_the_log_odds_of_a_bucket(taught):
-    raw = letter(500, "work")
+    raw = bucketed(500, "work")
     parts = taught.buckets.reasons(raw, "work")
     assert sum(part for _, part in parts) > 0
     assert [abs(a) >= abs(b) for (_, a), (_, b) in pairwise(parts)] == [True] * (len(parts) - 1)
@@ -480,7 +480,7 @@ def run(tmp_path):
 
 def test_the_commands_show_buckets_only_where_there_are_any(run, tmp_path):
     path = tmp_path / "new.eml"
-    path.write_bytes(letter(500, "work"))
+    path.write_bytes(bucketed(500, "work"))
     before = run("classify", path)
     assert before.count("\t") == 3
     assert not {"bucket", "buckets"} & set(json.loads(run("classify", "--json", path)))
@@ -520,7 +520,7 @@ def test_a_bucket_and_its_mail_belong_together(run, tmp_path):
 
 
 def test_a_stamp_of_a_bucket_that_a_sender_forged_is_removed(taught):
-    verdict = taught.score(letter(500, "work"))
+    verdict = taught.score(bucketed(500, "work"))
     raw = b"X-Suffice-Bucket: news\nSubject: a\nx-suffice-bucket: receipts\n\nbody"
     for each in (verdict, Verdict(0.1, "ham", -1.0, []), Verdict.error("no")):
         lines = [line for line in stamped(raw, each).split(b"\n") if b"bucket" in line.lower()]
@@ -529,11 +529,11 @@ def test_a_stamp_of_a_bucket_that_a_sender_forged_is_removed(taught):
 
 def test_servers_and_pipes_say_the_bucket(tmp_path, taught):
     taught.backup(tmp_path / "store")
-    judged = judge(Request(letter(500, "work"), tmp_path / "store", None, tmp_path, reasons=0))
+    judged = judge(Request(bucketed(500, "work"), tmp_path / "store", None, tmp_path, reasons=0))
     assert judged.verdict.bucket == "work"
     assert stamps(judged.verdict, details=False) == {"X-Suffice-Status": "ham", "X-Suffice-Bucket": "work"}
     assert judge(Request(message(500), tmp_path / "store", None, tmp_path)).verdict.buckets == {}
-    forged = b"X-Suffice-Bucket: news\n" + letter(500, "work")
+    forged = b"X-Suffice-Bucket: news\n" + bucketed(500, "work")
     command = [
         sys.executable,
         "-m",
@@ -550,7 +550,7 @@ def test_servers_and_pipes_say_the_bucket(tmp_path, taught):
         b"X-Suffice-Bucket: work"
     ]
     assert json.loads(done.stderr)["bucket"] == "work"
-    assert done.stdout.endswith(letter(500, "work"))
+    assert done.stdout.endswith(bucketed(500, "work"))
 
 
 def test_the_milter_removes_forged_buckets():

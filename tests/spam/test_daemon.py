@@ -406,7 +406,7 @@ def test_a_thousand_idle_connections_do_not_switch_it_off_and_silent_ones_are_cl
             assert len(server._connections) == server_module.CONNECTIONS
             assert split(await ask(spamc("CHECK", SPAM)))[0][2].startswith("Spam: True")
             assert log()[0]["text"] == "there are more than 500 connections"
-            monkeypatch.setattr(server_module, "SILENCE", 0.0)
+            monkeypatch.setattr(server_module, "IDLE_TIMEOUT", 0.0)
             await asyncio.sleep(2.2)
             assert not server._connections
             for _, writer in idle:

@@ -19,7 +19,7 @@ from suffice.spam import SpamFilter, digest, messages, read, tokens
 from suffice.spam.commands.demo import prepare
 from suffice.spam.demo import arriving, taught
 from suffice.spam.demo.envelopes import DISGUISES, PROGRAMS
-from suffice.spam.demo.letters import LISTS, letters
+from suffice.spam.demo.templates import LISTS, templates
 
 HOST = re.compile(r"(?:@|://)([\w.-]+)")
 EXAMPLE = re.compile(r"(?:[\w-]+\.)*example\.(?:org|com|net)")
@@ -69,7 +69,7 @@ def test_dates_rise_and_what_arrives_later_is_later(parsed):
 def test_no_slot_is_left_open_and_none_is_unused(mail):
     assert not any(re.search(r"\{\w+\}", text_of(raw) + read(raw).header("subject")) for raw, _ in mail)
     names = [f"{label}-{part}" for label in ("ham", "spam") for part in ("taught", "later")]
-    used = {slot for name in names for letter in letters(name) for slot in re.findall(r"\{(\w+)\}", str(letter))}
+    used = {slot for name in names for template in templates(name) for slot in re.findall(r"\{(\w+)\}", str(template))}
     assert used == set(LISTS)
 
 
@@ -102,15 +102,17 @@ def test_it_has_many_forms(parsed):
     encodings = {str(part["Content-Transfer-Encoding"]) for message in parsed for part in message.walk()}
     assert {"7bit", "8bit", "base64", "quoted-printable"} <= encodings
     assert {part.get_content_charset() for m in parsed for part in m.walk()} >= {"us-ascii", "iso-8859-1", "utf-8"}
-    assert {letter.disguise for part in ("taught", "later") for letter in letters(f"spam-{part}")} == set(DISGUISES)
+    assert {template.disguise for part in ("taught", "later") for template in templates(f"spam-{part}")} == set(
+        DISGUISES
+    )
     names = [f"{label}-{part}" for label in ("ham", "spam") for part in ("taught", "later")]
-    assert {letter.program for name in names for letter in letters(name)} == set(PROGRAMS)
+    assert {template.program for name in names for template in templates(name)} == set(PROGRAMS)
 
 
 def test_what_arrives_later_is_written_in_other_words():
     for label in ("ham", "spam"):
-        before = {sentence for letter in letters(f"{label}-taught") for sentence in _sentences(letter.text)}
-        later = [sentence for letter in letters(f"{label}-later") for sentence in _sentences(letter.text)]
+        before = {sentence for template in templates(f"{label}-taught") for sentence in _sentences(template.text)}
+        later = [sentence for template in templates(f"{label}-later") for sentence in _sentences(template.text)]
         assert len(later) > 20
         # a few short phrases such as "Unsubscribe at any time" come again
         assert sum(sentence in before for sentence in later) <= 3
@@ -122,7 +124,7 @@ def _sentences(text):
 
 
 def test_a_disguised_word_is_read_as_the_word(mail):
-    later = {letter.disguise: letter for letter in letters("spam-later")}
+    later = {template.disguise: template for template in templates("spam-later")}
     for disguise in ("zero-width", "look-alike", "spaced"):
         subject = later[disguise].subject
         (raw,) = [raw for raw, _ in arriving() if read(raw).header("subject") == subject]
@@ -140,7 +142,7 @@ def test_the_filter_loses_no_ham_and_catches_most_of_the_spam_and_is_not_perfect
     assert said.count(("ham", "ham")) >= 26
     assert said.count(("spam", "spam")) >= 10
     assert said.count(("spam", "ham")) <= 4
-    # a letter in the name of her bank is among them; a mailbox without errors would be a trick
+    # a message in the name of her bank is among them; a mailbox without errors would be a trick
     assert any(label != answer for label, answer in said)
 
 
@@ -158,11 +160,11 @@ def test_the_command_writes_three_maildirs_and_a_store_that_has_learned_two_of_t
 
 def test_the_command_refuses_a_folder_that_holds_something(tmp_path):
     pytest.importorskip("starlette")
-    (tmp_path / "letter").write_text("mine")
+    (tmp_path / "note").write_text("mine")
     done = CliRunner().invoke(app, ["spam", "demo", "--no-open", "--folder", str(tmp_path)])
     assert done.exit_code == 1
     assert "must be new or an empty folder" in " ".join(done.output.split())
-    assert [path.name for path in tmp_path.iterdir()] == ["letter"]
+    assert [path.name for path in tmp_path.iterdir()] == ["note"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it is stopped by a signal")

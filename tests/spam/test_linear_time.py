@@ -7,7 +7,7 @@ from spam.pathological import KINDS
 
 from suffice.spam import digest
 from suffice.spam.page.excerpts import excerpt_of
-from suffice.spam.page.text import Letter
+from suffice.spam.page.text import ShownMessage
 from suffice.spam.reading import lines_of
 from suffice.spam.stamping import unstamped
 
@@ -23,7 +23,7 @@ def read_all(raw):
     digest(raw)
     unstamped(raw)
     excerpt_of(raw)
-    Letter.of(raw)
+    ShownMessage.of(raw)
 
 
 def seconds(raw, enough):

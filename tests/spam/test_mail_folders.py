@@ -270,8 +270,8 @@ def test_a_byte_order_mark_hides_no_header(tmp_path):
 
 
 def test_a_sentence_after_an_empty_line_cuts_no_letter_in_two():
-    letter = b"Subject: a\n\nHello\n\nFrom now on: meet at 10:00.\nYours\n\nFrom 10:00 to 11:00\n\nFrom here\n"
-    box = b"From - Mon Sep  2 10:00:00 2002\n" + letter + b"\nFrom \nSubject: b\n\nx\n"
+    raw = b"Subject: a\n\nHello\n\nFrom now on: meet at 10:00.\nYours\n\nFrom 10:00 to 11:00\n\nFrom here\n"
+    box = b"From - Mon Sep  2 10:00:00 2002\n" + raw + b"\nFrom \nSubject: b\n\nx\n"
     assert [read(raw).header("subject") for raw in stream(io.BytesIO(box))] == ["a", "b"]
     dated = b"From a@b.example Mon Sep  2 10:00 2002\n\nno headers\n\nFrom - Tue Sep  3 10:00:00 2002\n\nnone\n"
     assert list(stream(io.BytesIO(dated))) == [b"\nno headers\n", b"\nnone\n"]

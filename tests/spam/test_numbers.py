@@ -8,7 +8,7 @@ import pytest
 from suffice.spam import read, tokens
 from suffice.spam.html import read_html, unescaped
 from suffice.spam.page.index import Index
-from suffice.spam.page.text import Letter
+from suffice.spam.page.text import ShownMessage
 from suffice.spam.reading import reading
 from suffice.spam.serving.address import Address
 
@@ -46,7 +46,7 @@ def test_no_number_in_a_message_stops_the_reader_or_the_page(place):
             raw = PLACES[place].replace("{0}", digits).encode("utf-8", "surrogateescape")
             assert tokens(read(raw))
             assert reading(raw).tokens
-            assert Letter.of(raw).headers is not None
+            assert ShownMessage.of(raw).headers is not None
             assert index.raw(index.add(raw, "box")) == raw
     finally:
         index.close()

@@ -367,15 +367,15 @@ def test_ten_thousand_texts_are_searched_at_once():
 
 
 def test_messages_are_filed_into_buckets_found_by_them_and_filed_back(store):
-    letters = [
+    receipts = [
         b"From: shop@example.com\nSubject: Order %d\n\nYour receipt for parcel %d of today\n" % (i, i)
         for i in range(12)
     ]
     with SpamFilter.open(store) as spam_filter:
-        for letter in letters[:10]:
-            spam_filter.train(letter, "ham", bucket="receipts")
+        for raw in receipts[:10]:
+            spam_filter.train(raw, "ham", bucket="receipts")
         spam_filter.buckets.add("<b>work & more</b>")
-    site = Site(store, write_mbox(store.with_name("inbox"), [message(500), *letters[9:]]))
+    site = Site(store, write_mbox(store.with_name("inbox"), [message(500), *receipts[9:]]))
     try:
         site.wait()
         page = site.get("/").text
@@ -397,9 +397,9 @@ def test_messages_are_filed_into_buckets_found_by_them_and_filed_back(store):
             assert spam_filter.buckets.of(message(500)) == ""
         site.post("/message/1/train", {"label": "spam", "view": "message"})
         with SpamFilter.open(store) as spam_filter:
-            assert spam_filter.buckets.of(letters[9]) == ""
+            assert spam_filter.buckets.of(receipts[9]) == ""
         site.post("/undo/3", {})
         with SpamFilter.open(store) as spam_filter:
-            assert (spam_filter.label_of(letters[9]), spam_filter.buckets.of(letters[9])) == ("ham", "receipts")
+            assert (spam_filter.label_of(receipts[9]), spam_filter.buckets.of(receipts[9])) == ("ham", "receipts")
     finally:
         site.end()

@@ -1,4 +1,4 @@
-"""The compiled loops of the spam filter and their twins in Python give the same answers."""
+"""The compiled loops of the spam filter and their fallbacks in Python give the same answers."""
 
 import os
 import subprocess
@@ -27,7 +27,7 @@ TOKEN = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n"
 MESSAGE = st.lists(TOKEN, unique=True, max_size=30).map(sorted).map("\n".join)
 
 
-def twin_of(work, module):
+def fallback_of(work, module):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "compiled", None)
         return work()
@@ -48,13 +48,13 @@ def words_of(text, prefix, limit):
 @example("1 l0ve y0u $5", "subject:", 30_000)
 @example(f"{'x' * 20} {'y' * 21} v1{'a' * 18} v1{'a' * 19} l0v3 l0v 123 1234 é0é0é", "", 30_000)
 def test_words_marks_and_pairs_are_those_of_the_fallback(text, prefix, limit):
-    assert words_of(text, prefix, limit) == twin_of(lambda: words_of(text, prefix, limit), tokeniser)
+    assert words_of(text, prefix, limit) == fallback_of(lambda: words_of(text, prefix, limit), tokeniser)
 
 
 @pytest.mark.parametrize("piece", ["x", "é", "a b ", "東", "東a", "£1", "a%", "$", "कि", "ก\u0e34", "\u0e34"])
 def test_words_of_huge_texts_are_those_of_the_fallback(piece):
     text = piece * 80_000 + " end"
-    same = words_of(text, "", 30_000) == twin_of(lambda: words_of(text, "", 30_000), tokeniser)
+    same = words_of(text, "", 30_000) == fallback_of(lambda: words_of(text, "", 30_000), tokeniser)
     assert same  # nobody wants to read the difference
 
 
@@ -64,7 +64,7 @@ def test_every_character_is_of_the_kind_that_the_fallback_says(shape):
         chr(code) for code in range(0x33480) if not 0xD800 <= code < 0xE000
     ]  # all that are assigned, but variants
     text = " ".join(shape.format(letter) for letter in letters).lower()
-    same = words_of(text, "", len(text)) == twin_of(lambda: words_of(text, "", len(text)), tokeniser)
+    same = words_of(text, "", len(text)) == fallback_of(lambda: words_of(text, "", len(text)), tokeniser)
     assert same
 
 
@@ -76,16 +76,16 @@ def test_every_character_is_of_the_kind_that_the_fallback_says(shape):
 @example(["z\0", "z", "z\0\0", "zzzzzzzz", "zzzzzzzz\0"])
 @example([])
 def test_lines_are_sorted_as_the_fallback_sorts_them(found):
-    assert reading.sorted_lines(found) == twin_of(lambda: reading.sorted_lines(found), reading)
+    assert reading.sorted_lines(found) == fallback_of(lambda: reading.sorted_lines(found), reading)
 
 
 @given(st.lists(st.tuples(st.sampled_from(["spam", "ham"]), MESSAGE)))
 @example([("spam", "a\nb"), ("ham", "b\n\nc"), ("ham", "")])
 def test_counts_are_those_of_the_fallback(messages):
     found = counting.counted_lines(messages)
-    assert found == twin_of(lambda: counting.counted_lines(messages), counting)
+    assert found == fallback_of(lambda: counting.counted_lines(messages), counting)
     for most in (1, 3, 20_000):
-        assert found.packed(most) == twin_of(lambda most=most: found.packed(most), counting)
+        assert found.packed(most) == fallback_of(lambda most=most: found.packed(most), counting)
 
 
 @given(st.lists(st.tuples(st.sampled_from(["spam", "ham"]), MESSAGE), max_size=8), st.sampled_from([1, -3]))
@@ -114,11 +114,11 @@ def table():
 @given(st.lists(st.lists(MESSAGE, max_size=6), min_size=1, max_size=3), st.randoms(use_true_random=False))
 @example([["from:a\nx y\nword", "subject:b\nword"], ["from:a\nnew\nodd:c"]], None)
 def test_evidence_is_that_of_the_fallback_to_the_last_bit(chunks, random):
-    ours, twin = table(), bulk._Weights()
+    ours, fallback = table(), bulk._Weights()
     values = [weight for _, _, weight in FIELDS]
     for chunk in chunks:
         new, number = ours.add(chunk)
-        assert (bulk.json.loads(new), number) == (bulk.json.loads(twin.add(chunk)[0]), len(twin._new))
+        assert (bulk.json.loads(new), number) == (bulk.json.loads(fallback.add(chunk)[0]), len(fallback._new))
         choices = (
             [float("nan"), 0.0, 1.7]
             if random is None
@@ -126,10 +126,10 @@ def test_evidence_is_that_of_the_fallback_to_the_last_bit(chunks, random):
         )
         weights = array("d", [choices[i * i % len(choices)] for i in range(number)])
         ours.fill(weights)
-        twin.fill(weights)
-        assert len(ours) == len(twin)
+        fallback.fill(weights)
+        assert len(ours) == len(fallback)
         for lines in (lines for chunk in chunks[: chunks.index(chunk) + 1] for lines in chunk):
-            assert ours.evidence(lines, 30.0, MAJORITY, ALLOWED, values) == twin.evidence(lines, 30.0)
+            assert ours.evidence(lines, 30.0, MAJORITY, ALLOWED, values) == fallback.evidence(lines, 30.0)
 
 
 def test_a_look_up_that_fails_is_made_again(monkeypatch):

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import imapclient
 import pytest
-from mailbag import contents, letter, message
+from mailbag import bucketed, contents, message
 from spam.dovecot import OTHER, OTHER_PASSWORD, PASSWORD, USER, Dovecot
 
 from suffice.spam import MailboxError, SpamFilter, messages
@@ -706,7 +706,7 @@ def test_a_server_without_starttls_is_not_sent_the_password(server):
         Connection(Account("127.0.0.1", USER, server.port, "starttls"), PASSWORD)
 
 
-WORK, NEWS = (lambda n: crlf(letter(n, "work"))), (lambda n: crlf(letter(n, "news")))
+WORK, NEWS = (lambda n: crlf(bucketed(n, "work"))), (lambda n: crlf(bucketed(n, "news")))
 BUCKETS = {"work": "Work", "news": "News"}
 
 
@@ -718,7 +718,7 @@ def sorter(server, watcher):
             client.create_folder(folder)
     with SpamFilter(watcher.store) as spam_filter:
         for name in BUCKETS:
-            spam_filter.train_many([letter(i, name) for i in range(20)], "ham", bucket=name)
+            spam_filter.train_many([bucketed(i, name) for i in range(20)], "ham", bucket=name)
     watcher.look(buckets=BUCKETS)
     return watcher
 

@@ -6,7 +6,7 @@ def message(number, kind="ham"):
     return f"From: a{number % 5}@example.org\nSubject: {kind} {number}\n\nmessage number{number} {words}\n".encode()
 
 
-def letter(number, name):
+def bucketed(number, name):
     """A message of a bucket, with enough words to tell it."""
     words = " ".join(f"{name}word{(number * 7 + i * i) % 60}" for i in range(30))
     head = f"From: {name}{number % 3}@{name}.example.org\nSubject: {name} {number}\nDate: 1 Jan 2024\n"

@@ -1,4 +1,4 @@
-"""Any table trains in one call: arrays, sparse arrays, data frames, with numbers, booleans, words and holes."""
+"""Any table trains in one call: arrays, sparse arrays, data frames, with numbers, booleans, words and missing cells."""
 
 import numpy as np
 import pandas as pd
@@ -158,38 +158,38 @@ def test_a_column_without_a_single_cell_says_nothing():
 def test_missing_cells_drop_out_of_the_product():
     X, y = load_iris(return_X_y=True)
     model = NaiveBayes().fit(X, y)
-    holes = X.copy()
-    holes[:, 2] = np.nan
+    incomplete = X.copy()
+    incomplete[:, 2] = np.nan
     fewer = NaiveBayes().fit(X[:, [0, 1, 3]], y)
-    np.testing.assert_allclose(model.predict_proba(holes), fewer.predict_proba(X[:, [0, 1, 3]]), rtol=1e-10)
-    np.testing.assert_allclose(model.score_samples(holes), fewer.score_samples(X[:, [0, 1, 3]]), rtol=1e-10)
+    np.testing.assert_allclose(model.predict_proba(incomplete), fewer.predict_proba(X[:, [0, 1, 3]]), rtol=1e-10)
+    np.testing.assert_allclose(model.score_samples(incomplete), fewer.score_samples(X[:, [0, 1, 3]]), rtol=1e-10)
 
 
 @pytest.mark.parametrize("covariance", ["full", "tied"])
 def test_prediction_with_missing_values_uses_the_marginal_gaussian(covariance):
     X, y = load_iris(return_X_y=True)
     model = GenerativeClassifier(covariance=covariance, prior=None).fit(X, y)
-    holes = X.copy()
-    holes[::2, 2] = np.nan
-    holes[1::3, 0] = np.nan
-    holes[5] = np.nan
-    probabilities = model.predict_proba(holes)
+    incomplete = X.copy()
+    incomplete[::2, 2] = np.nan
+    incomplete[1::3, 0] = np.nan
+    incomplete[5] = np.nan
+    probabilities = model.predict_proba(incomplete)
     marginal = GenerativeClassifier(covariance=covariance, prior=None).fit(X[:, [0, 1, 3]], y)
-    only_third = np.isnan(holes[:, 2]) & ~np.isnan(holes[:, 0])
+    only_third = np.isnan(incomplete[:, 2]) & ~np.isnan(incomplete[:, 0])
     np.testing.assert_allclose(
         probabilities[only_third], marginal.predict_proba(X[only_third][:, [0, 1, 3]]), rtol=1e-8
     )
     np.testing.assert_allclose(probabilities[5], model.class_prior_)
-    np.testing.assert_allclose(model.mahalanobis(holes)[5], 0.0)
+    np.testing.assert_allclose(model.mahalanobis(incomplete)[5], 0.0)
 
 
 @pytest.mark.parametrize("covariance", ["full", "tied"])
 def test_batches_leave_incomplete_rows_out_of_covariances_and_say_so(covariance):
     X, y = load_iris(return_X_y=True)
-    holes = X.copy()
-    holes[::10, 1] = np.nan
+    incomplete = X.copy()
+    incomplete[::10, 1] = np.nan
     with pytest.warns(UserWarning, match=r"left out of the covariances of 4 columns: 15 of 150"):
-        model = GenerativeClassifier(covariance=covariance, class_prior="uniform").partial_fit(holes, y)
+        model = GenerativeClassifier(covariance=covariance, class_prior="uniform").partial_fit(incomplete, y)
     complete = np.arange(150) % 10 != 0
     expected = GenerativeClassifier(covariance=covariance, class_prior="uniform").fit(X[complete], y[complete])
     np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), rtol=1e-9)

@@ -18,7 +18,7 @@ from suffice.dropin._naive_bayes import Discrete, fitted, shares
 from suffice.errors import InvalidCellError
 from suffice.families import Categorical
 from suffice.families.categorical_distributions import CategoricalDistributions
-from suffice.families.cells import invalid_cell, observed_cells, without_holes
+from suffice.families.cells import invalid_cell, missing_as_zero, observed_cells
 from suffice.models.joint import JointModel
 from suffice.models.named_statistics import ModelStatistics
 from suffice.models.schema import Categories, Schema
@@ -150,7 +150,7 @@ class CodeTable(ArrayTable):
         if cells.dtype.kind == "f":
             observed = observed_cells(cells)
             if observed is not None:
-                missing, cells = ~observed, without_holes(cells, observed)
+                missing, cells = ~observed, missing_as_zero(cells, observed)
         codes = cells if cells.dtype in (np.int64, np.int32) else cells.astype(np.int64)
         if codes.min() < 0:
             raise invalid_cell(

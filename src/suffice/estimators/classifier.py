@@ -410,7 +410,7 @@ class GenerativeClassifier(ClassAnswers, ClassifierMixin, BaseEstimator):
         priors: Sequence[PriorSpec] | None,
         class_of: IntArray | None = None,
         *,
-        holes: bool = False,
+        missing: bool = False,
     ) -> Components:
         """Return the `Components` that estimate models; `priors`, one per block, are those fixed by EM, if it ran."""
         given, labels = [self._prior] * len(schema.blocks) if priors is None else priors, class_list(classes)
@@ -422,7 +422,7 @@ class GenerativeClassifier(ClassAnswers, ClassifierMixin, BaseEstimator):
             return log_prior_of_components(count, class_of, log_prior)
 
         names = labels if class_of is None else [labels[c] for c in class_of]
-        return Components(schema, given, log_shares, names, holes, class_of)
+        return Components(schema, given, log_shares, names, missing, class_of)
 
     @property
     def _prior(self) -> PriorSpec:

@@ -190,7 +190,7 @@ class Mixture(ComponentAnswers, DensityMixin, BaseEstimator):
         """Return the components with their priors, the outcome of EM, and the number of rows."""
         self._check_parameters()
         rng = generator(self.random_state)
-        overall, n_rows, holes = self._survey(X, sample_weight)
+        overall, n_rows, missing = self._survey(X, sample_weight)
         warn_of_identifiers(overall, X, n_rows, weighted=sample_weight is not None)
         schema, k = overall.schema, self._size
         priors = [
@@ -200,7 +200,7 @@ class Mixture(ComponentAnswers, DensityMixin, BaseEstimator):
         if self.prior is not None:
             warn_of_tiny_columns(overall)
             warn_of_light_rows(float(overall.class_count.sum()), n_rows, k)
-        components = self._components(schema, priors, holes)
+        components = self._components(schema, priors, missing)
         schema = components.schema
 
         def known(_: Any, weight: Any, n: int, start: int) -> PartialLabels:
@@ -217,8 +217,8 @@ class Mixture(ComponentAnswers, DensityMixin, BaseEstimator):
                 raise KeyboardInterrupt from None
         return components, iterate(self, components, engine, start), n_rows
 
-    def _components(self, schema: Schema, priors: Sequence[PriorSpec], holes: bool) -> Components:
-        return Components(schema, priors, holes=holes)
+    def _components(self, schema: Schema, priors: Sequence[PriorSpec], missing: bool) -> Components:
+        return Components(schema, priors, missing=missing)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Update the mixture with a batch of a stream, by stepwise EM; the first batch is fitted by `fit`.

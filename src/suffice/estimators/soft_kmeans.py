@@ -99,7 +99,7 @@ class SoftKMeans(Mixture):
         return int(self.n_clusters)
 
     def _survey(self, X: Any, sample_weight: Any) -> tuple[ModelStatistics, int, bool]:
-        overall, n_rows, holes = super()._survey(X, sample_weight)
+        overall, n_rows, missing = super()._survey(X, sample_weight)
         schema = overall.schema
         for block in schema.blocks:
             if not isinstance(block.family, Gaussian):
@@ -108,15 +108,15 @@ class SoftKMeans(Mixture):
                     f"soft k-means takes numbers, but column {schema.column_labels[block.columns[0]]!r} holds {what}; "
                     f"convert it to numbers or leave it out, or use Mixture, which takes all kinds of columns"
                 )
-        return overall, n_rows, holes
+        return overall, n_rows, missing
 
-    def _components(self, schema: Schema, priors: Any, holes: bool) -> Components:
+    def _components(self, schema: Schema, priors: Any, missing: bool) -> Components:
         if self.stiffness is not None:
             if not (np.isfinite(self.stiffness) and self.stiffness > 0):
                 raise ValueError(f"stiffness must be a positive number or None, not {self.stiffness!r}")
             spheres = Gaussian(GivenSphere(0.5 / float(self.stiffness)))
             schema = schema.with_blocks([type(block)(spheres, block.columns) for block in schema.blocks])
-        return Components(schema, priors, equal_shares, holes=holes)
+        return Components(schema, priors, equal_shares, missing=missing)
 
     @property
     def cluster_centers_(self) -> FloatArray:

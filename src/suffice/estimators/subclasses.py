@@ -133,7 +133,7 @@ class _Clusters:
     schema: Schema
     classes: NDArray[Any]
     priors: Sequence[PriorSpec]
-    holes: bool
+    missing: bool
     #: the distributions of all rows, which give the units of distances
     units: Sequence[Distributions]
     sizes: IntArray
@@ -141,7 +141,7 @@ class _Clusters:
 
     def components(self, class_of: IntArray) -> Components:
         """Return the `Components` that estimate a model from the sums of these components."""
-        return self.model._components(self.schema, self.classes, self.priors, class_of, holes=self.holes)
+        return self.model._components(self.schema, self.classes, self.priors, class_of, missing=self.missing)
 
     def begin(self, rows: Rows) -> JointModel:
         """Return the starting model.
@@ -225,7 +225,9 @@ class _Clusters:
     def _first_of_clusters(self, rows: Rows, clusters: Labels, c: int) -> Start:
         """Return a start for the components of one class only, from the model of its clusters."""
         size, n_jobs = clusters.n_classes, self.model.n_jobs
-        components = Components(self.schema, self.priors, names=class_list(self.classes[[c]]) * size, holes=self.holes)
+        components = Components(
+            self.schema, self.priors, names=class_list(self.classes[[c]]) * size, missing=self.missing
+        )
         alone = Rows(rows.blocks, PartialLabels(None, clusters.weight, size, len(rows)))
         first = components.begin(MemoryEngine(Rows(rows.blocks, clusters), n_jobs))
         return Start(components.problem(MemoryEngine(alone, n_jobs)), first)

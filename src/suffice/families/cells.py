@@ -46,7 +46,7 @@ def observed_cells(x: Array, *, what: str = "numbers") -> Array | None:
     return None if bool(xp.all(observed)) else observed
 
 
-def shows_holes(x: Array) -> bool:
+def shows_missing(x: Array) -> bool:
     """Return whether the first or last rows of a dense NumPy chunk have missing cells: a quick sign for the others."""
     if not isinstance(x, np.ndarray) or x.dtype.kind != "f":
         return False
@@ -97,7 +97,7 @@ def without_duplicates(x: Array) -> Array:
     return x
 
 
-def without_holes(x: Array, observed: Array | None) -> Array:
+def missing_as_zero(x: Array, observed: Array | None) -> Array:
     """Return `x` with 0 in the missing cells."""
     if observed is None:
         return x

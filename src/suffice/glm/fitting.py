@@ -84,14 +84,14 @@ def minimise(
     if objective.correction is not None:
         first = objective.evaluate(start, engine, solver)
     outcome = _loop(objective, engine, solver, start, first, max_iter, tol, watch, None, determined, keep)
-    rounds = len(outcome.values)
+    n_iter = len(outcome.values)
     settled = determined or outcome.interrupted
     lost = np.zeros(len(start)) if settled else solver.lost(outcome.local.hessian)
     if lost.any():
         guard = GUARD * np.where(solver.kept, np.diag(first.hessian), 0.0)
         begin = objective.evaluate(outcome.point, engine, None, guard)
         outcome = _loop(objective, engine, solver, outcome.point, begin, max_iter, tol, watch, guard, True, keep)
-        rounds += len(outcome.values)
+        n_iter += len(outcome.values)
     local = outcome.local
     assert isinstance(local, Evaluated)
     assert local.sums is not None
@@ -105,7 +105,7 @@ def minimise(
         solver,
         solver.kept,
         lost,
-        rounds,
+        n_iter,
         outcome.converged,
         outcome.interrupted,
         outcome.stuck,

@@ -94,20 +94,20 @@ def _descend(evaluate: _Lowest, start: FloatArray, most: int, tol: float) -> tup
     from scipy.optimize import minimize
 
     objective, root = evaluate.objective, evaluate.root
-    u, rounds = start * root, 0
+    u, n_iter = start * root, 0
     while True:
         # the dispersion, the unit of tol, is known at the current point only, so the first tolerance may be too loose
         value, gradient = evaluate(u)
         scale = objective.scale(objective.sums(u / root, False, evaluate.engine))
         aim, gap = max(tol * scale, _AIM * abs(value)), 0.5 * float(gradient @ gradient)
-        if gap <= aim or rounds >= most:
+        if gap <= aim or n_iter >= most:
             break
         options = {
-            "maxiter": most - rounds, "maxfun": 2 * (most - rounds) + 20, "ftol": 0.0,
+            "maxiter": most - n_iter, "maxfun": 2 * (most - n_iter) + 20, "ftol": 0.0,
             "gtol": np.sqrt(2.0 * aim / len(u)), "maxcor": _MEMORY,
         }  # fmt: skip
         found = minimize(evaluate, u, jac=True, method="L-BFGS-B", options=options)
         if found.nit == 0:
             break
-        u, rounds = found.x, rounds + int(found.nit)
-    return u / root, rounds, gap <= max(tol * scale, _INVISIBLE * abs(value))
+        u, n_iter = found.x, n_iter + int(found.nit)
+    return u / root, n_iter, gap <= max(tol * scale, _INVISIBLE * abs(value))

@@ -37,10 +37,10 @@ class Settings:
     tol: float
 
     def __post_init__(self) -> None:
-        rounds: Any = self.max_iter
+        max_iter: Any = self.max_iter
         numbers: dict[str, Any] = {"alpha": self.alpha, "tol": self.tol}
-        if not (isinstance(rounds, Integral) and int(rounds) >= 1):
-            raise ValueError(f"max_iter must be a whole number of at least 1, not {rounds!r}")
+        if not (isinstance(max_iter, Integral) and int(max_iter) >= 1):
+            raise ValueError(f"max_iter must be a whole number of at least 1, not {max_iter!r}")
         for name, value in numbers.items():
             if not (isinstance(value, Real) and 0.0 <= float(value) < np.inf):
                 raise ValueError(f"{name} must be a number that is not negative, not {value!r}")

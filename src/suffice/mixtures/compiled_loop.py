@@ -124,10 +124,12 @@ class Climbs:
         belong = MemoryEngine(Rows((self.rows,), members))
         return GaussianClimb(self.components, loop, lambda: self.components.begin(belong), self.columns)
 
-    def race(self, labels: Sequence[IntArray], tol: float, rounds: int, more: int, kept: int) -> GaussianClimb | None:
+    def race(
+        self, labels: Sequence[IntArray], tol: float, iterations: int, more: int, kept: int
+    ) -> GaussianClimb | None:
         """Return the best of several starts after its first iterations (see `EMLoop.race`); None if all fail."""
         loop = self._loop()
-        if not loop.race(np.stack(labels), tol, rounds, more, kept):
+        if not loop.race(np.stack(labels), tol, iterations, more, kept):
             return None
         return GaussianClimb(self.components, loop, _has_begun, self.columns)
 

@@ -48,13 +48,13 @@ class Components:
     #: the names of the components in error messages
     names: Sequence[Any] | None = None
     #: whether rows have missing values and covariances are learned from incomplete rows
-    holes: bool = False
+    missing: bool = False
     #: the class of each component, if classes have several
     class_of: IntArray | None = None
 
     def begin(self, engine: Engine) -> JointModel:
         """Return the first model, estimated from rows with given responsibilities."""
-        if not self.holes:
+        if not self.missing:
             return self.estimate(engine.reduce(learn, self.schema))
         return self.estimate(lifted(engine.reduce(learn, uncorrelated(self.schema)), self.schema))
 
@@ -107,7 +107,7 @@ class Components:
 
     def _arranged(self, engine: Engine) -> Engine:
         """Return an engine with the rows in the order that a family prefers, if they are in memory."""
-        if not self.holes or not isinstance(engine, MemoryEngine):
+        if not self.missing or not isinstance(engine, MemoryEngine):
             return engine
         for block, rows in zip(self.schema.blocks, engine.rows.blocks, strict=True):
             order = block.family.row_order(rows)

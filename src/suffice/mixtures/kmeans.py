@@ -25,7 +25,7 @@ def k_means(
     rng: np.random.RandomState | np.random.Generator,
     weight: FloatArray | None = None,
     *,
-    rounds: int = 300,
+    max_iter: int = 300,
     tol: float = 1e-4,
     n_jobs: int | None = None,
 ) -> IntArray:
@@ -42,7 +42,7 @@ def k_means(
         The number of clusters, at most n.
     rng : RandomState or Generator
     weight : array of shape (n,) or None
-    rounds : int
+    max_iter : int
         The maximum number of iterations of Lloyd's algorithm.
     tol : float
         It ends when the centers move by at most this fraction of the mean variance of the columns.
@@ -56,7 +56,7 @@ def k_means(
     >>> k_means(np.array([[0.0], [1.0], [9.0], [8.0]]), 2, np.random.RandomState(0)).tolist()
     [1, 1, 0, 0]
     """
-    return planned_k_means(points, k, rng, weight, rounds=rounds, tol=tol, n_jobs=n_jobs)()
+    return planned_k_means(points, k, rng, weight, max_iter=max_iter, tol=tol, n_jobs=n_jobs)()
 
 
 def planned_k_means(
@@ -65,7 +65,7 @@ def planned_k_means(
     rng: np.random.RandomState | np.random.Generator,
     weight: FloatArray | None = None,
     *,
-    rounds: int = 300,
+    max_iter: int = 300,
     tol: float = 1e-4,
     n_jobs: int | None = None,
 ) -> Callable[[], IntArray]:
@@ -75,7 +75,7 @@ def planned_k_means(
     """
     if issparse(points) or not cluster.knows_k_means():
         seed = np.random.RandomState(int(rng.integers(2**31))) if isinstance(rng, np.random.Generator) else rng
-        return partial(_scikit_learns_k_means, points, k, seed, weight, rounds, tol)
+        return partial(_scikit_learns_k_means, points, k, seed, weight, max_iter, tol)
     points = np.ascontiguousarray(points)  # the rounding of sums depends on the memory layout
     n, d = points.shape
     trials = min(2 + int(math.log(k)), cluster.MOST_TRIALS)
@@ -87,9 +87,9 @@ def planned_k_means(
     origin = np.add.reduce(points, axis=0) / n
     tol = tol * _sum_of_squares(points, origin) / (n * d)
     if n * k * d < _MANY_PRODUCTS:
-        return partial(cluster.k_means, points, k, origin, weight, first, uniforms, rounds, tol)
+        return partial(cluster.k_means, points, k, origin, weight, first, uniforms, max_iter, tol)
     n_threads = threads(n_jobs)
-    return lambda: _Sliced(points, origin, weight, n_threads).clusters(k, first, uniforms, rounds, tol)
+    return lambda: _Sliced(points, origin, weight, n_threads).clusters(k, first, uniforms, max_iter, tol)
 
 
 def _sum_of_squares(points: FloatArray, origin: FloatArray) -> float:
@@ -124,11 +124,11 @@ class _Sliced:
     def _row(self, places: IntArray | int) -> FloatArray:
         return self.blocks[places // cluster.BLOCK_ROWS, :, places % cluster.BLOCK_ROWS]
 
-    def clusters(self, k: int, first: int, uniforms: FloatArray, rounds: int, tol: float) -> IntArray:
+    def clusters(self, k: int, first: int, uniforms: FloatArray, max_iter: int, tol: float) -> IntArray:
         centers, labels = self._seeds(k, first, uniforms), np.full(self.n, -1, dtype=np.int64)
         d, parts = centers.shape[1], len(self.slices)
         sums, count, fresh = np.empty((parts, k, d)), np.empty((parts, k)), True
-        for number in range(rounds + 1):
+        for number in range(max_iter + 1):
             if fresh:
                 sums[:], count[:] = 0.0, 0.0
             linear, half = np.ascontiguousarray(centers.T), -0.5 * np.einsum("ij,ij->i", centers, centers)
@@ -137,13 +137,13 @@ class _Sliced:
                 own, weight, part = self._blocks(here), self._weight(here), here.start // _SLICE_ROWS
                 return cluster.lloyd_pass(own, linear, half, weight, labels[here], sums[part], count[part], fresh=fresh)
 
-            if not sum(self._each(assign)) or number == rounds:
+            if not sum(self._each(assign)) or number == max_iter:
                 break
             all_sums, all_count = np.add.reduce(sums), np.add.reduce(count)
             shift = cluster.lloyd_centers(self.blocks, self.weight, labels, all_sums, all_count, centers)
             fresh = self.weight is not None  # adding and subtracting weights leaves rounding errors
             if shift <= tol:
-                rounds = number + 1
+                max_iter = number + 1
         return labels
 
     def _seeds(self, k: int, first: int, uniforms: FloatArray) -> FloatArray:
@@ -176,7 +176,7 @@ class _Sliced:
 
 
 def _scikit_learns_k_means(
-    points: Any, k: int, seed: np.random.RandomState, weight: FloatArray | None, rounds: int, tol: float
+    points: Any, k: int, seed: np.random.RandomState, weight: FloatArray | None, max_iter: int, tol: float
 ) -> IntArray:
     """Return the clusters that scikit-learn finds, (n,)."""
     from sklearn.cluster import KMeans
@@ -184,5 +184,5 @@ def _scikit_learns_k_means(
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters
-        found = KMeans(k, n_init=1, max_iter=rounds, tol=tol, random_state=seed).fit(points, sample_weight=weight)
+        found = KMeans(k, n_init=1, max_iter=max_iter, tol=tol, random_state=seed).fit(points, sample_weight=weight)
     return found.labels_.astype(np.int64)

@@ -79,7 +79,7 @@ class PlainLoop:
 
     def _reset(self) -> None:
         self._model: JointModel | None = None
-        self._leaps = False
+        self._extrapolates = False
         self.bounds: list[float] = []
         self.status, self.log_likelihood = CONTINUES, math.nan
 
@@ -122,7 +122,7 @@ class PlainLoop:
 
     def accelerate(self) -> None:
         """Take extrapolation steps from now on; see `suffice.optimize.extrapolation.Squarem`."""
-        self._leaps = True
+        self._extrapolates = True
 
     def release(self) -> None:
         """Do nothing: there is no workspace to free."""
@@ -138,7 +138,12 @@ class PlainLoop:
         try:
             with np.errstate(over="ignore"):  # squares divided by the variance of a collapsing component
                 outcome = em.run(
-                    self._problem, self._model, max_iter=most, tol=tol, accelerate=self._leaps, before=self.bounds
+                    self._problem,
+                    self._model,
+                    max_iter=most,
+                    tol=tol,
+                    accelerate=self._extrapolates,
+                    before=self.bounds,
                 )
         except EstimateError:
             self.status = NO_ESTIMATE

@@ -201,9 +201,9 @@ class Points:
         Starts differ in their units or their number of iterations; see `UNITS`. Some clusters stay empty if there are
         fewer than k distinct rows.
         """
-        units, rounds = UNITS[start % len(UNITS)]
+        units, max_iter = UNITS[start % len(UNITS)]
         points = self._in(units)
-        return planned_k_means(points, min(k, points.shape[0]), rng, self.weight, rounds=rounds, n_jobs=n_jobs)
+        return planned_k_means(points, min(k, points.shape[0]), rng, self.weight, max_iter=max_iter, n_jobs=n_jobs)
 
     def merged(self, k: int, start: int, rng: np.random.Generator) -> IntArray:
         """Return clusters by agglomeration, (n,): ellipsoids in even starts, spheres of equal size in odd ones.

@@ -33,7 +33,7 @@ Problem = em.Problem[JointModel, JointStatistics]
 N_STARTS = 5
 #: the stages of the comparison of starts: iterations that each start makes, and how many starts are kept
 RACE = ((2, 2), (5, 1))
-_RACE_ROUNDS = sum(rounds for rounds, _ in RACE)
+_RACE_ITERATIONS = sum(iterations for iterations, _ in RACE)
 #: starts whose bounds differ by a smaller fraction are assumed to lead to the same optimum
 _SETTLED = 1e-4
 #: the maximum number of multiplications per iteration for which all starts are tried in one compiled call
@@ -128,16 +128,16 @@ def best_of(starts: Iterable[Callable[[], Start]], tol: float, most: int = 500, 
     """
     waiting, running = iter(starts), list[Start]()
     failed: EstimateError | None = None
-    (rounds, kept), (more, _) = RACE
+    (iterations, kept), (more, _) = RACE
     first = list(islice(waiting, max(n_threads, 2)))
     if len(first) == 1:
         return first[0]()
     while first:
-        for start in run_each(partial(_begun, goal=min(rounds, most), tol=tol), first, n_threads):
+        for start in run_each(partial(_begun, goal=min(iterations, most), tol=tol), first, n_threads):
             try:
                 if isinstance(start, EstimateError):
                     raise start
-                start.advance(min(rounds, most), tol)
+                start.advance(min(iterations, most), tol)
             except EstimateError as error:
                 failed = error
                 continue
@@ -220,15 +220,15 @@ class Starts:
         """Return whether a start takes less time than its interpreter overhead, so that one call tries all of them."""
         n, d = rows.blocks[0].shape
         few = 1 < self._n_starts <= em_loop.MOST_STARTS
-        return few and n * self.size * d * (d + 3) <= _SMALL and most >= _RACE_ROUNDS
+        return few and n * self.size * d * (d + 3) <= _SMALL and most >= _RACE_ITERATIONS
 
     def _race_at_once(self, problem: Problem, members: Sequence[Responsibilities]) -> Start | None:
         """Return the same start as `best_of` by one compiled call; None if it has to be found in Python."""
-        (rounds, kept), (more, _) = RACE
+        (iterations, kept), (more, _) = RACE
         labels = [member.codes for member in members if isinstance(member, Labels)]
         if len(labels) < len(members) or not isinstance(problem.climb, Climbs):
             return None
-        climb = problem.climb.race(labels, self.tol, rounds, more, kept)
+        climb = problem.climb.race(labels, self.tol, iterations, more, kept)
         return None if climb is None else Start(problem, climb)
 
     @property

@@ -80,11 +80,11 @@ def fill(chunk: Chunk, filling: Filling) -> FloatArray:
     """
     model = filling.model
     filled = np.full((len(chunk), model.schema.n_columns), np.nan)
-    holes = np.zeros(filled.shape, dtype=bool)
+    missing = np.zeros(filled.shape, dtype=bool)
     for block, rows in zip(model.schema.blocks, chunk.blocks, strict=True):
-        holes[:, list(block.columns)] = _holes(rows)
-    _require_seen(holes, filling)
-    some = np.flatnonzero(holes.any(axis=1))
+        missing[:, list(block.columns)] = _missing_of(rows)
+    _require_seen(missing, filling)
+    some = np.flatnonzero(missing.any(axis=1))
     if not len(some):
         return filled
     part = Chunk(tuple(_at(rows, some) for rows in chunk.blocks))
@@ -94,7 +94,7 @@ def fill(chunk: Chunk, filling: Filling) -> FloatArray:
         raise error.below(int(some[error.row]) - error.row) from None
     for block, cells in zip(model.schema.blocks, blocks, strict=True):
         filled[some[:, None], list(block.columns)] = cells
-    filled[~holes] = np.nan
+    filled[~missing] = np.nan
     return filled
 
 
@@ -109,7 +109,7 @@ def _sampled(rows: Chunk, model: JointModel, seed: list[int]) -> list[FloatArray
     return [distributions.sampled_rows(part, classes, rng) for _, distributions, part in model.parts(rows)]
 
 
-def _holes(rows: Any) -> NDArray[np.bool_]:
+def _missing_of(rows: Any) -> NDArray[np.bool_]:
     if isinstance(rows, Codes):
         return np.asarray(to_float64(rows.codes) == MISSING)
     return np.isnan(to_float64(rows))
@@ -129,13 +129,13 @@ def _draw(shares: FloatArray, rng: np.random.Generator) -> IntArray:
     return (drawn >= cumulated).sum(1)
 
 
-def _require_seen(holes: NDArray[np.bool_], filling: Filling) -> None:
+def _require_seen(missing: NDArray[np.bool_], filling: Filling) -> None:
     for column in sorted(filling.never_seen):
-        if holes[:, column].any():
+        if missing[:, column].any():
             raise InvalidCellError(
                 "training saw no value of that column to fill it in with",
                 found="a missing cell",
-                row=int(np.argmax(holes[:, column])),
+                row=int(np.argmax(missing[:, column])),
                 column=column,
                 remedy="leave the column out, or fit on rows that have it",
                 column_name=filling.model.schema.column_labels[column],

@@ -141,8 +141,8 @@ def run(
     outcome: Outcome[Model, Sums] | None = None
     model: Model = start  # type: ignore[assignment]  # a climb has a model of its own
     bounds = list(before)
-    leaps = Squarem(problem.extrapolate) if accelerate else None
-    leap: Model | None = None
+    squarem = Squarem(problem.extrapolate) if accelerate else None
+    candidate: Model | None = None
     if climb is None and problem.climb is not None:
         climb = problem.climb(model)
     if climb is not None and accelerate:
@@ -161,22 +161,22 @@ def run(
             bounds, converged = climb.bounds, climb.converged
             outcome = None if taken is None else Outcome(model, taken, bounds, converged)
         for number in range(len(bounds) + 1, 1 + (len(bounds) if converged else max_iter)):
-            tried = model if leap is None else leap
+            tried = model if candidate is None else candidate
             expected = problem.expect(tried)
             statistics = expected.statistics
             bound = expected.log_likelihood + problem.log_prior(tried, statistics)
             change = bound - bounds[-1] if bounds else float("inf")
-            if leaps is not None and leap is not None and not change >= 0.0:  # true for NaN as well
-                leap, change = None, 0.0
-                leaps.take_back()
+            if squarem is not None and candidate is not None and not change >= 0.0:  # true for NaN as well
+                candidate, change = None, 0.0
+                squarem.take_back()
                 bounds.append(bounds[-1])
             else:
                 model = problem.improve(statistics, tried)
                 bounds.append(bound)
                 # if the total weight is below 1, the absolute part of the tolerance shrinks with it
-                converged = leap is None and change <= tol * (min(1.0, expected.weight) + abs(bound))
+                converged = candidate is None and change <= tol * (min(1.0, expected.weight) + abs(bound))
                 outcome = Outcome(model, statistics, bounds, converged)
-                leap = None if leaps is None else leaps.after(statistics, bound, model)
+                candidate = None if squarem is None else squarem.after(statistics, bound, model)
             if watch is not None:
                 watch(Iteration(number, bounds[-1], change, time.perf_counter() - begun))
             if converged:

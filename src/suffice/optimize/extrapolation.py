@@ -45,8 +45,8 @@ class Squarem(Generic[Model, Sums]):
     --------
     >>> halves = Squarem(lambda parts, weights, start: sum(w * s for w, s in zip(weights, parts)))
     >>> for s in (8.0, 4.0, 2.0):  # towards 0, where −s² has its maximum
-    ...     leap = halves.after(s, -1e-6 * s**2, s / 2)
-    >>> leap
+    ...     candidate = halves.after(s, -1e-6 * s**2, s / 2)
+    >>> candidate
     0.0
     """
 
@@ -67,10 +67,10 @@ class Squarem(Generic[Model, Sums]):
         self._bounds.append(bound)
         if len(self._bounds) < 3:
             return None
-        leap = self._leap(model) if self._settled() else None
-        if leap is None:
+        candidate = self._candidate(model) if self._settled() else None
+        if candidate is None:
             self._begin(self._statistics[-1:], self._bounds[-1:])
-        return leap
+        return candidate
 
     def take_back(self) -> None:
         """Discard an extrapolation step that lowered the bound, and reduce the maximum length, but not below _FIRST."""
@@ -83,14 +83,14 @@ class Squarem(Generic[Model, Sums]):
     def _settled(self) -> bool:
         return self._bounds[-1] - self._bounds[-2] <= _SETTLED * (1.0 + abs(self._bounds[-1]))
 
-    def _leap(self, model: Model) -> Model | None:
+    def _candidate(self, model: Model) -> Model | None:
         """Return the model of the longest step that has an estimate; a step without one is halved towards S₂."""
         a = min(self._ideal(), self._longest)
         while a >= _SHORTEST:
             self._length = a
-            leap = self._extrapolate(self._statistics, ((1.0 - a) ** 2, 2.0 * a * (1.0 - a), a * a), model)
-            if leap is not None:
-                return leap
+            candidate = self._extrapolate(self._statistics, ((1.0 - a) ** 2, 2.0 * a * (1.0 - a), a * a), model)
+            if candidate is not None:
+                return candidate
             a = 0.5 * (1.0 + a)
         return None
 

@@ -98,7 +98,7 @@ class StudentDistributions(Predictive):
             densities = self.gaussian.form.score(x, True)
         xp = namespace(densities)
         if not bool(xp.all(xp.isfinite(densities))):
-            return self._score_with_holes(x)
+            return self._score_incomplete(x)
         d, log_determinants = self.n_columns, self._log_determinants
         squared = -2.0 * densities - as_like(d * LOG_2PI + log_determinants, densities)
         squared = xp.where(squared > 0, squared, xp.zeros_like(squared))  # rounding error may leave it below 0
@@ -106,7 +106,7 @@ class StudentDistributions(Predictive):
         bent = xp.log1p(squared * as_like(1.0 / (self.dof * self.spread), densities))
         return as_like(constants, densities) - as_like(0.5 * (self.dof + d), densities) * bent
 
-    def _score_with_holes(self, x: Array) -> Array:
+    def _score_incomplete(self, x: Array) -> Array:
         """Return the scores of rows of which some have missing cells, by the t of the observed columns."""
         rows = dense_rows(x)
         there = np.asarray(np.isfinite(rows).sum(1, keepdims=True), dtype=np.float64)

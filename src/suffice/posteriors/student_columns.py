@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from suffice._arrays import Array, FloatArray, IntArray, as_like, is_float, issparse, namespace
-from suffice.families.cells import dense_rows, observed_cells, without_holes
+from suffice.families.cells import dense_rows, missing_as_zero, observed_cells
 from suffice.families.gaussian import Gaussian
 from suffice.posteriors.predictive import Predictive
 from suffice.posteriors.student import log_heights
@@ -74,7 +74,7 @@ class StudentColumns(Predictive):
             if bool(xp.any(xp.isinf(bent))):  # squares that overflow
                 bent = xp.where(xp.isinf(bent), 2.0 * xp.log(xp.abs(self._scaled(x, c))), bent)
             terms = bent * as_like(slopes[c], x) + as_like(self._constants[c], x)
-            columns.append(xp.sum(without_holes(terms, observed), axis=1))
+            columns.append(xp.sum(missing_as_zero(terms, observed), axis=1))
         return xp.stack(columns, axis=1)
 
     def _bent(self, x: Array, c: int) -> Array:

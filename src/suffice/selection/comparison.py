@@ -196,11 +196,11 @@ def compare(
     """
     table, labels = as_table(X), np.asarray(y)
     missing = factorize(as_objects_if_mixed(y)).codes < 0 if labels.ndim == 1 else np.zeros(len(labels), dtype=bool)
-    holes = np.flatnonzero(missing)
-    if len(holes):
+    unlabelled = np.flatnonzero(missing)
+    if len(unlabelled):
         raise ValueError(
-            f"compare needs one label per row, but y is missing (NaN or None) in {len(holes)} of {len(labels)} rows "
-            f"(first: row {holes[0]}); drop these rows"
+            f"compare needs one label per row, but y is missing (NaN or None) in {len(unlabelled)} of {len(labels)} "
+            f"rows (first: row {unlabelled[0]}); drop these rows"
         )
     if len(labels) != len(table):
         raise ValueError(f"compare needs one label per row, but X has {len(table)} rows and y {len(labels)} labels")

@@ -89,10 +89,10 @@ class GaussianTrial:
         value = self.loop.log_likelihood
         return value if self.loop.status in (em_loop.CONTINUES, em_loop.CONVERGED) and np.isfinite(value) else -np.inf
 
-    def advance(self, iterations: int, *, leaps: bool = False) -> None:
+    def advance(self, iterations: int, *, extrapolate: bool = False) -> None:
         """Make the next `iterations` iterations, or fewer if the bound stops rising."""
         loop = self.loop
-        if leaps:
+        if extrapolate:
             loop.accelerate()
         goal = len(loop.bounds) + iterations
         while loop.status == em_loop.CONTINUES and len(loop.bounds) < goal:

@@ -170,10 +170,10 @@ class NumericGrid(Grid):
         """Return the grid; None if the table or the settings need `TableGrid`."""
         shapes = [as_structure(structure) for structure in structures]
         probe = search._mixture(1, "full", prior=None)
-        overall, _, holes = probe._survey(X, sample_weight)
+        overall, _, missing = probe._survey(X, sample_weight)
         schema = overall.schema
         family = schema.blocks[0].family
-        if search.acceleration is not None or holes or len(schema.blocks) != 1 or type(family) is not Gaussian:
+        if search.acceleration is not None or missing or len(schema.blocks) != 1 or type(family) is not Gaussian:
             return None
         if family.structure is not as_structure("full"):  # the families already fix a structure
             return None
@@ -269,12 +269,12 @@ class NumericGrid(Grid):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.filterwarnings("ignore", ".*components were left without rows", UserWarning)
-            overall, n_rows, holes = mixture._survey(self.X, self.sample_weight)
+            overall, n_rows, missing = mixture._survey(self.X, self.sample_weight)
             if run.loop.means.shape[1] < overall.schema.n_columns:
                 return self._with_constant_columns(mixture, run)
             blocks = zip(overall.schema.blocks, overall.joint.blocks, strict=True)
             priors = [block.family.prior_of_components(sums, mixture.prior, k) for block, sums in blocks]
-            components = mixture._components(overall.schema, priors, holes)
+            components = mixture._components(overall.schema, priors, missing)
             return mixture._adopt(components, run.outcome(components), n_rows)
 
     def _with_constant_columns(self, mixture: Mixture, run: GaussianTrial) -> Mixture:

@@ -45,10 +45,10 @@ class MixtureTrial:
         self.found, self.converged, self.penalised = True, False, mixture.prior is not None
         self.log_likelihood = self.objective = -np.inf
 
-    def advance(self, iterations: int, *, leaps: bool = False) -> None:
+    def advance(self, iterations: int, *, extrapolate: bool = False) -> None:
         """Make the next `iterations` iterations, or fewer if the bound stops rising.
 
-        `leaps` is ignored: extrapolation is a setting of the mixture.
+        `extrapolate` is ignored: extrapolation is a setting of the mixture.
         """
         if iterations < 1 or self.converged or not self.found:
             return

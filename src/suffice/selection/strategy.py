@@ -92,7 +92,7 @@ def _best_of(first: T, others: Iterator[T], max_iter: int) -> T:
             continue
         seen.append(run.objective)
         kept += 1
-        run.advance(max_iter - short, leaps=True)
+        run.advance(max_iter - short, extrapolate=True)
         best = run if beats(run, best) else best
     return best
 

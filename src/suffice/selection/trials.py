@@ -44,8 +44,8 @@ class Trial(Protocol):
     def penalised(self) -> bool:
         """Whether the run has a prior."""
 
-    def advance(self, iterations: int, *, leaps: bool = False) -> None:
-        """Make the next `iterations` iterations, or fewer if the bound stops rising; `leaps` allows extrapolation."""
+    def advance(self, iterations: int, *, extrapolate: bool = False) -> None:
+        """Make the next `iterations` iterations, with extrapolation or without, or fewer if the bound stops rising."""
 
     def shares(self) -> FloatArray | None:
         """Return the responsibilities, n×k; None if some components have no rows."""

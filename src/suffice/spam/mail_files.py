@@ -90,12 +90,12 @@ def located_in(file: BinaryIO, name: str) -> Iterator[tuple[str, bytes]]:
     with _explained(name):
         first, file = _begun(file, name)
         if first.startswith(b"From "):
-            letters = _mbox(file)
-            alone, second = next(letters), next(letters, None)
+            messages = _mbox(file)
+            alone, second = next(messages), next(messages, None)
             if not is_deleted(alone):
                 yield name if second is None else f"{name}:1", alone
             if second is not None:
-                for number, raw in enumerate(chain([second], letters), 2):
+                for number, raw in enumerate(chain([second], messages), 2):
                     if not is_deleted(raw):
                         yield f"{name}:{number}", raw
         elif first:

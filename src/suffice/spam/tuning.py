@@ -48,7 +48,7 @@ FEWEST = 20
 _LEAST_SLOPE = 0.01
 #: largest slope, in case log-odds that hardly differ would give a very steep link
 _MOST_SLOPE = 10.0
-_ROUNDS = 100
+_MAX_ITERATIONS = 100
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ def _newton(
 ) -> tuple[float, float]:
     """Maximise the concave Σ t η − log(1 + e^η) over both parameters, or if `fixed` over the intercept only."""
     value = _log_likelihood(log_odds, targets, slope, intercept)
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ITERATIONS):
         probabilities = [logistic(slope * x + intercept) for x in log_odds]
         residuals = [t - p for t, p in zip(targets, probabilities, strict=True)]
         curvatures = [p * (1.0 - p) for p in probabilities]

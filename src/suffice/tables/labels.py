@@ -113,10 +113,10 @@ class LabelCoder:
         if n_labels != n_rows:
             raise ValueError(f"there must be one label per row, but X has {n_rows} rows and y has {n_labels} labels")
         if self._missing_label is REFUSED and n_rows and found.codes.min() < 0:
-            holes = np.flatnonzero(found.codes < 0)
+            unlabelled = np.flatnonzero(found.codes < 0)
             raise ValueError(
-                f"every row needs a label, but y is missing (NaN or None) in {len(holes)} of {n_rows} rows (first: row "
-                f"{start + int(holes[0])}); drop these rows"
+                f"every row needs a label, but y is missing (NaN or None) in {len(unlabelled)} of {n_rows} rows "
+                f"(first: row {start + int(unlabelled[0])}); drop these rows"
             )
         counts = np.bincount(found.codes, minlength=len(found.values)) if found.declared else np.ones(len(found.values))
         absent = self._missing_value(found)

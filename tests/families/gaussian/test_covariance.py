@@ -160,7 +160,7 @@ def test_columns_with_different_numbers_of_rows(name):
     )
 
 
-# -- rounds of EM -------------------------------------------------------------------------------------------------
+# -- iterations of EM -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("structure", ITERATIVE, ids=lambda structure: structure.name)
@@ -189,8 +189,8 @@ def test_going_on_from_the_last_iteration_never_loses(structure, resolved):
 def test_an_iteration_cut_short_returns_no_worse_than_its_start(structure, monkeypatch):
     rng = np.random.default_rng(4)
     start, moments = structure.estimate(random_moments(rng, 3, 4), None), random_moments(rng, 3, 4)
-    monkeypatch.setattr("suffice.families.gaussian.covariance.convex._MOST_ROUNDS", 1)
-    monkeypatch.setattr("suffice.families.gaussian.covariance.constrained.MOST_ROUNDS_MORE", 1)
+    monkeypatch.setattr("suffice.families.gaussian.covariance.convex._MAX_ITERATIONS", 1)
+    monkeypatch.setattr("suffice.families.gaussian.covariance.constrained.MAX_FURTHER_ITERATIONS", 1)
     for _ in range(5):
         found = structure.estimate(moments, None, start)
         assert objective(structure, found, moments) >= objective(structure, start, moments)

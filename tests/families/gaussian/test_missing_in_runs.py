@@ -1,4 +1,4 @@
-"""Rows whose holes come in few patterns: taken together they give what each row alone gives."""
+"""Rows whose missing cells come in few patterns: taken together they give what each row alone gives."""
 
 import warnings
 
@@ -26,8 +26,8 @@ def clusters(n=900, d=5, k=3, seed=0):
     return np.einsum("nij,nj->ni", mixing[z], rng.normal(size=(n, d))) + 2.0 * rng.normal(size=(k, d))[z], z
 
 
-def holed(X, kind, seed=1):
-    """Return rows with holes in few patterns, anywhere, or both; one row misses all its cells."""
+def with_missing_cells(X, kind, seed=1):
+    """Return rows with missing cells in few patterns, anywhere, or both; one row misses all its cells."""
     rng = np.random.default_rng(seed)
     n, d = X.shape
     few = (rng.random((6, d)) < 0.35)[rng.integers(0, 6, n)]
@@ -85,7 +85,7 @@ def passes(monkeypatch):
 @pytest.mark.parametrize("kind", ["few", "both"])
 def test_together_or_row_by_row_a_mixture_is_the_same(monkeypatch, passes, structure, kind):
     X, z = clusters()
-    X = holed(X, kind)
+    X = with_missing_cells(X, kind)
     weight = np.random.default_rng(2).uniform(0, 2, len(X)) * (np.arange(len(X)) % 7 > 0)
 
     def learn():
@@ -102,7 +102,7 @@ def test_together_or_row_by_row_a_mixture_is_the_same(monkeypatch, passes, struc
 @pytest.mark.parametrize("k", [1, 2, 11])
 def test_any_number_of_components_gives_the_same(monkeypatch, kind, k):
     X, _ = clusters(1500, 4)
-    X, start = holed(X, kind), np.arange(1500) % k
+    X, start = with_missing_cells(X, kind), np.arange(1500) % k
 
     def learn():
         return answers(Mixture(k, init=start, max_iter=3, tol=0), X)
@@ -115,7 +115,7 @@ def test_any_number_of_components_gives_the_same(monkeypatch, kind, k):
 @pytest.mark.parametrize("soft", [False, True])
 def test_labels_of_some_rows_are_kept_to(monkeypatch, passes, covariance, soft):
     X, z = clusters()
-    X = holed(X, "few")
+    X = with_missing_cells(X, "few")
     unknown = np.random.default_rng(3).random(len(X)) < 0.6
     y = np.where(unknown, None, z)
     if soft:
@@ -163,7 +163,7 @@ def test_moments_and_scores_are_those_of_each_row(k):
 @needs_kernels
 def test_labels_to_begin_with_go_with_their_rows():
     X, z = clusters(800, 4)
-    X = holed(X, "few")
+    X = with_missing_cells(X, "few")
     shuffled = np.random.default_rng(5).permutation(len(X))
     one = answers(Mixture(3, init=z, max_iter=3, tol=0), X)
     other = answers(Mixture(3, init=z[shuffled], max_iter=3, tol=0), X[shuffled])
@@ -175,7 +175,7 @@ def test_labels_to_begin_with_go_with_their_rows():
 def test_batches_of_a_stream_give_the_same(passes, size):
     X, z = clusters()
     start = fitted(Mixture(3, init=z, max_iter=1), X)
-    X = holed(X, "few")
+    X = with_missing_cells(X, "few")
     batches = [X[i : i + size] for i in range(0, len(X), size)]
     model = Mixture(3, init=start, max_iter=3, tol=0)
     whole = answers(model, X)
@@ -189,7 +189,7 @@ def test_batches_of_a_stream_give_the_same(passes, size):
 @needs_kernels
 def test_rows_of_float32_lose_nothing_by_missing_values():
     X, z = clusters()
-    X = holed(X, "both").astype(np.float32)
+    X = with_missing_cells(X, "both").astype(np.float32)
     model = Mixture(3, init=z, max_iter=3, tol=0)
     short = answers(model, X)[:3]
     agree(short, answers(model, X.astype(np.float64))[:3])
@@ -199,7 +199,7 @@ def test_rows_of_float32_lose_nothing_by_missing_values():
 def test_words_beside_numbers_go_with_their_rows(monkeypatch):
     pd = pytest.importorskip("pandas")
     X, z = clusters(600, 3)
-    table = pd.DataFrame(holed(X, "few"), columns=list("abc"))
+    table = pd.DataFrame(with_missing_cells(X, "few"), columns=list("abc"))
     table["word"] = np.array(["x", "y", "z"])[z]
 
     def learn():
@@ -213,7 +213,7 @@ def test_words_beside_numbers_go_with_their_rows(monkeypatch):
 @pytest.mark.parametrize("covariance", ["full", "tied"])
 def test_classes_far_apart_do_not_lose_digits(monkeypatch, covariance):
     X, z = clusters(600, 3)
-    X = holed(X + 1e9 * z[:, None], "few")
+    X = with_missing_cells(X + 1e9 * z[:, None], "few")
 
     def learn():
         return answers(Mixture(3, covariance=covariance, init=z, max_iter=2, tol=0, prior=None), X)
@@ -236,10 +236,10 @@ def test_a_column_that_a_pattern_never_has_and_one_that_no_row_has():
 def test_rows_are_ordered_only_where_they_share_their_missing_columns():
     X, _ = clusters(400, 5)
     assert order_by_pattern(X) is None
-    holes = holed(X, "few")
-    order = order_by_pattern(holes)
+    incomplete = with_missing_cells(X, "few")
+    order = order_by_pattern(incomplete)
     np.testing.assert_array_equal(np.sort(order), np.arange(len(X)))
-    there = ~np.isnan(holes[order])
+    there = ~np.isnan(incomplete[order])
     changes = (there[1:] != there[:-1]).any(axis=1).sum()
     assert changes == len(np.unique(there, axis=0)) - 1
     wide = np.random.default_rng(6).normal(size=(60, 90))
@@ -261,18 +261,18 @@ def test_moments_of_rows_with_missing_values_and_their_fallbacks_agree(monkeypat
     ours = Gaussian(structure).statistics(X, labels)
     with monkeypatch.context() as patch:
         patch.setattr(compiled, "library", None)
-        twin = Gaussian(structure).statistics(X, labels)
+        fallback = Gaussian(structure).statistics(X, labels)
     tolerance = 1e-9 if dtype == np.float64 else 1e-4
-    np.testing.assert_allclose(ours.count, twin.count, rtol=tolerance)
-    np.testing.assert_allclose(ours.mean[ours.mean != 0], twin.mean[ours.mean != 0], rtol=tolerance, atol=tolerance)
-    np.testing.assert_allclose(ours.scatter, twin.scatter, rtol=tolerance, atol=tolerance * 100)
+    np.testing.assert_allclose(ours.count, fallback.count, rtol=tolerance)
+    np.testing.assert_allclose(ours.mean[ours.mean != 0], fallback.mean[ours.mean != 0], rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(ours.scatter, fallback.scatter, rtol=tolerance, atol=tolerance * 100)
 
 
 @pytest.mark.parametrize("covariance", ["full", "diagonal"])
 @pytest.mark.parametrize("row", [0, 250])
 def test_an_infinite_cell_beside_missing_values_is_named(covariance, row):
     X, _ = clusters(300, 3)
-    X = holed(X, "few")
+    X = with_missing_cells(X, "few")
     X[row] = [np.inf, np.nan, 1.0]
     with pytest.raises(ValueError, match=f"row {row}"):
         Mixture(2, covariance=covariance, random_state=0).fit(X)

@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 
 from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, namespace, to_float64
 from suffice.families.base import Distributions
-from suffice.families.cells import dense_rows, observed_cells, other_columns, scaled_rows, shows_holes, without_holes
+from suffice.families.cells import (
+    dense_rows,
+    missing_as_zero,
+    observed_cells,
+    other_columns,
+    scaled_rows,
+    shows_missing,
+)
 from suffice.families.gaussian.covariance.constant import (
     NEUTRAL_VARIANCE,
 )
@@ -151,7 +158,7 @@ class GaussianDistributions(Distributions):
         """Return log N(x; μ_c, Σ_c), n×k; rows with missing cells are scored by the marginal of the observed ones."""
         if self.constant is not None:
             return self._score_beside_constants(x, common)
-        if not self.family.columnwise and shows_holes(x):
+        if not self.family.columnwise and shows_missing(x):
             in_runs = self.incomplete.score_in_runs(x)
             if in_runs is not None:
                 return in_runs if common else self._with_limits(x, in_runs)
@@ -221,7 +228,7 @@ class GaussianDistributions(Distributions):
         if self.family.columnwise or issparse(x):
             return self.family.statistics(x, responsibilities)
         x = self._with_constants(x)
-        if not shows_holes(x) and observed_cells(x) is None:
+        if not shows_missing(x) and observed_cells(x) is None:
             return self.family.statistics(x, responsibilities)
         return self.incomplete.statistics(x, responsibilities)
 
@@ -244,7 +251,7 @@ class GaussianDistributions(Distributions):
         if self.constant is not None:
             return None
         dense = isinstance(x, np.ndarray) and not self.family.columnwise
-        if dense and shows_holes(x):
+        if dense and shows_missing(x):
             return self.incomplete.mixture_pass(x, weight, log_shares)
         found = self.form.mixture_pass(x, weight, log_shares)
         if found is None:
@@ -298,7 +305,7 @@ class GaussianDistributions(Distributions):
         rows = to_float64(x.toarray() if issparse(x) else x)
         observed = observed_cells(rows)
         if observed is None or self.family.columnwise:
-            return self.form.squared_distance(without_holes(rows, observed), observed)
+            return self.form.squared_distance(missing_as_zero(rows, observed), observed)
         return self.incomplete.squared_distance(rows, to_float64(observed) > 0)
 
     def sample(self, classes: IntArray, rng: np.random.Generator) -> FloatArray:
@@ -327,7 +334,7 @@ class GaussianDistributions(Distributions):
         rows = to_float64(x.toarray() if issparse(x) else x)
         observed = observed_cells(rows)
         if observed is None or self.family.columnwise:
-            terms, left = self.form.log_ratio(without_holes(rows, observed), a, b)
+            terms, left = self.form.log_ratio(missing_as_zero(rows, observed), a, b)
             return (terms if observed is None else np.where(observed, terms, 0.0)), left
         terms, left = np.zeros_like(rows), np.zeros(len(rows))
         for pattern in patterns_of(to_float64(observed) > 0):

@@ -49,12 +49,12 @@ class Pattern:
 
 def groups_of(there: NDArray[np.bool_]) -> list[Group]:
     """Return the rows grouped by their number of missing cells; complete rows are left out."""
-    holes = (~there).sum(1)
+    n_missing = (~there).sum(1)
     order = np.argsort(there, axis=1, kind="stable")  # missing columns first, in order
     return [
         Group(rows, order[rows, :m])
-        for m in np.unique(holes[holes > 0]).tolist()
-        for rows in [np.flatnonzero(holes == m)]
+        for m in np.unique(n_missing[n_missing > 0]).tolist()
+        for rows in [np.flatnonzero(n_missing == m)]
     ]
 
 
@@ -93,7 +93,7 @@ class Conditioned:
         return drawn
 
 
-class Holes:
+class MissingByRow:
     """The rows of a chunk with missing cells, on which one Gaussian after the other is conditioned."""
 
     def __init__(self, x: FloatArray, there: NDArray[np.bool_]) -> None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from suffice import compiled
 from suffice._arrays import Array, FloatArray, IntArray, as_like, to_float64
-from suffice.families.gaussian.missing_by_row import Conditioned, Holes, expected_moments, ill_conditioned
+from suffice.families.gaussian.missing_by_row import Conditioned, MissingByRow, expected_moments, ill_conditioned
 from suffice.families.gaussian.missing_in_runs import Marginals
 from suffice.families.gaussian.quadratic import LOG_2PI, MOST_PAIRED, QuadraticForm
 from suffice.statistics.moments import DiagonalMoments, FullMoments, Moments, TiedMoments
@@ -60,13 +60,13 @@ class IncompleteRows:
             scores = compiled.holes_scores(rows, self.means, self._precision, self.log_determinants)
             if scores is not None:
                 return as_like(scores - 0.5 * LOG_2PI * there.sum(1, keepdims=True), x)
-        holes = Holes(rows, there)
-        by_class = [holes.log_density(self._conditioned(holes, c)) for c in range(len(self.means))]
+        by_row = MissingByRow(rows, there)
+        by_class = [by_row.log_density(self._conditioned(by_row, c)) for c in range(len(self.means))]
         return as_like(np.stack(by_class, axis=1), x)
 
     def squared_distance(self, rows: FloatArray, there: NDArray[np.bool_]) -> FloatArray:
         """Return (x − μ_c)ᵀ Σ_c⁻¹ (x − μ_c) over the observed cells, n×k."""
-        cells = Holes(rows, there)
+        cells = MissingByRow(rows, there)
         return np.stack([self._conditioned(cells, c).squared for c in range(len(self.means))], axis=1)
 
     def statistics(self, x: Array, responsibilities: Responsibilities) -> Moments:
@@ -99,7 +99,7 @@ class IncompleteRows:
         """Return rows with missing cells replaced by their mean over the classes, weighted by `shares`, n×k."""
         there = ~np.isnan(rows)
         filled, some = rows.copy(), np.flatnonzero(~there.all(1))
-        cells = Holes(rows[some], there[some])
+        cells = MissingByRow(rows[some], there[some])
         expected = np.zeros((len(some), rows.shape[1]))
         for c in range(len(self.means)):
             expected += shares[some, c, None] * (self.means[c] + self._conditioned(cells, c).deviation)
@@ -113,7 +113,7 @@ class IncompleteRows:
         filled = rows.copy()
         for c in np.unique(classes[incomplete]).tolist():
             some = np.flatnonzero(incomplete & (classes == c))
-            drawn = self.means[c] + self._conditioned(Holes(rows[some], there[some]), c).draw(rng)
+            drawn = self.means[c] + self._conditioned(MissingByRow(rows[some], there[some]), c).draw(rng)
             filled[some] = np.where(there[some], rows[some], drawn)
         return filled
 
@@ -141,9 +141,9 @@ class IncompleteRows:
             if found is not None:
                 expected = FullMoments(weights.sum(0)[:, None], self.means, *found)
                 return total + expected.to_layout(self.layout)
-        holes = Holes(rows, there[~complete])
+        by_row = MissingByRow(rows, there[~complete])
         parts = [
-            expected_moments(self._conditioned(holes, c), weights[:, c], self.means[c]) for c in range(len(self.means))
+            expected_moments(self._conditioned(by_row, c), weights[:, c], self.means[c]) for c in range(len(self.means))
         ]
         arrays = [part.arrays() for part in parts]
         expected = FullMoments(**{name: np.concatenate([part[name] for part in arrays]) for name in arrays[0]})
@@ -169,8 +169,8 @@ class IncompleteRows:
             return None
         return Marginals.of(self.means, self._precision[: len(self.compact)], self.log_determinants)
 
-    def _conditioned(self, holes: Holes, c: int) -> Conditioned:
-        return holes.condition(self.means[c], self.compact[min(c, len(self.compact) - 1)], self.form.whitener_of(c))
+    def _conditioned(self, by_row: MissingByRow, c: int) -> Conditioned:
+        return by_row.condition(self.means[c], self.compact[min(c, len(self.compact) - 1)], self.form.whitener_of(c))
 
 
 def moments_about(

@@ -8,7 +8,7 @@ import numpy as np
 
 from suffice import compiled
 from suffice._arrays import Array, FloatArray, as_like, is_float, issparse, namespace, to_float64
-from suffice.families.cells import observed_cells, shows_holes, weighted_counts, without_duplicates, without_holes
+from suffice.families.cells import missing_as_zero, observed_cells, shows_missing, weighted_counts, without_duplicates
 from suffice.statistics.moments import DiagonalMoments, FullMoments, TiedMoments
 from suffice.statistics.responsibilities import Labels, Responsibilities
 
@@ -71,13 +71,13 @@ def diagonal_moments(x: Array, responsibilities: Responsibilities) -> DiagonalMo
         observed = observed_cells(x)
         if observed is None:
             raise ValueError("the numbers are too large to be summed in float64; rescale the columns")
-        x = without_holes(x, observed)
+        x = missing_as_zero(x, observed)
     count = weighted_counts(x, observed, responsibilities)
     if means is None:
         sums = responsibilities.sums(x)
         means = _centers(np.divide(sums, count, out=np.zeros_like(sums), where=count > 0), x)
     center, z = _centred(x, means, responsibilities)
-    z = without_holes(z, observed)
+    z = missing_as_zero(z, observed)
     first, second = responsibilities.sums(z), responsibilities.sums(z * z)
     moments = DiagonalMoments(count, center, first, second)
     if responsibilities.rows_of(means, x) is None and moments.cancels():
@@ -87,7 +87,7 @@ def diagonal_moments(x: Array, responsibilities: Responsibilities) -> DiagonalMo
 
 def _compiled_diagonal_moments(x: Array, labels: Labels) -> DiagonalMoments | None:
     """Return the moments by the compiled kernel; None if it is not available or some cell is not finite."""
-    if not shows_holes(x):
+    if not shows_missing(x):
         found = compiled.diagonal_moments(x, labels.codes, labels.weight, labels.n_classes)
         if found is None:
             return None
@@ -103,7 +103,7 @@ def _diagonal_moments_by_class(
 ) -> DiagonalMoments:
     first, second = np.zeros_like(means), np.zeros_like(means)
     for c, rows, weight in responsibilities.groups(x):
-        z = without_holes(rows - as_like(means[c], x), observed)
+        z = missing_as_zero(rows - as_like(means[c], x), observed)
         first[c] = to_float64(weight @ z)
         second[c] = to_float64(weight @ (z * z))
     return DiagonalMoments(count, means, first, second)
@@ -145,7 +145,7 @@ _Found = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 def _compiled_moments(kernel: Callable[..., _Found | None], x: Array, labels: Labels) -> _Found | None:
     """Return the moments of complete rows by a compiled kernel; None if it is unavailable or they are not finite."""
-    if not shows_holes(x):
+    if not shows_missing(x):
         found = kernel(x, labels.codes, labels.weight, labels.n_classes)
         if found is None or np.isfinite(found[3]).all():
             return found

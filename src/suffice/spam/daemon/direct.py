@@ -109,7 +109,7 @@ class Direct:
         # shorter than the time limit, so that a locked store gives an error before the process must be killed
         self._arguments = shared, policy.limit, policy.details, self._seconds, min(patience, 0.8 * self._seconds)
         self._processes: set[_Process] = set()
-        self._heard = 0.0
+        self._last_request = 0.0
         self._is_closed = False
 
     def start(self) -> None:
@@ -133,7 +133,7 @@ class Direct:
     def is_waiting(self) -> bool:
         """Whether any process accepts connections; all may be busy for long, or not running."""
         now = time.monotonic()
-        if now - self._heard > BUSY and select.select(self._listeners, (), (), 0.0)[0]:
+        if now - self._last_request > BUSY and select.select(self._listeners, (), (), 0.0)[0]:
             return False
         return any(each.is_ready and (not each.begun or now - each.begun < BUSY) for each in self._processes)
 
@@ -187,7 +187,7 @@ class Direct:
                 return True
             except OSError:
                 told, descriptors = b"", []
-            self._heard = time.monotonic()
+            self._last_request = time.monotonic()
             client = socket.socket(fileno=descriptors[0]) if descriptors else None
             kind = told[:1]
             if kind == BEGUN:

@@ -22,7 +22,7 @@ from suffice.spam.stamping import REASONS
 #: limit of connections; beyond it the one that was silent longest is closed
 CONNECTIONS = 500
 #: time limits in seconds: silence of a client while it sends its request or reads the answer, and total time of both
-SILENCE, TOTAL = 60.0, 300.0
+IDLE_TIMEOUT, TOTAL = 60.0, 300.0
 #: limit in bytes of all requests that are not answered yet
 BUFFERED = 256 << 20
 #: seconds to wait for complete requests when stopping
@@ -45,7 +45,7 @@ class Connection:
         self._answer = memoryview(b"")
         self._kept = 0
         self._is_open = True
-        self.opened = self.heard = time.monotonic()
+        self.opened = self.last_activity = time.monotonic()
         self.is_asking = False
 
     def receive(self) -> None:
@@ -59,7 +59,7 @@ class Connection:
             except OSError:
                 self.close()
                 return
-            self.heard = time.monotonic()
+            self.last_activity = time.monotonic()
             try:
                 request = self._reader.feed(data) if data else self._reader.end()
                 self._keep(len(self._reader) if request is None else len(request.body))
@@ -112,7 +112,7 @@ class Connection:
         try:
             while self._answer and self._is_open:
                 self._answer = self._answer[self._client.send(self._answer) :]
-                self.heard = time.monotonic()
+                self.last_activity = time.monotonic()
         except (BlockingIOError, InterruptedError):
             self._loop.add_writer(self._client, self._send)
             return
@@ -288,7 +288,7 @@ class DaemonServer:
             return
         self.journal.trouble(RuntimeError(f"there are more than {CONNECTIONS} connections"))
         idle = [each for each in self._connections if not each.is_asking]
-        oldest = min(idle, key=lambda each: each.heard) if idle else connection
+        oldest = min(idle, key=lambda each: each.last_activity) if idle else connection
         oldest.close()
 
     def make_room(self, connection: Connection) -> None:
@@ -310,7 +310,7 @@ class DaemonServer:
             await asyncio.sleep(_SWEEP)
             now = time.monotonic()
             for connection in [*self._connections]:
-                silent = now - connection.heard > SILENCE or now - connection.opened > TOTAL
+                silent = now - connection.last_activity > IDLE_TIMEOUT or now - connection.opened > TOTAL
                 if silent and not connection.is_asking:
                     connection.close()
 

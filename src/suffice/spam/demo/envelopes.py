@@ -14,7 +14,7 @@ from datetime import datetime
 from email.header import Header
 from email.utils import format_datetime
 
-from suffice.spam.demo.letters import Letter
+from suffice.spam.demo.templates import Template
 
 #: header of every message that marks it as synthetic
 NOTE = "X-Note: synthetic, written for a demonstration"
@@ -55,10 +55,10 @@ PROGRAMS: dict[str, Program] = {
 }
 
 
-def envelope(letter: Letter, sent: datetime, rng: random.Random) -> bytes:
+def envelope(template: Template, sent: datetime, rng: random.Random) -> bytes:
     """Return a filled template as a message with headers, as delivered at a given time."""
-    program = PROGRAMS[letter.program]
-    address = letter.sender.rpartition("<")[2].rstrip(">")
+    program = PROGRAMS[template.program]
+    address = template.sender.rpartition("<")[2].rstrip(">")
     host = address.rpartition("@")[2]
     network = rng.choice(("192.0.2", "198.51.100", "203.0.113"))  # networks reserved for documentation
     date = format_datetime(sent)
@@ -67,45 +67,45 @@ def envelope(letter: Letter, sent: datetime, rng: random.Random) -> bytes:
         f"Return-Path: <{address}>",
         f"Received: from {host} ({host} [{client}])\n\tby mx.benning.example.org with ESMTPS id "
         f"{_digits('#A##B###', rng)}\n\tfor <clara@benning.example.org>; {date}",
-        f"From: {_encoded_address(letter.sender)}",
-        f"To: {_encoded_address(letter.to)}",
-        f"Subject: {_encoded(letter.subject)}",
+        f"From: {_encoded_address(template.sender)}",
+        f"To: {_encoded_address(template.to)}",
+        f"Subject: {_encoded(template.subject)}",
         f"Date: {date}",
         f"Message-ID: <{_digits(program.identity, rng)}@{host}>",
         *(header.format(host=host) for header in program.headers),
         NOTE,
         "MIME-Version: 1.0",
     ]
-    body = _body(letter, lambda: _digits(program.boundary, rng))
+    body = _body(template, lambda: _digits(program.boundary, rng))
     return "\n".join(headers).encode("ascii") + b"\n" + body
 
 
-def _body(letter: Letter, boundary: Callable[[], str]) -> bytes:
+def _body(template: Template, boundary: Callable[[], str]) -> bytes:
     """Return the headers of the content, an empty line and the content."""
-    text = DISGUISES[letter.disguise](letter.text)
-    plain = _text("plain", text + (f"\n\n{letter.link}" if letter.link else ""), letter.encoding)
-    page = _text("html", _page(letter, text), letter.encoding)
-    if letter.form == "plain":
+    text = DISGUISES[template.disguise](template.text)
+    plain = _text("plain", text + (f"\n\n{template.link}" if template.link else ""), template.encoding)
+    page = _text("html", _page(template, text), template.encoding)
+    if template.form == "plain":
         content = plain
-    elif letter.form == "alternative":
+    elif template.form == "alternative":
         content = _multipart("alternative", boundary(), plain, page)
-    elif letter.form == "image":
+    elif template.form == "image":
         content = _multipart("related", boundary(), page, _file("picture.png", "image/png", PICTURE, "inline"))
     else:
         content = page
-    if letter.attachment:
+    if template.attachment:
         # the contents do not matter: the filter reads names and types
-        attached = _file(letter.attachment, "application/octet-stream", b"synthetic " * 20, "attachment")
+        attached = _file(template.attachment, "application/octet-stream", b"synthetic " * 20, "attachment")
         content = _multipart("mixed", boundary(), content, attached)
     return content
 
 
-def _page(letter: Letter, text: str) -> str:
-    if letter.form == "image":
-        return f'<html><body><a href="{letter.link}"><img src="cid:picture"></a></body></html>'
+def _page(template: Template, text: str) -> str:
+    if template.form == "image":
+        return f'<html><body><a href="{template.link}"><img src="cid:picture"></a></body></html>'
     paragraphs = "".join(f"<p>{html.escape(part)}</p>\n" for part in text.split("\n\n"))
-    link = f'<p><a href="{letter.link}">{letter.link}</a></p>\n' if letter.link else ""
-    hidden = f'<div style="display:none">{html.escape(letter.hidden)}</div>\n' if letter.hidden else ""
+    link = f'<p><a href="{template.link}">{template.link}</a></p>\n' if template.link else ""
+    hidden = f'<div style="display:none">{html.escape(template.hidden)}</div>\n' if template.hidden else ""
     return f"<html><body>\n{paragraphs}{link}{hidden}</body></html>"
 
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from suffice.spam.demo.envelopes import envelope
-from suffice.spam.demo.letters import filled, letters
+from suffice.spam.demo.templates import filled, templates
 from suffice.spam.shares import Label
 
 #: number of messages per training template, with different names, amounts and days
@@ -54,9 +54,9 @@ def _messages(part: str, times: int, start: datetime, seed: int) -> Iterator[tup
     # a text seed gives the same numbers everywhere, and makes the parts independent of each other
     rng = random.Random(f"{part} {seed}")
     labels: tuple[Label, Label] = ("ham", "spam")
-    chosen = [(letter, label) for label in labels for letter in letters(f"{label}-{part}") for _ in range(times)]
+    chosen = [(template, label) for label in labels for template in templates(f"{label}-{part}") for _ in range(times)]
     rng.shuffle(chosen)
     sent = start
-    for letter, label in chosen:
+    for template, label in chosen:
         sent += timedelta(seconds=rng.randrange(1200, 36_000))
-        yield envelope(filled(letter, rng), sent, rng), label
+        yield envelope(filled(template, rng), sent, rng), label

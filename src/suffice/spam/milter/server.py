@@ -25,7 +25,7 @@ CONNECTIONS = 500
 FIRST, PAUSE = 60.0, 60.0
 #: time limits in seconds: silence of a mail server (its client may be silent too), and waiting for messages in progress
 #: when stopping
-SILENCE, GRACE = 3600.0, 20.0
+IDLE_TIMEOUT, GRACE = 3600.0, 20.0
 _READ = 1 << 16
 
 
@@ -53,7 +53,7 @@ class MilterServer:
         self._journal = Journal() if journal is None else journal
         self._sessions: dict[asyncio.Task[None], Session] = {}
         #: time of the last packet of each connection
-        self._heard: dict[asyncio.Task[None], float] = {}
+        self._last_activity: dict[asyncio.Task[None], float] = {}
         self._scoring: set[asyncio.Task[None]] = set()
         self._stop = asyncio.Event()
 
@@ -100,7 +100,7 @@ class MilterServer:
                 self._journal.trouble(RuntimeError(f"there are more than {CONNECTIONS} connections"))
                 self._make_room()
             if len(self._sessions) < CONNECTIONS:
-                self._sessions[task], self._heard[task] = session, time.monotonic()
+                self._sessions[task], self._last_activity[task] = session, time.monotonic()
                 await self._converse(session, task, reader, writer)
         except ProtocolError as error:
             self._journal.say("closed", reason=str(error))
@@ -110,16 +110,16 @@ class MilterServer:
             self._journal.trouble(error)
         finally:
             self._sessions.pop(task, None)
-            self._heard.pop(task, None)
+            self._last_activity.pop(task, None)
             writer.close()
 
     def _make_room(self) -> None:
         """Close the connection that was silent longest, but none being scored or recently active within a message."""
         old = time.monotonic() - PAUSE
         idle = [
-            (session.busy, self._heard[task], id(task), task)
+            (session.busy, self._last_activity[task], id(task), task)
             for task, session in self._sessions.items()
-            if task not in self._scoring and (not session.busy or self._heard[task] < old)
+            if task not in self._scoring and (not session.busy or self._last_activity[task] < old)
         ]
         if idle:
             *_, task = min(idle)
@@ -135,10 +135,10 @@ class MilterServer:
     ) -> None:
         packets = PacketReader()
         while not session.ended and not (self._is_stopping and not session.busy):
-            data = await asyncio.wait_for(reader.read(_READ), SILENCE if session.agreed else FIRST)
+            data = await asyncio.wait_for(reader.read(_READ), IDLE_TIMEOUT if session.agreed else FIRST)
             if not data:
                 return
-            self._heard[task] = time.monotonic()
+            self._last_activity[task] = time.monotonic()
             for packet in packets.feed(data):
                 answer = session.answer(packet)
                 if isinstance(answer, Arrived):

@@ -103,9 +103,11 @@ class Page:
         entry = self.entry(request.path_params["number"])
         query = Query.of(dict(request.query_params))
         verdict = await self.desk.verdict(entry)
-        letter = await self.desk.letter(entry)
+        contents = await self.desk.contents(entry)
         _, before, after = await asyncio.to_thread(self.desk.index.place, entry, query)
-        return await self.judged("message.html", entry, verdict, query=query, letter=letter, before=before, after=after)
+        return await self.judged(
+            "message.html", entry, verdict, query=query, contents=contents, before=before, after=after
+        )
 
     async def judged(self, template: str, entry: Entry, verdict: Verdict, **values: Any) -> Response:
         """Answer with a message and the evidence of its verdict."""

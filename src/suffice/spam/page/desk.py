@@ -21,7 +21,7 @@ from suffice.spam.mailboxes import located
 from suffice.spam.page.corrections import Change, Corrections
 from suffice.spam.page.excerpts import Excerpt, excerpt_of
 from suffice.spam.page.index import Entry, Index, Label, Mailbox, Stamp
-from suffice.spam.page.text import Letter
+from suffice.spam.page.text import ShownMessage
 from suffice.spam.page.words import folder_name
 from suffice.spam.plain import one_line
 from suffice.spam.verdict import Verdict
@@ -109,9 +109,9 @@ class Desk:
         """Return the current verdict on a message."""
         return await self._do(self._verdict, entry)
 
-    async def letter(self, entry: Entry) -> Letter:
+    async def contents(self, entry: Entry) -> ShownMessage:
         """Return the contents of a message as shown on the page."""
-        return await self._do(self._letter, entry)
+        return await self._do(self._contents, entry)
 
     async def train(self, entry: Entry, label: Label | None, bucket: str | None = None) -> Change:
         """Learn a message with a class and a bucket, or undo its training; raise NotTrainedError if there was none.
@@ -203,9 +203,9 @@ class Desk:
     def _excerpt(self, raw: bytes) -> Excerpt:
         return self._bounded.ask(excerpt_of, raw)
 
-    def _letter(self, entry: Entry) -> Letter:
-        letter = isolated(partial(self._bounded.ask, Letter.of), self.index.raw(entry))
-        return Letter.unread(letter.reason) if isinstance(letter, Unread) else letter
+    def _contents(self, entry: Entry) -> ShownMessage:
+        contents = isolated(partial(self._bounded.ask, ShownMessage.of), self.index.raw(entry))
+        return ShownMessage.unread(contents.reason) if isinstance(contents, Unread) else contents
 
     def _verdict(self, entry: Entry) -> Verdict:
         spam_filter = self._current()

@@ -62,7 +62,7 @@ def arrival(message: Message) -> datetime | None:
 
 
 @dataclass(frozen=True)
-class Letter:
+class ShownMessage:
     """A message as shown on the page: recipients, headers, texts, and name, type and size of attachments."""
 
     to: str
@@ -71,14 +71,14 @@ class Letter:
     attached: list[tuple[str, str, int]]
 
     @classmethod
-    def of(cls, raw: bytes) -> Letter:
+    def of(cls, raw: bytes) -> ShownMessage:
         """Return the contents of a message."""
         message = read(raw)
         headers = [(one_line(name, 60), one_line(value, 2_000)) for name, value in message.headers[:HEADERS_SHOWN]]
         return cls(one_line(message.header("to")), headers, *_shown_parts(message))
 
     @classmethod
-    def unread(cls, reason: str) -> Letter:
+    def unread(cls, reason: str) -> ShownMessage:
         """Return the contents shown for an unreadable message: a sentence with the reason."""
         return cls("", [], [Shown("error", reason, False)], [])
 

@@ -20,7 +20,7 @@ from suffice.families.gaussian.covariance.data_scaled_prior import (
     with_ridge,
 )
 from suffice.families.gaussian.covariance.orientation import (
-    MOST_ROUNDS_MORE,
+    MAX_FURTHER_ITERATIONS,
     axes_of,
     common_axes,
     equal_volumes,
@@ -219,7 +219,7 @@ class CommonAxes(Rotated):
         if start is None:
             axes = common_axes(scatter, criterion, self._axes(scatter, count))
         else:
-            axes = common_axes(scatter, criterion, [axes_of(start)], MOST_ROUNDS_MORE)
+            axes = common_axes(scatter, criterion, [axes_of(start)], MAX_FURTHER_ITERATIONS)
         along = np.maximum((axes * (scatter @ axes)).sum(1), 0.0)
         rows = np.broadcast_to(count, along.shape)
         return _along(equal_volume(along, rows) if self.equal else ratio(along, rows), axes)

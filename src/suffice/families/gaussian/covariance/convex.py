@@ -11,7 +11,7 @@ from suffice._arrays import FloatArray
 #: the value of a function at a point, with its gradient and Hessian
 Expansion = tuple[float, FloatArray, FloatArray]
 
-_MOST_ROUNDS = 100
+_MAX_ITERATIONS = 100
 #: limit on the change of a variable, the logarithm of a volume, in one step
 _LONGEST_STEP = 4.0
 #: the iteration ends if a step promises a decrease of less than this share of `weight`
@@ -35,7 +35,7 @@ def minimise(expand: Callable[[FloatArray], Expansion], x: FloatArray, weight: f
     """
     value, gradient, hessian = expand(x)
     blind = 0
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(_MAX_ITERATIONS):
         if not (np.isfinite(gradient).all() and np.isfinite(hessian).all()):  # a volume vanishes
             break
         step = _newton_step(gradient, hessian)

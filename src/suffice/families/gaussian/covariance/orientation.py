@@ -21,9 +21,9 @@ from suffice._arrays import FloatArray, IntArray
 #: log q, k×d → the criterion to be minimised, and its derivatives v, one per class
 Criterion = Callable[[FloatArray], tuple[float, FloatArray]]
 
-_MOST_ROUNDS = 200
+_MAX_ITERATIONS = 200
 #: limit on the iterations from the axes of the last estimate: the next estimate continues from there
-MOST_ROUNDS_MORE = 50
+MAX_FURTHER_ITERATIONS = 50
 #: number of steps that the quasi-Newton method remembers
 _MEMORY = 12
 #: limit on the angles of one step
@@ -59,12 +59,12 @@ def equal_volumes(count: FloatArray) -> Criterion:
 
 
 def common_axes(
-    scatter: FloatArray, criterion: Criterion, candidates: list[FloatArray], rounds: int = _MOST_ROUNDS
+    scatter: FloatArray, criterion: Criterion, candidates: list[FloatArray], max_iter: int = _MAX_ITERATIONS
 ) -> FloatArray:
     """Return the axes at a local minimum of the criterion, from the best of the candidates, (d, d)."""
     at = min((_expand(scatter, criterion, axes) for axes in candidates), key=lambda point: point.value)
     steps: deque[tuple[FloatArray, FloatArray]] = deque(maxlen=_MEMORY)
-    for _ in range(rounds):
+    for _ in range(max_iter):
         if at.stationary:
             break
         step = _direction(at, steps)

@@ -105,7 +105,7 @@ def equal_volume(scatter: FloatArray, count: FloatArray) -> FloatArray:
     if (count == count[:, :1]).all():
         mean = log_scatter.mean(1, keepdims=True)
         return np.exp(log_scatter - mean) * equal_scale(mean[:, 0], count[:, 0])
-    return _equal_volume_with_holes(scatter, count)
+    return _equal_volume_with_missing(scatter, count)
 
 
 def equal_scale(log_volume: FloatArray, count: FloatArray) -> float:
@@ -114,7 +114,7 @@ def equal_scale(log_volume: FloatArray, count: FloatArray) -> float:
     return float(np.exp(top) * np.exp(log_volume - top).sum() / count.sum())
 
 
-def _equal_volume_with_holes(scatter: FloatArray, count: FloatArray) -> FloatArray:
+def _equal_volume_with_missing(scatter: FloatArray, count: FloatArray) -> FloatArray:
     """Return s_cj / (n_cj − ν_c), with Σ ν_c = 0 and ν such that all classes have the same volume.
 
     ν are the Lagrange multipliers of that condition; the dual function is concave in them.

@@ -8,7 +8,7 @@ from importlib.resources import files
 
 
 @dataclass(frozen=True)
-class Letter:
+class Template:
     """A template of a message: sender, subject, text and format. All attributes except the choices may hold slots.
 
     Attributes
@@ -86,20 +86,20 @@ class Slots(dict[str, str]):
         return self[name]
 
 
-def letters(name: str) -> list[Letter]:
+def templates(name: str) -> list[Template]:
     """Return the templates of a file such as "ham-taught": blocks after lines of "=====", with headers and a text."""
     content = (files("suffice.spam.demo") / f"{name}.txt").read_text(encoding="utf-8")
-    return [_letter(block) for block in content.split("\n=====\n")[1:]]
+    return [_template(block) for block in content.split("\n=====\n")[1:]]
 
 
-def filled(letter: Letter, rng: random.Random) -> Letter:
+def filled(template: Template, rng: random.Random) -> Template:
     """Return a template with its slots filled."""
     slots = Slots(rng)
-    return Letter(**{field.name: getattr(letter, field.name).format_map(slots) for field in fields(letter)})
+    return Template(**{field.name: getattr(template, field.name).format_map(slots) for field in fields(template)})
 
 
-def _letter(block: str) -> Letter:
+def _template(block: str) -> Template:
     head, _, text = block.partition("\n\n")
     headers = dict(line.split(": ", 1) for line in head.strip().split("\n"))
     values = {("sender" if name == "From" else name.lower()): value for name, value in headers.items()}
-    return Letter(text=text.strip("\n"), **values)
+    return Template(text=text.strip("\n"), **values)

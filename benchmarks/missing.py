@@ -1,4 +1,4 @@
-"""python -m benchmarks.holes: what missing cells cost EM for full covariances, against the same rows without holes."""
+"""python -m benchmarks.missing: the cost of missing cells in EM for full covariances, against complete rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from benchmarks.measure import median_seconds, peak_megabytes
 from suffice import Mixture
 
-ROUNDS = 5
+ITERATIONS = 5
 
 
 def rows(n: int, d: int, k: int) -> Any:
@@ -22,7 +22,7 @@ def rows(n: int, d: int, k: int) -> Any:
     return rng.normal(size=(n, d)) @ mixing + 2.0 * rng.normal(size=(k, d))[rng.integers(0, k, n)]
 
 
-def holes(n: int, d: int, patterns: int | None) -> Any:
+def missing_mask(n: int, d: int, patterns: int | None) -> Any:
     """Return which cells are missing, a tenth of them: in so many patterns, or anywhere."""
     rng = np.random.default_rng(1)
     if patterns is None:
@@ -31,8 +31,8 @@ def holes(n: int, d: int, patterns: int | None) -> Any:
 
 
 def main() -> None:
-    """Time rows without holes, with few patterns and with random holes."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.holes", description=__doc__)
+    """Time rows without missing cells, with few patterns and with random missing cells."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.missing", description=__doc__)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--columns", type=int, default=20)
     parser.add_argument("--components", type=int, nargs="+", default=[1, 4])
@@ -43,17 +43,17 @@ def main() -> None:
         start = Mixture(k, init=np.arange(len(X)) % k, max_iter=1).fit(X)
         whole = None
         for name, missing in (
-            ("no holes", None),
-            ("200 patterns", holes(*X.shape, 200)),
-            ("random holes", holes(*X.shape, None)),
+            ("no missing cells", None),
+            ("200 patterns", missing_mask(*X.shape, 200)),
+            ("random missing cells", missing_mask(*X.shape, None)),
         ):
             table = X if missing is None else np.where(missing, np.nan, X)
-            model = Mixture(k, init=start, prior=None, max_iter=ROUNDS, tol=0.0)
+            model = Mixture(k, init=start, prior=None, max_iter=ITERATIONS, tol=0.0)
             seconds, _ = median_seconds(lambda model=model, table=table: model.fit(table), 3)
             peak = peak_megabytes(lambda model=model, table=table: model.fit(table))
             whole = seconds if whole is None else whole
             print(
-                f"{len(X):,} × {X.shape[1]}, k {k}, {ROUNDS} rounds, {name:13} {seconds:7.3f} s  "
+                f"{len(X):,} × {X.shape[1]}, k {k}, {ITERATIONS} iterations, {name:20} {seconds:7.3f} s  "
                 f"{seconds / whole:5.1f}×  peak {peak:4.0f} MB",
                 flush=True,
             )
