@@ -65,7 +65,7 @@ def test_an_older_backup_is_replaced_and_any_other_file_refused(store, tmp_path)
         other.close()
         for name in ("letter", "other"):
             content = (tmp_path / name).read_bytes()
-            with pytest.raises(StoreError, match="is no backup of a store, so it is left as it is"):
+            with pytest.raises(StoreError, match="is not a backup of a store, so it is not replaced"):
                 spam_filter.backup(tmp_path / name)
             assert (tmp_path / name).read_bytes() == content
         with pytest.raises(StoreError, match="is the store itself"):
@@ -176,9 +176,9 @@ def damaged(content):
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (damaged, "is damaged or no store"),
-        (lambda content: content[: len(content) // 2], "is damaged or no store"),
-        (lambda content: b"Dear Ann, ...", "is damaged or no store"),
+        (damaged, "is damaged or not a store"),
+        (lambda content: content[: len(content) // 2], "is damaged or not a store"),
+        (lambda content: b"Dear Ann, ...", "is damaged or not a store"),
         (lambda content: b"", "is no backup"),
     ],
 )
@@ -199,7 +199,7 @@ def test_what_is_no_backup_of_this_version_is_refused(store, tmp_path):
         SpamFilter.restore(store, tmp_path / "nothing")
     with pytest.raises(StoreError, match="are the same file"):
         SpamFilter.restore(store, store)
-    with pytest.raises(StoreError, match=r"cannot be read|is damaged or no store"):
+    with pytest.raises(StoreError, match=r"cannot be read|is damaged or not a store"):
         SpamFilter.restore(store, tmp_path)
     with SpamFilter.open(store) as spam_filter:
         spam_filter.backup(tmp_path / "copy")
@@ -299,7 +299,7 @@ def test_a_backup_with_anything_beside_the_tables_of_a_store_is_refused(store, t
     changed.execute("CREATE TRIGGER more AFTER DELETE ON meta BEGIN DELETE FROM tokens; END")
     changed.close()
     content = store.read_bytes()
-    with pytest.raises(StoreError, match="there is trigger 'more'; the store is left as it is"):
+    with pytest.raises(StoreError, match="has trigger 'more'; the store is not changed"):
         SpamFilter.restore(store, tmp_path / "copy")
     assert store.read_bytes() == content
 

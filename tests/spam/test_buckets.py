@@ -271,7 +271,7 @@ def test_a_bucket_is_renamed_and_removed(taught):
     assert after.bucket == "job"
     assert after.buckets["job"] == before.buckets["work"]
     assert list(taught.buckets) == ["job", "news", "receipts"]
-    with pytest.raises(BucketError, match="there is a bucket 'news' already"):
+    with pytest.raises(BucketError, match="there is already a bucket 'news'"):
         taught.buckets.rename("job", "news")
     with pytest.raises(BucketError, match="there is no bucket 'work'; there are: 'job', 'news'"):
         taught.buckets.rename("work", "other")

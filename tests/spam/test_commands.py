@@ -427,7 +427,7 @@ def test_stats_tells_all_of_the_store(store):
 @pytest.mark.parametrize("args", [("stats",), ("classify", "-"), ("untrain", "-"), ("evaluate",), ("tune",),
                                   ("expire",), ("backup", "x"), ("explain", "-")])  # fmt: skip
 def test_without_a_store_commands_say_so_and_make_none(args, tmp_path):
-    assert "make it with `suffice spam train`" in fails(*args, "-s", tmp_path / "none.sqlite")
+    assert "create it with `suffice spam train`" in fails(*args, "-s", tmp_path / "none.sqlite")
     assert not (tmp_path / "none.sqlite").exists()
 
 
@@ -436,7 +436,7 @@ def test_a_backup_is_restored_only_over_nothing_or_when_told_to(store, tmp_path)
     assert answer("backup", copy, "-s", store)["bytes"] == copy.stat().st_size
     assert answer("backup", copy, "-s", store)["bytes"] == copy.stat().st_size  # an older one is replaced
     (tmp_path / "letter").write_text("mine")
-    assert "is no backup of a store" in fails("backup", tmp_path / "letter", "-s", store)
+    assert "is not a backup of a store" in fails("backup", tmp_path / "letter", "-s", store)
     with SpamFilter.open(store) as spam_filter:
         before = contents(spam_filter)
         spam_filter.untrain(SPAMS[0])
@@ -543,7 +543,7 @@ def test_a_process_that_is_killed_is_one_line_and_the_same_command_goes_on(tmp_p
         patch.setattr("suffice.spam.filter.lesson", die_late)
         said = fails("train", "--ham", box, "-s", store)
     assert "has ended (exit code -9)" in said
-    assert "what was learned before is kept; do the same again to go on from there" in said
+    assert "what was learned before is kept; run the same again to continue" in said
     kept = sizes(store)[1]
     assert 0 < kept < 600
     found = answer("train", "--ham", box, "-s", store)

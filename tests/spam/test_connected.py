@@ -87,7 +87,7 @@ def test_another_thread_may_neither_use_nor_close_it(tmp_path, opener):
 
     def use():
         for ask in (owner.transaction().__enter__, owner.close, lambda: owner._connection):
-            with pytest.raises(StoreError, match="was opened in another thread, which must not be shared") as caught:
+            with pytest.raises(StoreError, match="was opened in another thread, which cannot be shared") as caught:
                 ask()
             errors.append(caught.value)
 

@@ -167,7 +167,7 @@ def test_mistakes_are_named():
         with pytest.raises(ValueError, match="has learned no ham; train some first"):
             spam_filter.evaluate(SPAMS, "spam")
         spam_filter.train(HAMS[0], "ham")
-        with pytest.raises(ValueError, match="messages and labels belong together"):
+        with pytest.raises(ValueError, match="messages and labels must be given together"):
             spam_filter.evaluate(SPAMS)
         with pytest.raises(ValueError, match="25 messages and 1 labels"):
             spam_filter.evaluate(SPAMS, ["spam"])

@@ -205,7 +205,7 @@ def watch(box, store, fault):
             failed = [event for event in events if event.label == "error"]
             assert tally.unread == len(failed)
             assert {event.folder for event in failed} == (set() if start else {"INBOX", "Junk", "Archive"})
-            assert all("is passed over: the message cannot be read (" in event.as_text() for event in failed)
+            assert all("is skipped: the message cannot be read (" in event.as_text() for event in failed)
     assert list(server.folders["INBOX"].values()) == [BAD]  # the others are moved
 
 

@@ -375,7 +375,7 @@ def test_lines_of_text_are_ascii_on_one_line_and_a_closed_output_is_no_trouble()
     journal.trouble(OSError("caf\xe9\nfull"))
     assert output.getvalue().splitlines() == [
         "message: queue=4ABC label=-",
-        "trouble: kind=OSError text=caf\\xe9 full consequence=mail passes with the status error",
+        "trouble: kind=OSError text=caf\\xe9 full consequence=mail is accepted with the status error",
     ]
     output.close()
     journal.say("message", queue="4ABD")

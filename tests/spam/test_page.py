@@ -452,7 +452,7 @@ def test_a_store_that_is_gone_is_told_and_none_is_made(site, store):
     answers.append(site.post("/tuning/tune", {"cost": "5"}))
     for answer in answers:
         assert answer.status == 503
-        assert "is not there any more; put it back" in answer.text
+        assert "no longer exists; put it back" in answer.text
     assert not store.exists()
     moved.rename(store)
     assert site.get("/").status == 200

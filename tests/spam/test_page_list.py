@@ -137,7 +137,7 @@ def test_several_messages_are_trained_at_once_and_undo_gives_back_what_they_were
         assert again.status == 409
         assert "undone already" in again.text
         forgotten = post(site, "/bulk", picked(0, 2, 63, label="undo"))
-        assert "2 messages not trained any more" in forgotten.text  # one never was
+        assert "2 messages no longer trained" in forgotten.text  # one never was
         assert labels(site, [0, 2, 63]) == [None, None, None]
 
 
@@ -230,7 +230,7 @@ def test_an_overview_without_mail_or_learning_says_what_is_missing(tmp_path):
     try:
         text = site.wait() and site.get("/overview").text
         assert "No message with a date" in text
-        assert "verdicts are guesses below 20" in text
+        assert "verdicts are unreliable with fewer than 20" in text
         assert "none was opened" in text
         assert text.count("none has used this store yet") == 3
     finally:

@@ -115,7 +115,7 @@ def test_what_was_exchanged_while_it_was_opened_is_noticed(homes, suffix, how):
                 if how != "file":
                     os.replace(place, f"{place}.moved")
                     (os.symlink if how == "link" else os.link)(f"{bob}{suffix}", place)
-                with pytest.raises(StoreError, match="was exchanged while it was opened"):
+                with pytest.raises(StoreError, match="was replaced while it was opened"):
                     check_opened(before, looked_at)
                 if how != "file":
                     os.replace(f"{place}.moved", place)

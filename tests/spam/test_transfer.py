@@ -210,7 +210,7 @@ def test_a_text_that_ends_too_early_or_too_late_is_refused():
             (lines[:-1], "without its last line"),
             (lines[:-5] + lines[-1:], "lines came before it"),
             (lines[:1], "without its last line"),
-            ([*lines, lines[3]], "behind the last line"),
+            ([*lines, lines[3]], "after the last line"),
             ([lines[0].replace(b'"version":1', b'"version":2'), *lines[1:]], "version 2, but this version"),
         ):
             with pytest.raises(DumpError, match=message_):

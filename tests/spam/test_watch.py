@@ -702,7 +702,7 @@ def test_a_server_without_authenticate_gets_a_login(server, monkeypatch):
 
 
 def test_a_server_without_starttls_is_not_sent_the_password(server):
-    with pytest.raises(MailboxError, match=r"cannot do what is needed for turning to TLS.*STARTTLS"):
+    with pytest.raises(MailboxError, match=r"cannot do what is needed for starting TLS.*STARTTLS"):
         Connection(Account("127.0.0.1", USER, server.port, "starttls"), PASSWORD)
 
 

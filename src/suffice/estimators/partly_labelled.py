@@ -60,7 +60,7 @@ def require_classes(statistics: ModelStatistics, *, missing: bool) -> None:
     if empty and missing:
         raise ValueError(
             f"the class {empty[0]!r} was named, but no labelled row has it, so it is not known which of the "
-            f"unlabelled rows belong to it; label a row of it, or leave it out of classes"
+            f"unlabelled rows belong to it; label one of its rows, or leave it out of classes"
         )
     if len(classes) < 2:
         (only,) = classes

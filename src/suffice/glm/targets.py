@@ -68,7 +68,7 @@ def as_numbers(values: Any, n_rows: int, name: str, start: int = 0) -> FloatArra
         if name == "y":
             warnings.warn(
                 "A column-vector y was passed when a 1d array was expected; it was read as one number per row. Pass "
-                "y.ravel() to say so.",
+                "y.ravel() to avoid this warning.",
                 DataConversionWarning,
                 stacklevel=2,
             )

@@ -18,15 +18,15 @@ class Predictive(Distributions):
 
     def natural_parameters(self) -> FloatArray:
         """Raise TypeError: an average over an exponential family is not an exponential family."""
-        raise TypeError(f"{type(self).__name__} is no exponential family, so it has no natural parameters")
+        raise TypeError(f"{type(self).__name__} is not an exponential family, so it has no natural parameters")
 
     def moment_parameters(self) -> FloatArray:
         """Raise TypeError: an average over an exponential family is not an exponential family."""
-        raise TypeError(f"{type(self).__name__} is no exponential family, so it has no moment parameters")
+        raise TypeError(f"{type(self).__name__} is not an exponential family, so it has no moment parameters")
 
     def statistic_covariance(self) -> FloatArray:
         """Raise TypeError: an average over an exponential family is not an exponential family."""
-        raise TypeError(f"{type(self).__name__} is no exponential family, so it has no sufficient statistics")
+        raise TypeError(f"{type(self).__name__} is not an exponential family, so it has no sufficient statistics")
 
     def standardised(self, x: Array) -> Array:
         """Return (x − mean) / standard deviation of the first class, divided by 1 where that is not finite."""

@@ -46,7 +46,7 @@ def stamped_by_daemon(raw: bytes, address: str, *, details: bool, timeout: float
         raise ValueError(f"the daemon answers {status[:200]!r}")
     label = headers.get("suffice", "")
     if label not in ("spam", "ham", "unsure", "error"):
-        raise ValueError(f"the daemon gives no status that is known, but {label[:20]!r}")
+        raise ValueError(f"the daemon answers with an unknown status, {label[:20]!r}")
     return message, label
 
 

@@ -26,8 +26,8 @@ def back_up(store: Store, path: str | os.PathLike[str]) -> None:
         with closing(_read_only(Path(name))) as copy:
             if problem := _problem(copy):
                 raise DamagedStoreError(
-                    f"the store {store.name!r} is damaged: {problem}; no backup was made, an older one is left as it "
-                    "is; restore that"
+                    f"the store {store.name!r} is damaged: {problem}; no backup was made, and an older one is not "
+                    "changed; restore it"
                 )
         os.replace(name, target)
 
@@ -39,7 +39,7 @@ def replaceable(path: str | os.PathLike[str]) -> Path:
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not (target.is_file() or target.is_dir()):
-        raise StoreError(f"{str(target)!r} is a device, a pipe or a socket, and no file that can be replaced")
+        raise StoreError(f"{str(target)!r} is a device, a pipe or a socket, not a file that can be replaced")
     return target
 
 
@@ -93,7 +93,7 @@ def _written(what: str, target: Path, fill: Callable[[sqlite3.Connection], objec
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)  # readable by its owner only
     except OSError as error:
         raise StoreError(
-            f"the {what} {str(target)!r} cannot be made: {error.strerror}; check that its folder exists and may be "
+            f"the {what} {str(target)!r} cannot be created: {error.strerror}; check that its folder exists and may be "
             "written"
         ) from error
     try:
@@ -117,19 +117,21 @@ def _refuse_other_files(store: Store, target: Path) -> None:
     if not store.in_memory and Path(store.path).exists() and target.samefile(store.path):
         raise StoreError(f"{str(target)!r} is the store itself; give another path for its backup")
     if _log(target).exists():  # SQLite would apply the log of the old file to the new one
-        raise StoreError(f"{str(target)!r} is in use as a store; close what has it open, or give another path")
+        raise StoreError(f"{str(target)!r} is in use as a store; close the programs that use it, or give another path")
     try:
         with target.open("rb") as file:
             header = file.read(72)
     except OSError:
         header = b"a folder, or not ours"
     if header and not (header.startswith(b"SQLite format 3\0") and header[68:] == APPLICATION.to_bytes(4, "big")):
-        raise StoreError(f"{str(target)!r} is no backup of a store, so it is left as it is; give another path")
+        raise StoreError(f"{str(target)!r} is not a backup of a store, so it is not replaced; give another path")
 
 
 def _check(copy: sqlite3.Connection, source: Path) -> None:
     if _number(copy, "application_id") != APPLICATION:
-        raise StoreError(f"{str(source)!r} is no backup of a store of suffice.spam; give the file that `backup` wrote")
+        raise StoreError(
+            f"{str(source)!r} is not a backup of a store of suffice.spam; give the file that `backup` wrote"
+        )
     version = _number(copy, "user_version")
     if version != SCHEMA_VERSION:
         raise StoreError(
@@ -137,7 +139,7 @@ def _check(copy: sqlite3.Connection, source: Path) -> None:
             f"{SCHEMA_VERSION}; use the version of suffice that wrote it, or a later one"
         )
     if strange := foreign_parts(copy):
-        raise _damaged(source, f"it must have a store's tables and nothing else, but there is {strange}")
+        raise _damaged(source, f"it must have the tables of a store and no others, but has {strange}")
     if problem := _problem(copy):
         raise _damaged(source, problem)
     totals = copy.execute("SELECT COUNT(*) FROM meta WHERE key IN ('spam', 'ham')").fetchone()[0]
@@ -157,7 +159,7 @@ def _problem(copy: sqlite3.Connection) -> str:
 
 def _damaged(source: Path, reason: object) -> StoreError:
     return StoreError(
-        f"the backup {str(source)!r} is damaged or no store: {reason}; the store is left as it is; give another backup"
+        f"the backup {str(source)!r} is damaged or not a store: {reason}; the store is not changed; give another backup"
     )
 
 

@@ -46,7 +46,7 @@ class Bounded:
         if self._worker is not None and self._worker.is_broken:  # the system may have killed it when memory ran out
             self.close()
         if self._ended.is_set():
-            raise WorkerError("the process was ended")
+            raise WorkerError("the process was stopped")
         if self._worker is None:
             self._worker = Worker()
             if self._ended.is_set():  # another thread called `end` meanwhile
@@ -140,4 +140,4 @@ def _received(source: int, seconds: float) -> bytes:
         if not piece:
             return b"".join(pieces)
         pieces.append(piece)
-    raise TimeoutError(f"it was not judged within {seconds:g} seconds")
+    raise TimeoutError(f"it was not classified within {seconds:g} seconds")

@@ -73,8 +73,8 @@ class _Expanding(io.RawIOBase):
             self._given += len(piece)
             if self._given > EXPANSION_FREE + EXPANSION_LIMIT * self._taken:
                 raise CompressedError(
-                    f"it expands to more than {EXPANSION_LIMIT} times its size, as no mail does; expand it yourself if "
-                    "it is mail"
+                    f"it expands to more than {EXPANSION_LIMIT} times its size, which mail never does; decompress it "
+                    "yourself if it is mail"
                 )
             if piece:
                 buffer[: len(piece)] = piece

@@ -39,7 +39,7 @@ class Connected:
         if here != self._opened_by:
             what = "thread" if here[0] == self._opened_by[0] else "process"
             raise StoreError(
-                f"the store {self.name!r} was opened in another {what}, which must not be shared; open it here anew"
+                f"the store {self.name!r} was opened in another {what}, which cannot be shared; open it again here"
             )
         return self._held
 

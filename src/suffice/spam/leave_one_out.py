@@ -66,11 +66,11 @@ def sample_of(
     totals = store.totals()
     if min(totals) <= 0:
         raise ValueError(
-            f"a filter must have learned both spam and ham to be looked at, but it has learned no "
+            f"a filter must have learned both spam and ham to be evaluated, but it has learned no "
             f"{'spam' if totals[0] <= 0 else 'ham'}; train some first"
         )
     if (raws is None) != (labels is None):
-        raise ValueError("messages and labels belong together, but one of them is missing; give both, or none")
+        raise ValueError("messages and labels must be given together, but one of them is missing; give both, or none")
     if raws is None or labels is None:
         sample = learned(store, basis, progress, in_time)
     else:
@@ -78,7 +78,7 @@ def sample_of(
         sample = given(store, basis, skips.left(labelled_readings(raws, labels, processes, store.servers)), progress)
         sample = replace(sample, skipped=skips.count)
     if not sample.log_odds:
-        raise ValueError("there are no messages with a label to look at; train some first, or give some")
+        raise ValueError("there are no labelled messages to evaluate on; train some first, or give some")
     return sample
 
 

@@ -138,8 +138,8 @@ def checked_entry(entry: str) -> str:
     address = _compared(local or "x", domain.removeprefix(below))
     if address is None or "*" in text or (at and "@" in local):  # a user who writes * means a domain
         raise ListError(
-            f"an entry must be an address (ann@example.org), a domain (example.org) or a domain with all below it "
-            f"(.example.org), but it is {entry!r}"
+            f"an entry must be an address (ann@example.org), a domain (example.org) or a domain with its "
+            f"subdomains (.example.org), but it is {entry!r}"
         )
     return f"{address[0]}@{address[1]}" if local else below + address[1]
 

@@ -31,7 +31,7 @@ def existing_store(given: Path | None) -> Path:
     path = store_path(given)
     if not path.exists():
         raise FileNotFoundError(
-            f"there is no store {str(path)!r} yet; make it with `suffice spam train`, or name another with --store"
+            f"there is no store {str(path)!r} yet; create it with `suffice spam train`, or name another with --store"
         )
     return path
 

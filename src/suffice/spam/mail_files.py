@@ -54,20 +54,21 @@ _FOREIGN = {
     b"\1\1\1\1\n": (
         "is a mailbox in MMDF format, which is not read; open it with mutt, and save its messages to an mbox"
     ),
-    b"BABYL OPTIONS:": "is a mailbox of Rmail (Babyl), which is not read; open it with Emacs, which makes it an mbox",
-    b"\xff\xfe": "is a text in UTF-16, as which mail is never sent; save it in UTF-8",
-    b"\xfe\xff": "is a text in UTF-16, as which mail is never sent; save it in UTF-8",
+    b"BABYL OPTIONS:": "is a mailbox of Rmail (Babyl), which is not read; open it with Emacs, which converts it to an "
+    "mbox",
+    b"\xff\xfe": "is a text in UTF-16, an encoding that mail never has; save it in UTF-8",
+    b"\xfe\xff": "is a text in UTF-16, an encoding that mail never has; save it in UTF-8",
     **dict.fromkeys(
         (b"PK\3\4", b"PK\5\6", b"7z\xbc\xaf'\x1c", b"Rar!\x1a\7"),
         "is an archive (ZIP, 7z, RAR); unpack it, and give the folder",
     ),
-    b"\x1f\x9d": "is compressed by compress, which is not read; expand it with `uncompress FILE`",
+    b"\x1f\x9d": "is compressed by compress, which is not read; decompress it with `uncompress FILE`",
     **dict.fromkeys(
         (b"%PDF-", b"\x89PNG\r\n", b"GIF8", b"\xff\xd8\xff", b"\x7fELF", b"SQLite format 3\0"),
-        "is a document, a picture, a program or a database, and no mail",
+        "is a document, a picture, a program or a database, not mail",
     ),
-    b"\x28\xb5\x2f\xfd": "is compressed by zstd, which is not read; expand it with `zstd -d FILE`",
-    b"\x04\x22\x4d\x18": "is compressed by lz4, which is not read; expand it with `lz4 -d FILE`",
+    b"\x28\xb5\x2f\xfd": "is compressed by zstd, which is not read; decompress it with `zstd -d FILE`",
+    b"\x04\x22\x4d\x18": "is compressed by lz4, which is not read; decompress it with `lz4 -d FILE`",
 }
 
 
@@ -129,7 +130,7 @@ def _begun(file: BinaryIO, name: str) -> tuple[bytes, BinaryIO]:
         file = expanded(first, file)
         first = file.readline(_LINE_LIMIT)
         if is_compressed(first):
-            raise MailboxError(f"the file {name!r} is compressed twice; expand it once")
+            raise MailboxError(f"the file {name!r} is compressed twice; decompress it once")
     first = _without_gap(first, file)
     if _MAC_LINES.match(first):
         how = "convert it with `tr '\\r' '\\n' < FILE > NEW`"

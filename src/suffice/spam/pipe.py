@@ -97,7 +97,7 @@ def parse(arguments: list[str]) -> Settings:
     no_exit_code, as_json, no_details = (bool(found.get(key)) for key in ("no_exit_code", "as_json", "no_details"))
     daemon = str(found["daemon"]) if "daemon" in found else None
     if daemon is not None and (as_json or store):
-        raise ValueError("--daemon goes neither with --json nor with --store: the daemon has its own store")
+        raise ValueError("--daemon excludes --json and --store, because the daemon has its own store")
     return Settings(path, no_exit_code, as_json, seconds, no_details, daemon)
 
 
@@ -147,7 +147,7 @@ def _asked(message: bytes, settings: Settings) -> tuple[bytes, int] | None:
     try:
         message, label = stamped_by_daemon(message, address, details=not settings.no_details, timeout=settings.timeout)
     except (OSError, ValueError) as error:
-        _say(f"the daemon at {address} cannot be asked ({error}); the message is judged here")
+        _say(f"the daemon at {address} cannot be reached ({error}); this command classifies the message itself")
         return None
     return message, CODES[label]
 
@@ -173,7 +173,7 @@ def _judged(message: bytes, settings: Settings) -> tuple[bytes, int, str]:
 
     written = forked(lambda: _answer(message, settings), settings.timeout)
     if not written:
-        raise OSError("the process that judges messages has ended, perhaps for want of memory")
+        raise OSError("the process that classifies messages has ended, perhaps because it ran out of memory")
     answer = json.loads(written)
     if "error" in answer:
         raise ValueError(answer["error"])

@@ -136,9 +136,9 @@ def import_text(
             candidates = dict.fromkeys(chain(store.tokens(), (word.lower() for word in words)))
             return _import_counts(store, from_spamassassin(whole, candidates), day)
     except CompressedError as error:
-        raise DumpError(f"the text cannot be read: {error}") from error
+        raise DumpError(f"the file cannot be read: {error}") from error
     raise DumpError(
-        "the text is none that can be imported; give what `suffice spam export`, `bogoutil -d wordlist.db` or "
+        "the file is not one that can be imported; give what `suffice spam export`, `bogoutil -d wordlist.db` or "
         "`sa-learn --backup` writes"
     )
 
@@ -170,7 +170,7 @@ def _import_counts(store: Store, learned: Learned, day: int) -> Transfer:
     if not learned.counts:
         raise DumpError(
             f"none of the {learned.tokens:,} tokens in the dump has a name that is known; SpamAssassin writes hashes "
-            "of them, which can be looked up but not undone: train on mail first, or give words with --words FILE"
+            "of them, which cannot be reversed: train on mail first, or give words with --words FILE"
             if learned.program == "spamassassin"
             else f"none of the {learned.tokens:,} tokens in the dump is one that this filter makes"
         )
@@ -204,11 +204,11 @@ def _import_store(
         filed: dict[bytes, str | None] = {}
         for number, line in batch:
             if ended and line.strip():
-                raise DumpError(f"line {number} is damaged: there is something behind the last line")
+                raise DumpError(f"line {number} is damaged: there is text after the last line")
             if ended or (message := _checked(number, line, _message)) is None:
                 ended = True
                 if line.strip() and json.loads(line)["end"] != count:
-                    raise DumpError(f"line {number} is damaged: {count} lines came before it, and it says {line!r}")
+                    raise DumpError(f"line {number} is damaged: {count} lines came before it, but it gives {line!r}")
                 continue
             count += 1
             # dates in the future, from a wrong clock, become today: beside them older messages would have no weight
@@ -230,7 +230,7 @@ def _import_store(
         if progress is not None:
             progress(count)
     if not ended:
-        raise DumpError(f"the text ends behind line {number}, without its last line; a part of it is missing")
+        raise DumpError(f"the file ends after line {number}, without its last line; a part of it is missing")
     return Transfer("suffice", learned, already, kept)
 
 
@@ -239,7 +239,7 @@ def _take_settings(store: Store, settings: dict[str, Any], today: int) -> Callab
     imports, given = store.get("imports", {}), settings.get("imports", {})
     if store.days() is None:
         if settings.get("origin", 0) > today:
-            raise DumpError("line 1 is damaged: weights are counted from a day to come")
+            raise DumpError("line 1 is damaged: weights are counted from a day in the future")
         for key, value in settings.items():
             store.put(key, value)
         return lambda digest: True
@@ -288,7 +288,7 @@ def _settings(head: Any) -> dict[str, Any]:
         raise ValueError(f"the format must be {FORMAT!r}, but it is {head['format']!r}")
     if head["version"] != VERSION:
         raise DumpError(
-            f"the text has version {head['version']!r}, but this version of suffice reads {VERSION}; use the version "
+            f"the file has version {head['version']!r}, but this version of suffice reads {VERSION}; use the version "
             "of suffice that wrote it, or a later one"
         )
     settings: dict[str, Any] = dict(head["settings"])
@@ -334,12 +334,12 @@ def _message(found: Any) -> KnownMessage | None:
     shares = _both(found.get("shares", (0, 0)), UNIT)
     _require(label == "unlabeled" or not any(shares), "only a message without a label has shares")
     _require(isinstance(found["tokens"], list), "tokens must be a list")
-    _require(len(set(map(_token, found["tokens"]))) == len(found["tokens"]), "a token is there twice")
+    _require(len(set(map(_token, found["tokens"]))) == len(found["tokens"]), "a token is repeated")
     return KnownMessage(digest, label, day, pack("\n".join(map(_token, found["tokens"]))), *shares)
 
 
 def _token(token: Any) -> str:
-    _require(isinstance(token, str) and token != "" and not set("\n\0") & set(token), f"{token!r} is no token")
+    _require(isinstance(token, str) and token != "" and not set("\n\0") & set(token), f"{token!r} is not a token")
     token.encode()  # raises for a lone surrogate
     return str(token)
 

@@ -101,8 +101,8 @@ def _require_labels(store: Store) -> int:
         spam, ham, *_ = store.size()
     if spam < FEWEST or ham < FEWEST:
         raise ValueError(
-            f"learning from unlabelled mail needs at least {FEWEST} spams and {FEWEST} hams with a label to begin "
-            f"with, but there are {spam} and {ham}; train more messages"
+            f"learning from unlabelled mail needs at least {FEWEST} labelled spams and {FEWEST} labelled hams "
+            f"to start with, but there are {spam} and {ham}; train more messages"
         )
     return spam + ham
 

@@ -240,9 +240,9 @@ class Worker:
             self._is_asked = False
         except (EOFError, OSError, ValueError, struct.error, pickle.UnpicklingError) as error:
             raise WorkerError(
-                f"a process that read messages has ended (exit code {self._process.wait()}), perhaps for want of "
-                "memory; what was learned before is kept; do the same again to go on from there, if need be after "
-                "making memory free, or in Python with fewer processes"
+                f"a process that read messages has ended (exit code {self._process.wait()}), perhaps because it "
+                "ran out of memory; what was learned before is kept; run the same again to continue, after freeing "
+                "memory, or in Python with fewer processes"
             ) from error
         if not success:
             raise result

@@ -12,11 +12,11 @@ from suffice.spam.imap.account import PASSWORD_VARIABLE, Account
 
 #: the ways in which mail can reach the filter
 WAYS = {
-    "watch": "an IMAP account, by a unit of systemd of your own",
+    "watch": "an IMAP account, by a systemd unit of your user",
     "procmail": "mail that procmail delivers on this machine",
     "sieve": "mail that Dovecot delivers, by Sieve",
     "milter": "all mail of a server, by Postfix or Sendmail",
-    "nothing": "only judge mail by hand, with `suffice spam classify`",
+    "nothing": "none; classify mail by hand, with `suffice spam classify`",
 }
 _PROCMAIL = """:0fw
 | {program} spam filter --no-exit-code{store}
@@ -115,7 +115,9 @@ def check_paths(*paths: str) -> None:
     """Raise ValueError if a path cannot be written into configuration files, which consist of lines."""
     for path in paths:
         if any(ord(letter) < 32 or ord(letter) == 127 for letter in path):
-            raise ValueError(f"the path {path!r} has control characters, which no file of settings can hold; rename it")
+            raise ValueError(
+                f"the path {path!r} has control characters, which configuration files cannot hold; rename it"
+            )
 
 
 def _watch(program: str, config: Path, account: Account | None, option: str) -> Plan:

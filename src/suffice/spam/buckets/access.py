@@ -117,5 +117,5 @@ def checked_bucket(bucket: str | None, labels: Label | object, only_errors: bool
     if labels != "ham":
         raise BucketError(f"a bucket is for ham, but the label is {labels!r}; give 'ham' for all messages")
     if only_errors:
-        raise BucketError("only_errors looks at spam and ham, not at buckets; leave one of them out")
+        raise BucketError("only_errors is for spam and ham, not for buckets; leave out only_errors or bucket")
     return checked_name(bucket) if bucket else ""

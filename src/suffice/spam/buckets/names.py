@@ -32,5 +32,7 @@ def checked_name(name: object) -> str:
             f"is {name[: 2 * NAME_LIMIT]!r}; give another"
         )
     if found.casefold() in _TAKEN:
-        raise BucketError(f"a bucket cannot be called {name!r}, since that is what a verdict says; give another name")
+        raise BucketError(
+            f"a bucket cannot be called {name!r}, because that is the name of a verdict; give another name"
+        )
     return found

@@ -98,7 +98,7 @@ class BucketTables:
                 self._connection.execute(statement)
             self._store.check_tables()
         if len(self.all()) >= BUCKET_LIMIT:
-            raise BucketError(f"a store has at most {BUCKET_LIMIT} buckets, so that {name!r} is one too many")
+            raise BucketError(f"a store has at most {BUCKET_LIMIT} buckets, so {name!r} cannot be added")
         made = self._connection.execute("INSERT INTO buckets (name, weight) VALUES (?, 0)", (name,)).lastrowid
         assert made is not None
         return made
@@ -106,7 +106,7 @@ class BucketTables:
     def rename(self, name: str, new: str) -> None:
         """Rename a bucket."""
         if name != new and self.number(new) is not None:
-            raise BucketError(f"there is a bucket {new!r} already; give another name, or remove it first")
+            raise BucketError(f"there is already a bucket {new!r}; give another name, or remove it first")
         self._connection.execute("UPDATE buckets SET name = ? WHERE id = ?", (new, self._existing(name)))
 
     def remove(self, name: str) -> int:

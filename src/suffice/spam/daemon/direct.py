@@ -218,7 +218,7 @@ class Direct:
         process.program.wait()
         if process.client is not None:
             late = TimeoutError(f"a message was not scored within {self._seconds:g} seconds")
-            gone = WorkerError("a process that read messages has ended, perhaps for want of memory")
+            gone = WorkerError("a process that read messages has ended, perhaps because it ran out of memory")
             self._passed(process.client, late if process.is_late else gone)
         loop.call_later(0.0 if process.is_ready else AGAIN, self._add)
 

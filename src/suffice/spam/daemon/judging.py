@@ -45,9 +45,9 @@ def refused(request: Request) -> bytes | None:
     if protocol != "http":
         return None
     if "origin" in headers or headers.get("sec-fetch-site", "none") != "none":
-        return answers.refusal(protocol, answers.UNAVAILABLE, "pages in a browser are not answered")
+        return answers.refusal(protocol, answers.UNAVAILABLE, "requests from pages in a browser are refused")
     if "file" in headers or "shm" in headers:
-        return answers.refusal(protocol, answers.PROTOCOL, "the message itself must be sent, not its place")
+        return answers.refusal(protocol, answers.PROTOCOL, "the message itself must be sent, not its path")
     return None
 
 

@@ -138,7 +138,7 @@ class RequestReader:
                 raise BadRequestError(protocol, f"a header needs a colon, but there is {line[:100]!r}")
             name, value = name.strip().lower(), value.strip()
             if headers.setdefault(name, value) != value and name in ("content-length", "transfer-encoding", "compress"):
-                raise BadRequestError(protocol, f"the header {name!r} is there twice, with different values")
+                raise BadRequestError(protocol, f"the header {name!r} is repeated with different values")
         del self._buffer[: end.end()]
         self._head = Request(protocol, method, target, headers, b"")
         self._read_length(headers)
@@ -155,7 +155,7 @@ class RequestReader:
             if self._length > self._limit:
                 raise self._too_long()
         elif "transfer-encoding" in headers and not self._is_chunked:
-            raise BadRequestError(protocol, "of transfer encodings only chunked is known")
+            raise BadRequestError(protocol, "the only known transfer encoding is chunked")
         elif self._head.method in ("PING", "SKIP", "GET", "HEAD", "OPTIONS") or (
             protocol == "http" and not self._is_chunked
         ):
@@ -175,7 +175,7 @@ class RequestReader:
             if not ended or ended == b"\r":
                 break
             if ended[:1] != b"\n" and ended != b"\r\n":
-                raise BadRequestError(protocol, "a chunk does not end where it should")
+                raise BadRequestError(protocol, "a chunk has another length than announced")
             self._chunks += self._buffer[chunk.end() : end]
             at = end + (1 if ended[:1] == b"\n" else 2)
         del self._buffer[:at]
@@ -188,7 +188,9 @@ class RequestReader:
         self._buffer, self._chunks = bytearray(), bytearray()
         headers, is_http = self._head.headers, self._head.protocol == "http"
         if is_http and not _OPAQUE.isdisjoint(headers):
-            raise BadRequestError("http", "a message that is encrypted, or compressed as rspamd does it, is not read")
+            raise BadRequestError(
+                "http", "a message that is encrypted, or compressed as rspamd does it, is not supported"
+            )
         if compression := headers.get("content-encoding" if is_http else "compress"):
             body = self._decompressed(body, compression)
         return self._head._replace(body=body)

@@ -296,8 +296,8 @@ class DaemonServer:
         while self.buffered > BUFFERED:
             others = [each for each in self._connections if each.kept and each is not connection and not each.is_asking]
             if not others:
-                raise BadRequestError("", "too many messages are under way")
-            self.journal.trouble(RuntimeError(f"more than {BUFFERED} bytes of messages are under way"))
+                raise BadRequestError("", "too many messages are in progress")
+            self.journal.trouble(RuntimeError(f"more than {BUFFERED} bytes of messages are in progress"))
             max(others, key=lambda each: each.kept).close()
 
     def leave(self, connection: Connection) -> None:

@@ -54,8 +54,8 @@ class Account:
             raise ValueError(f"the port must be from 1 to 65535, but it is {self.port}")
         if self.security == "none" and not is_loopback(self.host):
             raise ValueError(
-                f"without TLS the password and all mail can be read on the way to {self.host!r}, so that it is for "
-                "this machine (127.0.0.1, ::1, localhost) alone; leave --no-tls out, or use --starttls"
+                f"without TLS the password and all mail can be read on the way to {self.host!r}, so it is "
+                "allowed for this machine (127.0.0.1, ::1, localhost) only; leave --no-tls out, or use --starttls"
             )
         object.__setattr__(self, "port", self.port or _PORTS[self.security])
 
@@ -77,7 +77,7 @@ class Account:
         """
         scheme = IMAP_ADDRESS.match(url)
         if scheme is None:
-            raise MailboxError(f"the address {url!r} is none of an IMAP folder; give {_SHOWN}")
+            raise MailboxError(f"the address {url!r} is not that of an IMAP folder; give {_SHOWN}")
         try:
             parts = urlsplit(f"{scheme[1]}://{url[scheme.end() :]}")
             host, port = parts.hostname or "", parts.port or 0
@@ -121,7 +121,7 @@ def password_of(account: Account, command: str | None = None) -> str:
     if not sys.stdin.isatty():
         raise ValueError(
             f"there is no password for {account}: set {PASSWORD_VARIABLE}, give --password-command, or run it in a "
-            "terminal, where it is asked for"
+            "terminal, which asks for it"
         )
     from getpass import getpass
 

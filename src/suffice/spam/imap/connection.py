@@ -97,7 +97,7 @@ class Connection:
             return
         before = self._states.get(folder)
         if self.select(folder, writing=writing).validity != (before or self._states[folder]).validity:
-            raise DisconnectedError(f"the folder {folder!r} was made anew while it was read")
+            raise DisconnectedError(f"the folder {folder!r} was created again while it was read")
 
     def uids(self, folder: str, after: int = 0) -> list[int]:
         """Return the UIDs of a folder above `after`, ascending, without messages marked as deleted."""
@@ -267,7 +267,7 @@ def _check_name(folder: str) -> None:
     # other characters are quoted and encoded in UTF-7, but a line end would end the command
     if not folder or acts(folder):
         raise MailboxError(
-            f"a folder must have a name without control characters and marks of direction, but it is {folder!r}; "
+            f"a folder must have a name without control characters or direction marks, but it is {folder!r}; "
             "rename it in your mail program"
         )
 

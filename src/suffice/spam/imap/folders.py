@@ -24,7 +24,7 @@ class Folders:
     def __post_init__(self) -> None:
         names = self.all
         if twice := [name for name, count in Counter(names).items() if count > 1]:
-            raise ValueError(f"a folder can serve one purpose only, but {twice[0]!r} is given for more; choose one")
+            raise ValueError(f"a folder can have one purpose only, but {twice[0]!r} is given for several; choose one")
 
     @property
     def held(self) -> tuple[str, ...]:

@@ -120,7 +120,7 @@ class Place(Connected):
                 for statement in _SCHEMA:
                     execute(statement)
             elif found != (APPLICATION, SCHEMA_VERSION):
-                raise StoreError(f"{self.name!r} is a file of another program or version; move it away to begin anew")
+                raise StoreError(f"{self.name!r} is a file of another program or version; move it away to start over")
             execute("DELETE FROM messages WHERE state <> 'moving' AND day < ?", (_today() - KEPT_DAYS,))
 
     @contextmanager
@@ -130,11 +130,11 @@ class Place(Connected):
         except sqlite3.OperationalError as error:
             if "locked" in str(error):
                 raise StoreError(
-                    f"another watch has {self.name!r} open; one at a time can watch an account with a store"
+                    f"another `watch` is using {self.name!r}; only one at a time can watch an account with a store"
                 ) from error
             raise StoreError(f"{self.name!r} cannot be used: {error}; check its folder and the disk") from error
         except sqlite3.DatabaseError as error:
-            raise StoreError(f"{self.name!r} is damaged: {error}; move it away to begin anew") from error
+            raise StoreError(f"{self.name!r} is damaged: {error}; move it away to start over") from error
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

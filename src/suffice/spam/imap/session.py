@@ -52,19 +52,19 @@ def explained(account: Account, doing: str, remedy: str = "") -> Iterator[None]:
         raise
     except ssl.SSLCertVerificationError as error:
         raise DisconnectedError(
-            f"the certificate of {host} is not valid: {error.verify_message}; if it is one of your own, "
+            f"the certificate of {host} is not valid: {error.verify_message}; if it is self-signed, "
             "set SSL_CERT_FILE to it"
         ) from error
     except CapabilityError as error:
         raise RefusedError(f"{host} cannot do what is needed for {doing}: {error}{remedy}") from error
     except IMAPClientReadOnlyError as error:  # a subclass of abort, but the connection is still open
-        raise RefusedError(f"{host} lets a folder be read alone while {doing}: {_said(error)}") from error
+        raise RefusedError(f"{host} allows only reading a folder while {doing}: {_said(error)}") from error
     except (IMAPClientAbortError, OSError) as error:
         raise DisconnectedError(f"no connection to {host} ({doing}): {_said(error)}{remedy}") from error
     except (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError) as error:
         # raised by the client for a malformed answer
         raise DisconnectedError(
-            f"{host} gave an answer that makes no sense while {doing}: {_said(error) or type(error).__name__}"
+            f"{host} gave an invalid answer while {doing}: {_said(error) or type(error).__name__}"
         ) from error
     except (IMAPClientError, ValueError) as error:
         raise RefusedError(f"{host} refused something while {doing}: {_said(error)}") from error
@@ -88,14 +88,14 @@ def logged_in(account: Account, password: str) -> IMAPClient:
     """
     context = None if account.security == "none" else ssl.create_default_context()
     encrypted = account.security == "tls"
-    with explained(account, "connecting", "; check the host, the port, and whether the server begins with TLS"):
+    with explained(account, "connecting", "; check the host, the port, and whether the server uses TLS from the start"):
         timeout = SocketTimeout(CONNECT_TIMEOUT, READ_TIMEOUT)
         first = context if encrypted else None
         client = IMAPClient(account.host, account.port, ssl=encrypted, ssl_context=first, timeout=timeout)
         _limit_literals(client)
     try:
         if account.security == "starttls":
-            with explained(account, "turning to TLS", "; try TLS from the start, on port 993"):
+            with explained(account, "starting TLS", "; try TLS from the start, on port 993"):
                 client.starttls(context)
         with explained(account, "logging in"):
             _login(client, account, password)

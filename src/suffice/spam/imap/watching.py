@@ -103,7 +103,7 @@ class Watch:
             self._finish_moves()
         uids = self._connection.uids(folder, after=place.uid)
         if sum(uid <= place.origin for uid in uids) >= MANY:
-            self._report(Event("note", folder, text=f"reading what is there, {len(uids)} messages"))
+            self._report(Event("note", folder, text=f"reading the existing {len(uids)} messages"))
         given_up = [uid for uid in uids if self._failures[folder, uid] >= ATTEMPTS]
         for uid in given_up:
             self._cannot_read(folder, uid)
@@ -114,7 +114,7 @@ class Watch:
             try:
                 learned.update(self._take(folder, uid, raw, place))
             except UnreadableError as error:  # it stays in its folder, and is not read again
-                text = f"message {uid} is passed over: {error}"
+                text = f"message {uid} is skipped: {error}"
                 self._report(Event("failed", folder, label="error", subject=_subject(raw or b""), text=text))
                 with self._place.transaction():
                     self._place.advance(folder, uid)
@@ -124,7 +124,7 @@ class Watch:
             with self._place.transaction():
                 self._place.advance(folder, state.newest)
         for label, count in learned.items():
-            text, bucket = f"what was there, {count} of {len(uids)}", self.folders.bucket_of(folder)
+            text, bucket = f"existing messages, {count} of {len(uids)}", self.folders.bucket_of(folder)
             event = Event("learned", folder, label=label, bucket=bucket, text=text, count=count, is_dry=self._dry_run)
             self._report(event)
 
@@ -147,7 +147,7 @@ class Watch:
         """Return the progress in a folder, which starts now if the folder is new or its UIDVALIDITY has changed."""
         if place is None or place.validity != state.validity:
             if place is not None:
-                self._report(Event("note", folder, text="the server has numbered its messages anew; beginning anew"))
+                self._report(Event("note", folder, text="the server has renumbered its messages; starting over"))
             self._place.begin(folder, state.validity, state.newest, is_source=folder == self.folders.inbox)
         begun = self._place.folder(folder)
         assert begun is not None
@@ -354,7 +354,7 @@ class Watch:
         )
 
     def _cannot_read(self, folder: str, uid: int) -> None:
-        self._report(Event("failed", folder, text=f"the server cannot give message {uid}, which is passed over"))
+        self._report(Event("failed", folder, text=f"the server cannot give message {uid}, which is skipped"))
 
 
 def _identity(raw: bytes) -> bytes:

@@ -53,7 +53,7 @@ def file_of(store: Path) -> tuple[int, int]:
         status = os.stat(store)
     except FileNotFoundError:
         raise StoreError(
-            f"the store {str(store)!r} is not there any more; put it back, or start the page anew with another --store"
+            f"the store {str(store)!r} no longer exists; put it back, or start the page again with another --store"
         ) from None
     return status.st_dev, status.st_ino
 

@@ -126,7 +126,11 @@ class Guard:
         scope["form"] = {name: values[-1] for name, values in fields.items()}
         scope["picked"] = fields.get("number", [])
         given = headers.get(TOKEN_HEADER) or scope["form"].get(TOKEN_FIELD, "")
-        return None if _same(given, self._keys.token) else _refuse("the token of the form is missing or old; reload")
+        return (
+            None
+            if _same(given, self._keys.token)
+            else _refuse("the token of the form is missing or outdated; reload the page")
+        )
 
     def _enter(self) -> Response:
         response = HTMLResponse(_ENTER.format(self._keys.path))

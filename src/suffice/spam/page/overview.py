@@ -77,9 +77,14 @@ def _store_health(desk: Desk, size: Size, learned: tuple[date, date] | None) -> 
     if learned is not None:
         details.insert(1, f"last learned on {learned[1].day} {learned[1]:%b %Y}")
     if not os.access(path, os.W_OK):
-        return Health("Store", "cannot be written, so that nothing can be trained", tuple(details), "bad")
+        return Health("Store", "cannot be written, so nothing can be trained", tuple(details), "bad")
     if min(size.spam, size.ham) < FEW:
-        return Health("Store", f"needs more: verdicts are guesses below {FEW} of each kind", tuple(details), "bad")
+        return Health(
+            "Store",
+            f"needs more messages: verdicts are unreliable with fewer than {FEW} of each class",
+            tuple(details),
+            "bad",
+        )
     if desk.replaced is not None:
         return Health("Store", f"was replaced by another file at {desk.replaced:%H:%M}", tuple(details), "bad")
     return Health("Store", "in order", tuple(details))

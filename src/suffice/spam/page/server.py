@@ -18,7 +18,7 @@ PORT = 8025
 
 
 def _say(address: str) -> None:
-    print(f"{address}\nOpen this address; Ctrl-C ends it.", flush=True)
+    print(f"{address}\nOpen this address; Ctrl-C stops the page.", flush=True)
 
 
 def serve(

@@ -50,7 +50,7 @@ class TrainingViews:
         label = _label_of(form)
         picked = [self._page.entry(number) for number in dict.fromkeys(request.scope["picked"])]
         if not picked:
-            raise HTTPException(422, "No message is picked; tick the boxes of some first.")
+            raise HTTPException(422, "No message is selected; tick the boxes of some first.")
         bucket = await self._bucket(form)
         changes: list[Change] = []
         unread = 0
@@ -81,7 +81,7 @@ class TrainingViews:
         name = form.get("file")
         known = await self._desk.ask(lambda spam_filter: tuple(spam_filter.buckets))
         if name and name not in known:
-            raise HTTPException(422, "There is no such bucket any more; open the message again.")
+            raise HTTPException(422, "This bucket no longer exists; open the message again.")
         return name
 
     async def _answer(self, request: Request, notice: str, action: Action | None) -> Response:
@@ -105,7 +105,7 @@ def _label_of(form: dict[str, str]) -> Label | None:
 def _said(action: Action, unread: int) -> str:
     """Return a sentence that describes what an action has done."""
     after = action.changes[0].after if action.changes else None
-    done = f"trained as {LABEL_NAMES[after]}" if after else "not trained any more"
+    done = f"trained as {LABEL_NAMES[after]}" if after else "no longer trained"
     said = f"{_messages(len(action.changes))} {done}".capitalize()
     return f"{said}; {_messages(unread)} could not be read." if unread else f"{said}."
 

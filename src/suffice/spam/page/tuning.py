@@ -40,7 +40,7 @@ class TuningViews:
     async def live(self, request: Request) -> Response:
         """Answer with the curve and the counts at thresholds that are being chosen."""
         if self._laboratory.evaluation is None:
-            raise HTTPException(409, "The evaluation is not there any more; reload the page.")
+            raise HTTPException(409, "The evaluation is no longer available; reload the page.")
         return self._render("_live.html", **self._at(_chosen(dict(request.query_params))))
 
     async def save(self, request: Request) -> Response:
@@ -66,7 +66,7 @@ class TuningViews:
         case = f"a good message called spam that costs {cost:g} spams not caught"
         text = f"Tuned for {case}, and saved."
         if not written:
-            text = f"For {case} the thresholds there are cost least, and are kept."
+            text = f"For {case} the present thresholds cost least, and are kept."
         return await self._answer(request, thresholds, text)
 
     async def _answer(self, request: Request, thresholds: Thresholds, notice: str = "") -> Response:

@@ -29,10 +29,10 @@ def inherited_sockets() -> list[socket.socket]:
         try:
             sockets.append(socket.socket(fileno=descriptor))
         except OSError as error:
-            raise ValueError(f"systemd has passed descriptor {descriptor}, which is no socket: {error}") from None
+            raise ValueError(f"systemd has passed descriptor {descriptor}, which is not a socket: {error}") from None
         if sockets[-1].type != socket.SOCK_STREAM:
             raise ValueError(
-                f"systemd has passed descriptor {descriptor}, which is no stream socket; use ListenStream="
+                f"systemd has passed descriptor {descriptor}, which is not a stream socket; use ListenStream="
             )
     return sockets
 

@@ -70,4 +70,4 @@ class Journal:
         if now < self._told.get(kind, -math.inf) + REPEAT:
             return
         self._told[kind] = now
-        self.say("trouble", kind=kind, text=one_line(text, 500), consequence="mail passes with the status error")
+        self.say("trouble", kind=kind, text=one_line(text, 500), consequence="mail is accepted with the status error")

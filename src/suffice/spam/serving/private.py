@@ -109,4 +109,4 @@ def check_opened(before: set[tuple[int, int, int]], store: Held) -> None:
             allowed.add((status.st_dev, status.st_ino))
     opened = {(device, number) for _, device, number in open_files() - before}
     if store.file not in opened or not opened <= allowed:
-        raise StoreError(f"the store {store.name!r} was exchanged while it was opened; it is not used")
+        raise StoreError(f"the store {store.name!r} was replaced while it was opened; it is not used")

@@ -109,7 +109,7 @@ class Process(asyncio.Protocol):
             self._program.kill()
             with suppress(subprocess.TimeoutExpired):
                 self._program.wait(_END)
-        self._settle(None, WorkerError("a process that read messages has ended, perhaps for want of memory"))
+        self._settle(None, WorkerError("a process that read messages has ended, perhaps because it ran out of memory"))
         self._ended(self)
 
     def _end_late(self, seconds: float) -> None:

@@ -168,7 +168,7 @@ class Scorer:
         done = partial(self._finished, process, job, begun)
         left = min(job.deadline - begun, SHARE * job.timeout)
         if left <= 0.0:
-            done(None, TimeoutError("a message waited too long for its turn"))
+            done(None, TimeoutError("a message waited too long to be scored"))
             return
         if own is not None and begun < self._resting.get(own, -math.inf):
             done(None, StoreError(f"the store {own!r} took too long, and is not used for {REST:g} seconds"))

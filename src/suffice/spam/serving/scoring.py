@@ -153,7 +153,7 @@ def _shared(request: Request) -> SpamFilter:
     try:
         status = os.stat(path)
     except FileNotFoundError:
-        raise FileNotFoundError(f"there is no store {path!r} yet; `suffice spam train` makes it") from None
+        raise FileNotFoundError(f"there is no store {path!r} yet; create it with `suffice spam train`") from None
     file = status.st_dev, status.st_ino
     return _known(path, file) or _opened(path, file, request.patience)
 
