@@ -1,4 +1,4 @@
-"""Exponential, Gamma, InverseGaussian, NegativeBinomial, Geometric, Beta, Dirichlet: in estimators and alone."""
+"""Families of one column at a time, and the Dirichlet: in estimators and alone."""
 
 import warnings
 
@@ -19,16 +19,21 @@ from suffice import (
     Geometric,
     InvalidCellError,
     InverseGaussian,
+    KnownVariance,
+    LogNormal,
     Mixture,
     NaiveBayes,
     NegativeBinomial,
+    NormalInverseWishart,
     PseudoCount,
 )
 from suffice.families.concentration import concentrations, gamma_shape
 from suffice.statistics.responsibilities import Labels
 
-FAMILIES = [Exponential(), Gamma(), InverseGaussian(), NegativeBinomial(3.0), Geometric(), Beta(), Dirichlet()]
-POSITIVE = [Exponential(), Gamma(), InverseGaussian()]
+#: families whose estimate is the mode of the posterior; that of the log-normal is the Gaussian's, a mean
+MODES = [Exponential(), Gamma(), InverseGaussian(), NegativeBinomial(3.0), Geometric(), Beta(), Dirichlet()]
+FAMILIES = [*MODES, LogNormal()]
+POSITIVE = [Exponential(), Gamma(), InverseGaussian(), LogNormal()]
 each_family = pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
 
 
@@ -43,6 +48,8 @@ def clusters(family, n=300, d=3, k=3, seed=0):
         return rng.exponential(level), z
     if isinstance(family, InverseGaussian):
         return rng.wald(level, 5.0 * level), z
+    if isinstance(family, LogNormal):
+        return level * np.exp(0.5 * rng.normal(size=level.shape)), z
     if isinstance(family, Beta):
         return np.clip(rng.beta(4.0 * level, 4.0), 1e-9, 1.0 - 1e-9), z
     parts = rng.gamma(4.0 * level)
@@ -108,13 +115,16 @@ def test_maximum_likelihood_is_scipys():
     mu, _, scale = stats.invgauss.fit(x, floc=0)
     wald = InverseGaussian().fit(x)
     np.testing.assert_allclose([wald.location[0], wald.shape[0]], [mu * scale, scale], rtol=1e-5)
+    scale, _, median = stats.lognorm.fit(x, floc=0)
+    lognormal = LogNormal().fit(x)
+    np.testing.assert_allclose([lognormal.location[0], lognormal.scale[0]], [np.log(median), scale], rtol=1e-12)
     share = rng.beta(0.7, 3.0, 400)
     a, b, _, _ = stats.beta.fit(share, floc=0, fscale=1)
     np.testing.assert_allclose([Beta().fit(share).a[0], Beta().fit(share).b[0]], [a, b], rtol=1e-5)
     np.testing.assert_allclose(Exponential().fit(x).rate, 1.0 / x.mean())
 
 
-@each_family
+@pytest.mark.parametrize("family", MODES, ids=lambda family: family.name)
 @pytest.mark.parametrize("prior", ["auto", PseudoCount(3.0)])
 def test_the_estimate_is_the_mode_of_the_posterior(family, prior):
     x, z = clusters(family, 120)
@@ -136,7 +146,7 @@ def test_the_estimate_is_the_mode_of_the_posterior(family, prior):
     assert lower > 50
 
 
-@pytest.mark.parametrize("family", [Gamma(), InverseGaussian(), Beta()], ids=lambda family: family.name)
+@pytest.mark.parametrize("family", [Gamma(), InverseGaussian(), LogNormal(), Beta()], ids=lambda family: family.name)
 def test_the_prior_does_not_blur_tight_classes_that_lie_apart(family):
     rng = np.random.default_rng(4)
     z = np.repeat([0, 1], 60)
@@ -158,7 +168,7 @@ def test_the_prior_of_a_rate_does_not_blur_classes_of_other_scales():
     )
 
 
-@each_family
+@pytest.mark.parametrize("family", MODES, ids=lambda family: family.name)
 def test_a_prior_that_is_settled_takes_nothing_more_from_the_data(family):
     x, z = clusters(family, 60)
     statistics = GenerativeClassifier(family).fit(x, z).statistics_.joint.blocks[0]
@@ -170,6 +180,59 @@ def test_a_prior_that_is_settled_takes_nothing_more_from_the_data(family):
     assert family.log_prior(found, statistics, "auto") != family.log_prior(found, other, "auto")
     assert family.prior_of_components(overall, None, 3) is None
     assert family.log_prior(found, statistics, None) == 0.0
+
+
+# -- the log-normal is the Gaussian of the logarithms --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("prior", ["auto", None, NormalInverseWishart(mean_count=2.0, scatter_count=3.0)])
+@pytest.mark.parametrize("holes", [False, True])
+def test_a_log_normal_model_is_the_gaussian_model_of_the_logarithms(prior, holes):
+    x, z = clusters(LogNormal(), 200)
+    x[:, 2] *= np.exp(40.0)  # sums of squares of these logarithms would lose digits
+    if holes:
+        x[np.random.default_rng(6).random(x.shape) < 0.2] = np.nan
+    there = np.where(np.isnan(x), 0.0, np.log(x))
+    found, gaussian = NaiveBayes("lognormal", prior=prior).fit(x, z), NaiveBayes(prior=prior).fit(np.log(x), z)
+    np.testing.assert_allclose(found.predict_proba(x), gaussian.predict_proba(np.log(x)), rtol=1e-12)
+    np.testing.assert_allclose(found.score_samples(x), gaussian.score_samples(np.log(x)) - there.sum(1), rtol=1e-12)
+    np.testing.assert_allclose(found.explain(x).contributions, gaussian.explain(np.log(x)).contributions, atol=1e-12)
+    mine, theirs = (
+        Mixture(2, family, tol=1e-12, max_iter=2000, random_state=0).fit(rows)
+        for family, rows in (("lognormal", x), ("gaussian", np.log(x)))
+    )
+    np.testing.assert_allclose(mine.predict_proba(x), theirs.predict_proba(np.log(x)), atol=1e-4)
+
+
+def test_the_predictive_of_a_log_normal_has_students_t_of_the_logarithms():
+    rng = np.random.default_rng(10)
+    x, at = rng.lognormal(2.0, 0.7, 20), np.array([0.5, 3.0, 80.0])
+    prior = NormalInverseWishart.textbook(mean=[0.0], mean_count=1.0, dof=3.0, scale=[2.0])
+    for belief in (prior, KnownVariance(0.5, mean=0.0, count=1.0)):
+        posterior, of_logs = LogNormal().posterior(x, belief), suffice.Gaussian().posterior(np.log(x), belief)
+        found, expected = posterior.predictive(), of_logs.predictive()
+        np.testing.assert_allclose(found.log_prob(at), expected.log_prob(np.log(at)) - np.log(at), rtol=1e-12)
+        np.testing.assert_allclose(posterior.log_evidence(x), of_logs.log_evidence() - np.log(x).sum(), rtol=1e-12)
+        np.testing.assert_allclose(posterior.map().location, of_logs.map().means)
+        np.testing.assert_array_equal(found.sample(5, 0), np.exp(expected.sample(5, 0)))
+    assert np.isinf(LogNormal().posterior(x, prior).predictive().mean())
+    model = NaiveBayes("lognormal", estimate="predictive").fit(x[:, None], np.arange(20) % 2)
+    filled = model.impute([[np.nan], [3.0]])  # a t of logarithms has no mean: the median is filled in
+    assert x.min() < filled[0, 0] < x.max()
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 30.0, 60.0])
+def test_log_normals_of_any_scale_are_scored_drawn_and_saved(scale, tmp_path):
+    rng = np.random.default_rng(11)
+    x = np.exp(scale * rng.normal(size=(60, 2)))
+    model = Mixture(2, "lognormal", random_state=0, n_init=1)
+    quietly(model, x)
+    assert np.isfinite(model.score_samples(x)).all()
+    assert np.isfinite(model.score_samples(model.sample(100, random_state=0)[0])).all()
+    suffice.save(model, tmp_path / "model")
+    np.testing.assert_array_equal(suffice.load(tmp_path / "model").predict_proba(x), model.predict_proba(x))
+    x[::5, 0] = np.nan
+    assert np.isfinite(model.impute(x)).all()
 
 
 # -- data that leave a parameter open -----------------------------------------------------------------------------
@@ -204,7 +267,7 @@ def test_defaults_are_finite_whatever_the_data(family, make):
     assert np.isfinite(model.score_samples(x)).all()
     for values in model.distributions_[0].parameters().values():
         assert np.isfinite(values).all()
-        assert (values > 0).all()
+    assert (model.distributions_[0].variances() > 0).all()
     mixture = quietly(Mixture(4, family, n_init=1, max_iter=20, random_state=0), x)
     assert np.isfinite(mixture.score_samples(x)).all()
 
@@ -213,7 +276,7 @@ def test_a_column_that_never_varies_says_nothing():
     rng = np.random.default_rng(5)
     z = np.array([0] * 20 + [1] * 60)
     x = np.column_stack([rng.gamma(2.0 + 3.0 * z), np.full(80, 0.25)])
-    for family in (Gamma(), InverseGaussian()):
+    for family in (Gamma(), InverseGaussian(), LogNormal()):
         with_it, without = GenerativeClassifier(family).fit(x, z), GenerativeClassifier(family).fit(x[:, :1], z)
         np.testing.assert_allclose(with_it.predict_proba(x), without.predict_proba(x[:, :1]), atol=1e-12)
 
@@ -244,6 +307,8 @@ def test_the_unit_of_measurement_changes_no_posterior(family, prior, scale):
         (Exponential(), -1.0, r"column 'b' holds -1.0 in row 7, but an Exponential cell must not be negative"),
         (Gamma(), 0.0, r"column 'b' holds 0.0 in row 7, but a Gamma cell must be positive; .*Exponential for zeros"),
         (InverseGaussian(), -2.0, r"column 'b' holds -2.0 in row 7, but an InverseGaussian cell must be positive"),
+        (LogNormal(), 0.0, r"column 'b' holds 0.0 in row 7, but a LogNormal cell must be positive; .*Exponential"),
+        (LogNormal(), np.inf, r"column 'b' holds inf in row 7, but numbers must be finite"),
         (
             NegativeBinomial(2.0),
             1.5,
@@ -277,7 +342,7 @@ def test_a_cell_outside_the_support_is_named(family, cell, message):
         model.predict(frame)
 
 
-@pytest.mark.parametrize("family", [Gamma(), Beta(), Dirichlet()], ids=lambda family: family.name)
+@pytest.mark.parametrize("family", [Gamma(), LogNormal(), Beta(), Dirichlet()], ids=lambda family: family.name)
 def test_sparse_rows_have_zeros_that_cannot_be(family):
     from scipy import sparse
 
@@ -366,6 +431,7 @@ def test_one_table_may_have_many_families():
             "wait": rng.exponential(1.0 + z),
             "amount": rng.gamma(2.0, 1.0 + z),
             "passage": rng.wald(1.0 + z, 3.0),
+            "income": rng.lognormal(1.0 + z),
             "visits": rng.negative_binomial(3, 0.4 + 0.2 * z),
             "misses": rng.geometric(0.3 + 0.2 * z) - 1,
             "share": rng.beta(2.0 + z, 3.0),
@@ -379,6 +445,7 @@ def test_one_table_may_have_many_families():
         "wait": "exponential",
         "amount": "gamma",
         "passage": "inverse_gaussian",
+        "income": "log-normal",
         "visits": NegativeBinomial(3.0),
         "misses": "geometric",
         "share": "beta",

@@ -20,7 +20,16 @@ from suffice.families.multinomial import MultinomialDistributions
 from suffice.families.poisson import PoissonDistributions
 
 from .case import Case, Shape, law, shapes
-from .columnwise_cases import BETA, DIRICHLET, EXPONENTIAL, GAMMA, GEOMETRIC, INVERSE_GAUSSIAN, NEGATIVE_BINOMIAL
+from .columnwise_cases import (
+    BETA,
+    DIRICHLET,
+    EXPONENTIAL,
+    GAMMA,
+    GEOMETRIC,
+    INVERSE_GAUSSIAN,
+    LOG_NORMAL,
+    NEGATIVE_BINOMIAL,
+)
 
 __all__ = ["Case", "Shape", "law", "shapes"]
 
@@ -191,7 +200,7 @@ BERNOULLI = BernoulliCase("bernoulli", Bernoulli())
 CATEGORICAL = CategoricalCase("categorical", Categorical())
 MULTINOMIAL = MultinomialCase("multinomial", Multinomial(), learns_missing=False, scores_missing=False)
 POISSON = PoissonCase("poisson", Poisson())
-COLUMNWISE = [EXPONENTIAL, GAMMA, INVERSE_GAUSSIAN, NEGATIVE_BINOMIAL, GEOMETRIC, BETA]
+COLUMNWISE = [EXPONENTIAL, GAMMA, INVERSE_GAUSSIAN, LOG_NORMAL, NEGATIVE_BINOMIAL, GEOMETRIC, BETA]
 CASES: list[Case] = [*GAUSSIANS, BERNOULLI, CATEGORICAL, MULTINOMIAL, POISSON, *COLUMNWISE, DIRICHLET]
 
 

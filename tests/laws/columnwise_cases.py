@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
-from suffice import Beta, Dirichlet, Exponential, Gamma, Geometric, InverseGaussian, NegativeBinomial
+from suffice import Beta, Dirichlet, Exponential, Gamma, Geometric, InverseGaussian, LogNormal, NegativeBinomial
 from suffice.families.dirichlet import DirichletDistributions
 
 from .case import Case
@@ -49,7 +49,7 @@ class ColumnwiseCase(Case):
     def rows(self, rng: np.random.Generator, classes: np.ndarray, d: int) -> np.ndarray:
         truth = self.random(rng, int(classes.max()) + 1, d)
         arrays = {name: values[classes] for name, values in truth.parameters().items()}
-        return np.asarray(self.scipy(replace(truth, **arrays)).rvs(random_state=rng), dtype=np.float64)
+        return np.asarray(self.scipy(self.family.with_parameters(arrays)).rvs(random_state=rng), dtype=np.float64)
 
     def random(self, rng: np.random.Generator, k: int, d: int) -> Any:
         return self.family.with_parameters(self.draw(rng, (k, d)))
@@ -63,13 +63,14 @@ class ColumnwiseCase(Case):
 
     def density(self, distributions: Any, rows: np.ndarray) -> np.ndarray:
         """Return SciPy's density of each cell under the first class."""
-        first = replace(distributions, **{name: v[:1] for name, v in distributions.parameters().items()})
+        first = self.family.with_parameters({name: v[:1] for name, v in distributions.parameters().items()})
         frozen = self.scipy(first)
         return frozen.pmf(rows) if hasattr(frozen.dist, "pmf") else frozen.pdf(rows)
 
     def perturbed(self, distributions: Any, rng: np.random.Generator, size: float) -> Any:
         arrays = distributions.parameters()
-        return replace(distributions, **{n: v * np.exp(size * rng.normal(size=v.shape)) for n, v in arrays.items()})
+        moved = {name: v * np.exp(size * rng.normal(size=v.shape)) for name, v in arrays.items()}
+        return self.family.with_parameters(moved)
 
 
 class DirichletCase(Case):
@@ -123,6 +124,14 @@ INVERSE_GAUSSIAN = ColumnwiseCase(
     draw=lambda rng, shape: {"location": rng.uniform(0.5, 2.0, shape), "shape": rng.uniform(1.0, 5.0, shape)},
     scipy=lambda found: stats.invgauss(found.location / found.shape, scale=found.shape),
     grid=positive(-6.0, 6.0, 0.2),
+)
+LOG_NORMAL = ColumnwiseCase(
+    "lognormal",
+    LogNormal(),
+    takes_zero=False,
+    draw=lambda rng, shape: {"means": rng.normal(size=shape), "compact": rng.uniform(0.2, 1.0, shape)},
+    scipy=lambda found: stats.lognorm(found.scale, scale=np.exp(found.location)),
+    grid=positive(-12.0, 12.0, 0.2),
 )
 NEGATIVE_BINOMIAL = ColumnwiseCase(
     "negative_binomial",

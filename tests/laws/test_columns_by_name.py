@@ -156,7 +156,7 @@ FAMILIES = {
     "groups": ({"families": {("d", "b"): suffice.Gaussian("full"), ("a", "c"): suffice.Gaussian("tied")}}, mixed),
     **{
         family: ({"families": family}, parts if family in ("beta", "dirichlet") else numbers)
-        for family in ("categorical", "multinomial", "poisson", "gamma", "inverse_gaussian", "beta", "dirichlet")
+        for family in ("categorical", "multinomial", "poisson", "gamma", "lognormal", "beta", "dirichlet")
     },
 }
 

@@ -7,6 +7,9 @@ import pytest
 from hypothesis import given
 from scipy import stats
 
+import suffice
+from suffice.families import FAMILIES
+
 from .cases import (
     BERNOULLI,
     CASES,
@@ -23,6 +26,11 @@ from .cases import (
     law,
     shapes,
 )
+
+
+def test_every_family_has_a_case_and_a_public_name():
+    assert {case.family.name for case in CASES} == set(FAMILIES)
+    assert {family.__name__ for family in FAMILIES.values()} <= set(suffice.__all__)
 
 
 def _random(case, shape, k=None):

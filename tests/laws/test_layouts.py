@@ -267,8 +267,8 @@ CLASSIFIERS = {
         f"NaiveBayes({name!r})": (table, partial(fitted, partial(NaiveBayes, name), classified))
         for name, table in {
             "gaussian": X, "bernoulli": binary, "categorical": codes, "multinomial": counts, "poisson": counts,
-            "exponential": X, "gamma": X, "inverse_gaussian": X, "negative_binomial": counts, "geometric": counts,
-            "beta": shares, "dirichlet": parts,
+            "exponential": X, "gamma": X, "inverse_gaussian": X, "lognormal": X, "beta": shares, "dirichlet": parts,
+            "negative_binomial": counts, "geometric": counts,
         }.items()
     },
     **{

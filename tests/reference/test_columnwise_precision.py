@@ -4,7 +4,17 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from suffice import Beta, Dirichlet, Exponential, Gamma, Geometric, InverseGaussian, NaiveBayes, NegativeBinomial
+from suffice import (
+    Beta,
+    Dirichlet,
+    Exponential,
+    Gamma,
+    Geometric,
+    InverseGaussian,
+    LogNormal,
+    NaiveBayes,
+    NegativeBinomial,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -51,6 +61,19 @@ def test_inverse_gaussian_log_densities(shape, mean):
     x = mean * np.exp(np.linspace(-2.0, 2.0, 9) / np.sqrt(max(shape / mean, 1.0)))
     expected = [inverse_gaussian(mp.mpf(float(cell)), mp.mpf(mean), mp.mpf(shape)) for cell in x]
     _compare(one.log_prob(x), expected, 2e-10)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 0.3, 20.0])
+@pytest.mark.parametrize("median", [1e-200, 1.0, 1e6])
+def test_log_normal_log_densities(scale, median):
+    location = np.array([[np.log(median)]])
+    one = LogNormal().with_parameters({"means": location, "compact": np.array([[scale**2]])})[0]
+    x = median * np.exp(scale * np.linspace(-2.0, 2.0, 9))
+    variance, mean = mp.mpf(float(scale**2)), mp.mpf(float(location[0, 0]))
+    logs = [mp.log(mp.mpf(float(cell))) for cell in x]
+    expected = [-mp.log(2 * mp.pi * variance) / 2 - log - (log - mean) ** 2 / (2 * variance) for log in logs]
+    # a logarithm is rounded to ε times its size, and that is divided by the scale
+    _compare(one.log_prob(x), expected, 1e-12 + 4e-16 * (1.0 + abs(np.log(median))) / scale)
 
 
 @pytest.mark.parametrize(("a", "b"), [(0.01, 3.0), (2.0, 5.0), (4e4, 5e4), (2e5, 3.0), (3e8, 1e9)])

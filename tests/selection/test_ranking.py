@@ -17,6 +17,7 @@ COLUMNS = {
     "exponential": lambda rng: rng.exponential(2.0, 2000),
     "gamma": lambda rng: rng.gamma(3.0, 2.0, 2000),
     "inverse_gaussian": lambda rng: rng.wald(2.0, 3.0, 2000),
+    "lognormal": lambda rng: rng.lognormal(1.0, 0.8, 2000),
     "beta": lambda rng: rng.beta(2.0, 3.0, 2000),
     "poisson": lambda rng: rng.poisson(4.0, 2000),
     "geometric": lambda rng: rng.geometric(0.3, 2000) - 1,
@@ -112,7 +113,7 @@ def test_what_cannot_be_ranked_is_said():
         best_family([1.0, 2.5], [1.0])
     constant = best_family(np.full(20, 2.5))
     assert [row.family for row in constant] == ["exponential"]
-    assert set(constant.skipped) == {"gaussian", "gamma", "inverse_gaussian"}
+    assert set(constant.skipped) == {"gaussian", "gamma", "inverse_gaussian", "lognormal"}
     assert "left out" in repr(constant)
     with pytest.raises(ValueError, match="no family fits this column"):
         best_family(np.full(20, -2.5))
@@ -132,7 +133,7 @@ def test_the_ranking_prints_as_a_table():
     lines = repr(ranking).splitlines()
     assert lines[0].split() == ["family", "BIC", "AIC", "log-likelihood", "parameters"]
     assert lines[1].startswith("gamma ")
-    assert len(lines) == 1 + len(ranking) == 5
+    assert len(lines) == 1 + len(ranking) == 6
     with pytest.raises(KeyError, match="'beta' is not among"):
         ranking["beta"]
 
@@ -153,6 +154,7 @@ def test_the_plot_has_the_data_and_the_best_families(name):
 def test_a_distribution_by_name():
     assert distribution("gamma") == suffice.Gamma()
     assert distribution("Inverse Gaussian") == suffice.InverseGaussian()
+    assert distribution("Log-Normal") == suffice.LogNormal()
     assert distribution("negative-binomial", shape=2.0) == suffice.NegativeBinomial(2.0)
     with pytest.raises(ValueError, match="unknown family 'normal'"):
         distribution("normal")

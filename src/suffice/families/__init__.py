@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,6 +18,7 @@ from suffice.families.gamma import Gamma
 from suffice.families.gaussian import Gaussian
 from suffice.families.geometric import Geometric
 from suffice.families.inverse_gaussian import InverseGaussian
+from suffice.families.lognormal import LogNormal
 from suffice.families.multinomial import Multinomial
 from suffice.families.negative_binomial import NegativeBinomial
 from suffice.families.poisson import Poisson
@@ -33,6 +35,7 @@ FAMILIES: dict[str, type[Family]] = {
         Exponential,
         Gamma,
         InverseGaussian,
+        LogNormal,
         NegativeBinomial,
         Geometric,
         Beta,
@@ -41,8 +44,15 @@ FAMILIES: dict[str, type[Family]] = {
 }
 
 
+def _plain(name: str) -> str:
+    return re.sub(r"[-_ ]", "", name.lower())
+
+
+_BY_PLAIN_NAME = {_plain(name): family for name, family in FAMILIES.items()}
+
+
 def as_family(spec: str | Family | type[Family]) -> Family:
-    """Return the family given by its name, class or instance.
+    """Return the family given by its name (upper case, spaces and hyphens are accepted), class or instance.
 
     Examples
     --------
@@ -53,8 +63,8 @@ def as_family(spec: str | Family | type[Family]) -> Family:
         return spec
     if isinstance(spec, type) and issubclass(spec, Family):
         return spec()
-    if isinstance(spec, str) and spec.lower() in FAMILIES:
-        return FAMILIES[spec.lower()]()
+    if isinstance(spec, str) and _plain(spec) in _BY_PLAIN_NAME:
+        return _BY_PLAIN_NAME[_plain(spec)]()
     raise ValueError(
         f"unknown family {spec!r}; give a Family such as Gaussian('full'), or one of the names "
         f"{', '.join(map(repr, FAMILIES))}"
@@ -81,6 +91,7 @@ __all__ = [
     "Gaussian",
     "Geometric",
     "InverseGaussian",
+    "LogNormal",
     "Multinomial",
     "NegativeBinomial",
     "Poisson",

@@ -39,6 +39,8 @@ class Family(ABC):
     """A kind of distribution for a block of columns."""
 
     name: ClassVar[str]
+    #: the ends between which cells are drawn in plots
+    support: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
 
     @property
     def columnwise(self) -> bool:

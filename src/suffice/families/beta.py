@@ -44,6 +44,7 @@ class Beta(ColumnwiseFamily):
     """
 
     name: ClassVar[str] = "beta"
+    support: ClassVar[tuple[float, float]] = (0.0, 1.0)
     parts: ClassVar[int] = 2
     neutral: ClassVar[float] = 0.5
 

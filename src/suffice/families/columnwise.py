@@ -220,3 +220,14 @@ def refuse_cells(x: Array, bad: Callable[[Any], Any], requirement: str, remedy: 
     if bool(namespace(values).any(bad(values))):
         dense = x.toarray() if issparse(x) else x
         raise invalid_cell(dense, bad(dense), requirement, remedy)
+
+
+def refuse_positive(x: Array, whose: str) -> None:
+    """Raise if a cell is 0 or negative."""
+    refuse_cells(
+        x,
+        lambda cells: cells <= 0,
+        f"{whose} cell must be positive",
+        "clean that cell (NaN is a missing one), or choose another family, such as Exponential for zeros or Gaussian "
+        "for negative numbers",
+    )

@@ -31,6 +31,7 @@ class Exponential(ColumnwiseFamily):
     """
 
     name: ClassVar[str] = "exponential"
+    support: ClassVar[tuple[float, float]] = (0.0, np.inf)
     takes_zero: ClassVar[bool] = True
     signed: ClassVar[bool] = False
     neutral: ClassVar[float] = 0.0

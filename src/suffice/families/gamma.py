@@ -11,7 +11,7 @@ from scipy.special import digamma, gammaln, xlogy
 
 from suffice._arrays import Array, FloatArray, IntArray, namespace
 from suffice.families.cells import dense_rows, scaled_rows
-from suffice.families.columnwise import refuse_cells
+from suffice.families.columnwise import refuse_positive
 from suffice.families.columnwise_distributions import LARGE_TERMS, ColumnwiseDistributions
 from suffice.families.concentration import gamma_shape, log_less_digamma, trigamma
 from suffice.families.spread import SpreadFamily, without_rounding
@@ -35,6 +35,7 @@ class Gamma(SpreadFamily):
     """
 
     name: ClassVar[str] = "gamma"
+    support: ClassVar[tuple[float, float]] = (0.0, np.inf)
     parts: ClassVar[int] = 2
 
     def require_support(self, x: Array) -> None:
@@ -144,14 +145,3 @@ def peak(shape: FloatArray) -> FloatArray:
         12.0 * large
     )
     return np.where(shape > 100.0, series, xlogy(small, small) - small - gammaln(small))
-
-
-def refuse_positive(x: Array, whose: str) -> None:
-    """Raise if a cell is 0 or negative."""
-    refuse_cells(
-        x,
-        lambda cells: cells <= 0,
-        f"{whose} cell must be positive",
-        "clean that cell (NaN is a missing one), or choose another family, such as Exponential for zeros or Gaussian "
-        "for negative numbers",
-    )

@@ -11,8 +11,8 @@ from scipy.special import exp1
 
 from suffice._arrays import Array, FloatArray, IntArray
 from suffice.families.cells import dense_rows, scaled_rows
+from suffice.families.columnwise import refuse_positive
 from suffice.families.columnwise_distributions import LARGE_TERMS, ColumnwiseDistributions
-from suffice.families.gamma import refuse_positive
 from suffice.families.spread import SpreadFamily, without_rounding
 
 _HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
@@ -32,6 +32,7 @@ class InverseGaussian(SpreadFamily):
     """
 
     name: ClassVar[str] = "inverse_gaussian"
+    support: ClassVar[tuple[float, float]] = (0.0, np.inf)
     parts: ClassVar[int] = 2
 
     def require_support(self, x: Array) -> None:

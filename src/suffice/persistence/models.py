@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice._arrays import FloatArray, IntArray
-from suffice.errors import InvalidCellError
 from suffice.families import Categorical, Codes, Distributions, Family, Gaussian
 from suffice.models.joint import JointModel
 from suffice.models.named_statistics import ModelStatistics
@@ -202,7 +201,7 @@ def unpack_parameters(
 def _require_shapes(arrays: Mapping[str, NDArray[Any]], schema: Schema, block: Block, k: int) -> None:
     """Raise ValueError unless the parameters of a block have the shapes that compiled code relies on."""
     d = len(block.columns)
-    shapes: dict[str, tuple[int, ...]] = {**dict.fromkeys(arrays, (k, d)), "mean_size": (k,)}
+    shapes: dict[str, tuple[int, ...]] = {**dict.fromkeys(arrays, (k, d)), "mean_size": (k,), "constant": (d,)}
     if isinstance(block.family, Categorical):
         sizes = schema.sizes(block)
         shapes |= {"probability": (k, int(sizes.sum())), "sizes": (d,)}
@@ -211,7 +210,6 @@ def _require_shapes(arrays: Mapping[str, NDArray[Any]], schema: Schema, block: B
         common = min(len(arrays["compact"]), k)
         require(common in (1, k), f"there are {common} covariances of {k} classes")
         shapes["compact"] = (common, d) if block.family.structure.diagonal else (common, d, d)
-        shapes["constant"] = (d,)
     kinds = {"sizes": np.dtype(np.intp), "constant": np.dtype(np.bool_)}
     for name, array in arrays.items():
         kind = kinds.get(name, np.dtype(np.float64))
@@ -224,12 +222,9 @@ def _require_scores(found: Distributions, schema: Schema, block: Block, k: int) 
     if isinstance(block.family, Categorical):
         scores = found.score(Codes(np.zeros((1, d), dtype=np.intp), schema.sizes(block)))
     else:
-        mean = found.mean()[:1]
-        require(mean.shape == (1, d), f"the mean of {block.family!r} has shape {mean.shape}")
-        try:
-            scores = found.score(mean)
-        except InvalidCellError:  # the family needs whole numbers
-            scores = found.score(np.round(mean))
+        row = found.sample(np.zeros(1, dtype=np.intp), np.random.default_rng(0))
+        require(row.shape == (1, d), f"a row of {block.family!r} has shape {row.shape}")
+        scores = found.score(row)
     require(scores.shape == (1, k) and not np.isnan(scores).any(), f"the parameters of {block.family!r} give {scores}")
 
 

@@ -7,18 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suffice._arrays import FloatArray
-from suffice.families import (
-    Bernoulli,
-    Beta,
-    Categorical,
-    Distribution,
-    Exponential,
-    Family,
-    Gamma,
-    InverseGaussian,
-    NegativeBinomial,
-    Poisson,
-)
+from suffice.families import Bernoulli, Categorical, Distribution, Family, NegativeBinomial, Poisson
 
 if TYPE_CHECKING:
     from suffice.selection.ranking import FamilyRanking
@@ -108,9 +97,8 @@ def _histogram(ax: Any, values: Any, share: Any, best: Any) -> None:
 
 def _within(family: Family, at: FloatArray) -> FloatArray:
     """Return the points within the support of a family; bins of whole numbers start half a unit below the first."""
-    if isinstance(family, (Beta, Exponential, Gamma, InverseGaussian)):
-        at = at[at > 0.0]
-    return at[at < 1.0] if isinstance(family, Beta) else at
+    low, high = family.support
+    return at[(at > low) & (at < high)]
 
 
 def _label(row: Any) -> str:

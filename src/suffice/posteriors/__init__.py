@@ -13,6 +13,7 @@ credible intervals, the evidence, and the predictive distribution of one more ro
 | Gaussian, full and tied | normal–inverse-Wishart | μ, Σ | multivariate t |
 | Gaussian, diagonal and spherical | normal–inverse-Gamma | μ, σ² | t |
 | Gaussian, variance known | normal | μ | Gaussian |
+| LogNormal | as for Gaussian columns | μ, σ² of log x | t, or Gaussian, of log x |
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from suffice.posteriors.beta import BetaBinomialDistributions, BetaPosterior
 from suffice.posteriors.dirichlet import DirichletPosterior
 from suffice.posteriors.dirichlet_multinomial import DirichletMultinomialDistributions
 from suffice.posteriors.gamma import GammaPosterior, WaitingTimePosterior
+from suffice.posteriors.log_normal import LogNormalPosterior, LogStudentColumns
 from suffice.posteriors.lomax import LomaxDistributions
 from suffice.posteriors.negative_binomial import NegativeBinomialDistributions
 from suffice.posteriors.normal import NormalPosterior
@@ -46,6 +48,7 @@ POSTERIORS: dict[str, type[Posterior]] = {
     "multinomial": DirichletPosterior,
     "poisson": GammaPosterior,
     "exponential": WaitingTimePosterior,
+    "lognormal": LogNormalPosterior,
 }
 
 
@@ -90,6 +93,8 @@ __all__ = [
     "GammaPosterior",
     "Interval",
     "Intervals",
+    "LogNormalPosterior",
+    "LogStudentColumns",
     "LomaxDistributions",
     "MeanAndCovariance",
     "MeanAndVariance",

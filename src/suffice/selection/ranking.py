@@ -23,6 +23,7 @@ from suffice.families import (
     Gaussian,
     Geometric,
     InverseGaussian,
+    LogNormal,
     NegativeBinomial,
     Poisson,
     as_family,
@@ -61,8 +62,6 @@ def distribution(name: str | Family, **parameters: Any) -> Family:
     >>> suffice.distribution("negative_binomial", shape=3.0)
     NegativeBinomial(shape=3.0)
     """
-    if isinstance(name, str):
-        name = name.lower().replace("-", "_").replace(" ", "_")
     family = as_family(name)
     return type(family)(**parameters) if parameters else family
 
@@ -149,7 +148,8 @@ def best_family(x: Any, sample_weight: Any = None) -> FamilyRanking:
     - text: Categorical; booleans: Bernoulli;
     - non-negative integers: Poisson, Geometric, NegativeBinomial (its shape is fitted too, and counts as a parameter),
       Bernoulli for zeros and ones, Categorical if there are few values;
-    - other numbers: Gaussian, and if all cells are in their support Exponential, Gamma, InverseGaussian and Beta.
+    - other numbers: Gaussian, and if all cells are in their support Exponential, Gamma, InverseGaussian,
+      LogNormal and Beta.
 
     In general a density and a probability cannot be compared, because a density depends on the unit of measurement. For
     integers they can, because a density is approximately the probability of the unit interval around a number if it
@@ -175,7 +175,7 @@ def best_family(x: Any, sample_weight: Any = None) -> FamilyRanking:
     >>> ranking.best.family
     Gamma()
     >>> [row.family for row in ranking]
-    ['gamma', 'inverse_gaussian', 'gaussian', 'exponential']
+    ['gamma', 'lognormal', 'inverse_gaussian', 'gaussian', 'exponential']
     """
     values, weight = _column(x, sample_weight)
     rows: list[FamilyScore] = []
@@ -283,6 +283,7 @@ def _candidates(values: NDArray[Any], weight: FloatArray) -> Iterator[tuple[Fami
     if lowest > 0:
         yield Gamma(), 0
         yield InverseGaussian(), 0
+        yield LogNormal(), 0
         if numbers.max() < 1:
             yield Beta(), 0
 
