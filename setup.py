@@ -1,7 +1,8 @@
 """Builds the compiled parts where there is a C compiler; without one, their NumPy and Python fallbacks do their work.
 
-The kernels are one shared library without Python in it: one source, ``kernels_level.c``, compiled once for each
-instruction set of the processor that the compiler builds for, with that set's options. GCC, clang and ``zig cc`` do it.
+The kernels are one shared library without Python in it. Each source is compiled once per instruction set of the
+processor that the compiler builds for, with that set's options, and, if it is generic in the type of a cell, once per
+type. GCC, clang and ``zig cc`` do it.
 """
 
 import os
@@ -24,7 +25,7 @@ FOLDER = "src/suffice/compiled"
 SPAM = "src/suffice/spam"
 KERNELS = "suffice.compiled.kernels"
 IS_FOR_WINDOWS = sysconfig.get_platform().startswith("win")
-OPTIONS = ["-O3", "-std=gnu11", "-ffp-contract=fast", "-Wno-psabi"]
+OPTIONS = ["-O3", "-std=gnu11", "-ffp-contract=fast", "-fvisibility=hidden", "-Wno-psabi"]
 #: the instruction sets of each processor, by the macro that compilers define for it, and the options for each of them
 LEVELS = {
     "__x86_64__": {
@@ -39,7 +40,11 @@ LEVELS = {
     "__aarch64__": {"neon": []},
 }
 #: the loops of the widest instruction set in narrower instructions, to test them where the processor does not have it
-EMULATED = {"avx512": ["-march=haswell", "-DEMULATED", "-DLANES=8", "-DMOST=10"]}
+EMULATED = {"avx512": ["-march=haswell", "-DEMULATED", "-DLANES=8", "-DMAX_CLASSES=10"]}
+#: the source that is compiled once, and the types of a cell that others are compiled for, if not only double
+LIBRARY = "library.c"
+CELLS = {source: ["double", "float"] for source in ("moments.c", "scores.c", "sparse.c", "mixture.c")}
+CELLS |= {"codes.c": ["int64", "int32"]}
 SIGNATURES = f"{FOLDER}/signatures.py"
 #: the program that asks the daemon of the spam filter, and what stands in its place where there is no compiler
 CLIENT, CLIENT_SOURCE = "suffice-filter", f"{SPAM}/_filter.c"
@@ -73,13 +78,13 @@ class BuildKernels(build_ext):
         extension.extra_compile_args = ["/O2"] if self.compiler.compiler_type == "msvc" else gnu
         super().build_extension(extension)
 
-    def _compile(self, source: str, level: str, options: list[str]) -> list[str]:
-        folder = f"{self.build_temp}/{level}"  # objects are named after their source
+    def _compile(self, source: str, variant: str, options: list[str]) -> list[str]:
+        folder = f"{self.build_temp}/{variant}"  # objects are named after their source
         given = shlex.split(os.environ.get("CFLAGS", ""))  # what the user says comes after what we say of all levels
         return self.compiler.compile([f"{FOLDER}/{source}"], folder, extra_postargs=[*OPTIONS, *given, *options])
 
     def _parts(self) -> list[tuple[str, str, list[str]]]:
-        """Return the objects to compile: their source, level and options.
+        """Return the objects to compile: their source, variant (level and type of a cell) and options.
 
         The levels are those of the processor that the compiler builds for, which may not be the one at hand.
         """
@@ -94,8 +99,14 @@ class BuildKernels(build_ext):
             levels, common = levels | EMULATED, [*common, "-DEMULATED"]
         elif "avx512" in levels and "__clang__" not in macros:  # zig cc, which is clang, would take it for -march
             levels = levels | {"avx512": [*levels["avx512"], "-mtune=skylake-avx512"]}
-        parts = [("kernels_level.c", level, [f"-DLEVEL={level}", *options]) for level, options in levels.items()]
-        return [*parts, ("kernels.c", "common", common)]
+        parts = [
+            (source, f"{level}-{cell}", [f"-DLEVEL={level}", f"-DCELL={cell}", *options])
+            for level, options in levels.items()
+            for source in sorted({path.name for path in Path(FOLDER).glob("*.c")} - {LIBRARY})
+            for cell in CELLS.get(source, ["double"])
+        ]
+        parts.sort(key=lambda part: part[0] != "mixture.c")  # takes longest, so it starts first
+        return [*parts, (LIBRARY, "common", common)]
 
     def get_ext_filename(self, name: str) -> str:
         """Return the name of the file; that of the kernels is the same for every Python."""

@@ -1,5 +1,6 @@
 """Nothing reaches a compiled kernel that its declaration does not allow; the declarations are those of the C code."""
 
+import ctypes
 import os
 import re
 import subprocess
@@ -16,7 +17,7 @@ from suffice.compiled import boundary, loading, signatures
 
 needs_kernels = pytest.mark.skipif(compiled.library is None, reason="the kernels were not built (no C compiler)")
 native = pytest.mark.skipif("SUFFICE_EMULATED" in os.environ, reason="the kernels are run by an emulator")
-C_TYPES = {"double": "double", "float": "float", "int64": "int64_t", "int32": "int32_t", "real": "void"}
+C_TYPES = {"double": "double", "float": "float", "int64": "int64_t", "int32": "int32_t", "real": "void", "cell": "CELL"}
 #: values for the integers of all kernels, with which every array has some cells
 INTEGERS = {"n": 6, "d": 3, "k": 2, "D": 8, "K": 8, "size": 8, "width": 4, "height": 9, "products": 10, "forms": 2,
             "least": 2, "grouped": 1, "scaled": 0, "rounds": 3, "rate": 1, "trials": 3,
@@ -143,9 +144,9 @@ def test_addresses_and_steps_are_those_of_the_arrays():
 
 def test_declarations_are_those_of_the_c_sources():
     folder = Path(__file__).parents[2] / "src/suffice/compiled"
-    text = "".join(path.read_text() for path in sorted(folder.glob("kernels_*.h")))
+    text = "".join(path.read_text() for path in sorted(folder.glob("*.c")) if path.name != "library.c")
     prototypes = dict(re.findall(r"EXPORT int64_t NAME\((\w+)\)\(([^)]*)\)", text))
-    assert len(re.findall("EXPORT ", text.replace("#define EXPORT", ""))) == len(prototypes)
+    assert len(re.findall("EXPORT ", text)) == len(prototypes)
     assert set(prototypes) == set(signatures.KERNELS)
     for kernel, prototype in prototypes.items():
         found = [" ".join(part.replace("*", "* ").split()) for part in prototype.split(",")]
@@ -154,12 +155,20 @@ def test_declarations_are_those_of_the_c_sources():
             if argument.is_integer:
                 expected.append(f"int64_t {argument.name}")
                 continue
-            cell = "CODE" if signatures.KERNELS[kernel][0] == signatures.CODES else "REAL"
-            kind = C_TYPES.get(argument.type, cell)
+            kind = C_TYPES[argument.type]
             fixed = "" if argument.words & {"out", "scratch"} else "const "
             expected.append(f"{fixed}{kind} * {argument.name}")
             expected += [f"int64_t {name}" for name in argument.c_names()[1:]]
         assert found == expected, kernel
+
+
+@needs_kernels
+def test_every_kernel_is_compiled_for_its_types_and_all_instruction_sets():
+    library = ctypes.CDLL(str(Path(compiled.__file__).with_name(loading.NAME)))
+    for kernel, (kinds, _) in signatures.KERNELS.items():
+        for kind in kinds:
+            for level in compiled.library.built:
+                assert hasattr(library, f"{kernel}_{kind}_{level}")
 
 
 @needs_kernels

@@ -153,8 +153,8 @@ def test_rows_with_missing_values_and_their_fallbacks_agree(level):
         factors = np.linalg.inv(np.linalg.cholesky(covariance))
         fallbacks = [by_row.condition(means[c], covariance[c], factors[c]) for c in range(2)]
         expected = np.stack([-0.5 * (found.log_determinant + found.squared) for found in fallbacks], axis=1)
-        np.testing.assert_allclose(compiled.holes_scores(x, means, precision, logs), expected, rtol=1e-8, atol=1e-8)
-        first, second = compiled.holes_moments(x, means, precision, weights)
+        np.testing.assert_allclose(compiled.missing_scores(x, means, precision, logs), expected, rtol=1e-8, atol=1e-8)
+        first, second = compiled.missing_moments(x, means, precision, weights)
         for c, found in enumerate(fallbacks):
             moments = expected_moments(found, weights[:, c], means[c])
             np.testing.assert_allclose(first[c], moments.first[0], rtol=1e-8, atol=1e-8)

@@ -85,14 +85,14 @@ from suffice.compiled.gaussian import (  # noqa: E402
     quadratic_scores,
     tied_moments,
 )
-from suffice.compiled.holes import (  # noqa: E402
-    PatternSums,
-    holes_moments,
-    holes_scores,
-    patterns_pass,
-)
 from suffice.compiled.merge import (  # noqa: E402
     merge_clusters,
+)
+from suffice.compiled.missing import (  # noqa: E402
+    PatternSums,
+    missing_moments,
+    missing_scores,
+    patterns_pass,
 )
 from suffice.compiled.mixture import (  # noqa: E402
     diagonal_pass,
@@ -120,12 +120,12 @@ __all__ = [
     "diagonal_scores",
     "full_moments",
     "full_pass",
-    "holes_moments",
-    "holes_scores",
     "inspect",
     "library",
     "linear_scores",
     "merge_clusters",
+    "missing_moments",
+    "missing_scores",
     "most_probable",
     "observed_moments",
     "patterns_pass",

@@ -27,7 +27,9 @@ CONTINUES, CONVERGED, NO_ESTIMATE, NOT_FINITE, CONSTANT_COLUMN = (
 _AT_MODEL, _WITH_LABELS, _WITH_SHARES = (
     CONSTANTS[f"BEGIN_{name}"] for name in ("AT_MODEL", "WITH_LABELS", "WITH_SHARES")
 )
-_NO_LEAPS, _LEAPS_BEGIN, _LEAPS_CONTINUE = (CONSTANTS[name] for name in ("NO_LEAPS", "LEAPS_BEGIN", "LEAPS_CONTINUE"))
+_NO_EXTRAPOLATION, _EXTRAPOLATION_BEGINS, _EXTRAPOLATION_CONTINUES = (
+    CONSTANTS[name] for name in ("NO_EXTRAPOLATION", "EXTRAPOLATION_BEGINS", "EXTRAPOLATION_CONTINUES")
+)
 #: with more columns than this LAPACK is faster; for structures with eigenvectors the limit is lower
 _MOST_COLUMNS, _MOST_ROTATED = 64, 32
 _ROTATED = ("EVE", "VVE", "EEV", "VEV")
@@ -51,9 +53,9 @@ def available(structure: str, n_columns: int) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _room(level: str, n: int, d: int, k: int, structure: int) -> int:
+def _workspace_size(level: str, n: int, d: int, k: int, structure: int) -> int:
     assert compiled.library is not None
-    return compiled.library("em_room", "double", n, d, k, structure)
+    return compiled.library("em_workspace_size", "double", n, d, k, structure)
 
 
 class EMLoop:
@@ -121,7 +123,7 @@ class EMLoop:
             raise ValueError(f"weight must be of shape ({n},), not {self._weight.shape}")
         self._structure = CONSTANTS[structure]
         diagonal, shared = structure in _DIAGONAL, structure in _SHARED
-        settings = (0.0, strength, variance, -math.inf, equal_shares, ridge, absolute, least, offset, _NO_LEAPS)
+        settings = (0.0, strength, variance, -math.inf, equal_shares, ridge, absolute, least, offset, _NO_EXTRAPOLATION)
         self._settings = np.array(settings, dtype=np.float64)
         self._believed = _as_kept(believed, d, diagonal) if strength > 0.0 else None
         self.log_shares, self.means = np.empty(k), np.empty((k, d))
@@ -129,7 +131,7 @@ class EMLoop:
         self.count, self.center, self.first = np.empty(k), np.empty((k, d)), np.empty((k, d))
         self.second = np.empty((d, d) if structure == "EEE" else (k, d) if diagonal else (k, d, d))
         assert compiled.library is not None
-        self._workspace = aligned((_room(compiled.library.level, n, d, k, self._structure),), np.float64)
+        self._workspace = aligned((_workspace_size(compiled.library.level, n, d, k, self._structure),), np.float64)
         self._done = np.zeros(1, dtype=np.int64)
         self._start: tuple[int, IntArray | None, FloatArray | None] = (_AT_MODEL, None, None)
         self._per_call = max(1, int(_SLOW * _SECONDS_PER_CALL / (k * (n * (20 + d * d) + _sweeps(structure) * d**3))))
@@ -204,13 +206,13 @@ class EMLoop:
 
     def _begin(self, how: int, labels: IntArray | None = None, shares: FloatArray | None = None) -> None:
         self._start = how, labels, shares
-        self._settings[3], self._settings[9] = -math.inf, _NO_LEAPS
+        self._settings[3], self._settings[9] = -math.inf, _NO_EXTRAPOLATION
         self.bounds, self.status, self.log_likelihood = [], CONTINUES, math.nan
 
     def accelerate(self) -> None:
         """Use extrapolation steps from now on, as `suffice.optimize.extrapolation.Squarem` does."""
-        if self._settings[9] == _NO_LEAPS:
-            self._settings[9] = _LEAPS_BEGIN
+        if self._settings[9] == _NO_EXTRAPOLATION:
+            self._settings[9] = _EXTRAPOLATION_BEGINS
 
     def release(self) -> None:
         """Free the workspace, which grows with the number of rows; no more iterations are possible."""
@@ -239,7 +241,8 @@ class EMLoop:
             self.bounds += bounds[:done].tolist()
             if done:
                 self._start, self._settings[3] = (_AT_MODEL, None, None), bounds[done - 1]
-                self._settings[9] = _NO_LEAPS if self._settings[9] == _NO_LEAPS else _LEAPS_CONTINUE
+                if self._settings[9] != _NO_EXTRAPOLATION:
+                    self._settings[9] = _EXTRAPOLATION_CONTINUES
         if rate and self.status in (CONTINUES, CONVERGED):
             self.log_likelihood = float(bounds[done])
         if done == self._per_call:

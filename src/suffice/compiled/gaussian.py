@@ -11,7 +11,7 @@ from suffice._arrays import Array, FloatArray, IntArray
 from suffice.compiled.signatures import CONSTANTS
 
 _BLOCK_BYTES = 150_000  # a block of rows is centred and multiplied while it is in a core's own cache
-_FEW = CONSTANTS["FEW"]  # number of columns whose products with all others `quadratic_scores` sums at once
+_PACKED = CONSTANTS["PACKED_COLUMNS"]  # columns whose products with all others `quadratic_scores` sums at once
 
 
 def diagonal_moments(
@@ -143,11 +143,11 @@ def quadratic_scores(
 @lru_cache(maxsize=32)
 def _packing(d: int) -> IntArray:
     """Return the order in which the kernel reads the d linear coefficients, the pairs i ≤ j and a 0."""
-    place = np.full((d + _FEW, d), d + d * (d + 1) // 2)  # the position of the 0
+    place = np.full((d + _PACKED, d), d + d * (d + 1) // 2)  # the position of the 0
     i, j = np.triu_indices(d)
     place[i, j] = d + np.arange(len(i))
     order: list[IntArray] = []
-    for first in range(0, d, _FEW):
-        columns = np.arange(first, first + _FEW)
+    for first in range(0, d, _PACKED):
+        columns = np.arange(first, first + _PACKED)
         order += [np.where(columns < d, columns, place[-1, -1]), place[columns, first:].T.ravel()]
     return np.concatenate(order)

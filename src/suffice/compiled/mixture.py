@@ -29,7 +29,7 @@ def _products(form: int, d: int) -> tuple[int, IntArray, IntArray]:
         left, right = ones, columns
     else:
         left, right = np.append(ones, columns[1:]), np.append(columns, columns[1:])
-    filled = (np.append(side, np.zeros(CONSTANTS["SPARE"])).astype(np.int64) for side in (left, right))
+    filled = (np.append(side, np.zeros(CONSTANTS["PADDING"])).astype(np.int64) for side in (left, right))
     return len(left), *filled  # type: ignore[return-value]
 
 

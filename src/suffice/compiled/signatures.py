@@ -2,8 +2,9 @@
 
 `compiled.boundary` checks each call against these declarations before any address leaves Python. To add a kernel:
 
-1. Write it in a ``kernels_*.h`` that ``kernels_level.c`` includes, as ``EXPORT int64_t NAME(kernel)(…)``. It returns
-   0, flags or a number of rows, and `OUT_OF_RANGE` if an index read from one array would lead outside of another.
+1. Write it in a ``.c`` file of this folder as ``EXPORT int64_t NAME(kernel)(…)``; ``CELL`` is the type of a cell, and
+   ``setup.py`` lists the sources that are compiled for another type than double. It returns 0, flags or a number of
+   rows, and `OUT_OF_RANGE` if an index read from one array would lead outside of another.
 2. Declare it in `KERNELS`: the types of cell that it is compiled for, and its arguments in their order in C, each as in
    ``name: type[shape] words``; names alone are integers (int64).
 
@@ -18,9 +19,10 @@
      None if the condition does not hold.
 3. Call it: ``compiled.library("kernel", "double", …)`` with the arguments that are not scratch, in the same order.
 
-A number that C also uses goes to `CONSTANTS` and to the list in ``kernels.c``; a size of scratch memory that is more
-than a product goes to `SIZES` and ``kernels.c``. A library that differs in these, or that was built with other
-declarations, is rejected. `tests/compiled/test_boundary.py` compares the declarations with the C prototypes.
+A number that C also uses goes to `CONSTANTS`, ``constants.h`` and the list in ``library.c``; a size of scratch memory
+that is more than a product goes to `SIZES`, ``constants.h`` and ``library.c``. A library that differs in these, or that
+was built with other declarations, is rejected. `tests/compiled/test_boundary.py` compares the declarations with the C
+prototypes.
 
 ``setup.py`` also reads this module, so it imports only the standard library.
 """
@@ -61,9 +63,9 @@ CONSTANTS = {
     "BEGIN_WITH_SHARES": 2,
     "N_SETTINGS": 10,
     "MOST_STARTS": 16,
-    "NO_LEAPS": 0,
-    "LEAPS_BEGIN": 1,
-    "LEAPS_CONTINUE": 2,
+    "NO_EXTRAPOLATION": 0,
+    "EXTRAPOLATION_BEGINS": 1,
+    "EXTRAPOLATION_CONTINUES": 2,
     "EM_CONTINUES": 0,
     "EM_CONVERGED": 1,
     "EM_NO_ESTIMATE": 2,
@@ -82,20 +84,20 @@ CONSTANTS = {
     # number of rows stored transposed, side by side, for k-means
     "BLOCK_ROWS": 16,
     # columns whose products `quadratic_scores` sums together; entries that pad the last tile of a list of products
-    "FEW": 5,
-    "SPARE": 8,
+    "PACKED_COLUMNS": 5,
+    "PADDING": 8,
     # bytes between two columns of a block of rows in an EM pass
     "STEP_BYTES": 2176,
 }
 
 #: sizes of scratch memory that C also computes: their arguments, and their formulas
 SIZES = {
-    "room": ("k, products", "2 * k * (products + 8) + 64"),
+    "sums_size": ("k, products", "2 * k * (products + 8) + 64"),
     "patterns_work": ("d, k, forms", "3 * (forms + 1) * d * d + (k + 2) * d + forms + k + k * (d * (d + 1) // 2)"),
     "patterns_places": ("d", "2 * d + (d + 1) * (d + 2) + 16"),
     "k_means_work": ("n, d, k, trials", "(n + 16) * d + n + (trials + 2 * k) * d + 2 * k"),
     "merge_work": ("n, d", "3 * n + (d + d * (d + 1) // 2) * (n + 8)"),
-    "holes_work": ("d, D", "2 * D + 2 * d * d + d"),
+    "missing_work": ("d, D", "2 * D + 2 * d * d + d"),
 }
 
 REALS = ("double", "float")
@@ -121,15 +123,15 @@ KERNELS: dict[str, tuple[tuple[str, ...], str]] = {
         """scores: double[n, k] strided; n; k; prior: double[k]; block: double[MOST_LANES * k] scratch;
         out: int64[n] out""",
     ),
-    "holes_scores": (
+    "missing_scores": (
         ("double",),
         """x: double[n, d]; n; d; k; D; means: double[k, d]; precision: double[k, d, D]; log_determinant: double[k];
-        work: double[holes_work(d, D)] scratch; missing: int64[d + 1] scratch; out: double[n, k] out""",
+        work: double[missing_work(d, D)] scratch; missing: int64[d + 1] scratch; out: double[n, k] out""",
     ),
-    "holes_moments": (
+    "missing_moments": (
         ("double",),
         """x: double[n, d]; n; d; k; D; means: double[k, d]; precision: double[k, d, D]; weights: double[n, k];
-        work: double[holes_work(d, D)] scratch; missing: int64[d + 1] scratch;
+        work: double[missing_work(d, D)] scratch; missing: int64[d + 1] scratch;
         first: double[k, D] out; second: double[k, d, D] out""",
     ),
     "diagonal_moments": (
@@ -198,9 +200,9 @@ KERNELS: dict[str, tuple[tuple[str, ...], str]] = {
         REALS,
         """x: real[n, d] rows; n; d; k; weight: double[n] optional; origin: double[d]; form;
         first: cell[d, k]; second: cell[(d * (d + 1) // 2, 0, d, d, 1)[form], k] if form != TIED; constant: cell[k];
-        products; left: int64[products + SPARE]; right: int64[products + SPARE];
+        products; left: int64[products + PADDING]; right: int64[products + PADDING];
         scratch: cell[2 * d + k + 1, STEP_BYTES // CELL] scratch lines; wide: double[2 * MOST_LANES * d] scratch;
-        sums: double[room(k, products)] scratch; sums_of_all: double[room(d, d)] scratch if form == TIED;
+        sums: double[sums_size(k, products)] scratch; sums_of_all: double[sums_size(d, d)] scratch if form == TIED;
         moments: double[k, products] out; scatter: double[d, d] out if form == TIED; log_likelihood: double[1] out""",
     ),
     "patterns_pass": (
@@ -208,7 +210,7 @@ KERNELS: dict[str, tuple[tuple[str, ...], str]] = {
         """x: real[n, d] rows; n; d; k; forms; least; weight: double[n] optional; given: double[n, k] optional;
         origin: double[d]; means: double[k, d]; precision: double[forms, d, d]; constant: double[k];
         scratch: double[2 * d + k + 1, STEP_BYTES // CELL] scratch lines; wide: double[2 * MOST_LANES * d] scratch;
-        sums: double[room(k, (d + 1) * (d + 2) // 2)] scratch; sums_of_all: double[room(d, d)] scratch;
+        sums: double[sums_size(k, (d + 1) * (d + 2) // 2)] scratch; sums_of_all: double[sums_size(d, d)] scratch;
         moments: double[k * ((d + 1) * (d + 2) // 2)] scratch;
         work: double[patterns_work(d, k, forms)] scratch; places: int64[patterns_places(d)] scratch;
         out: double[k, n] out optional; count: double[k] out; first: double[k, d] out;
@@ -248,7 +250,7 @@ KERNELS: dict[str, tuple[tuple[str, ...], str]] = {
         work: double[merge_work(n, d)] scratch; gain: float[n * (n - 1) // 2] scratch; least: float[n] scratch;
         places: int64[2 * n] scratch; merged: int64[max(n - 1, 0), 2] out""",
     ),
-    "em_room": (("double",), "n; d; k; structure"),
+    "em_workspace_size": (("double",), "n; d; k; structure"),
     "em_loop": (
         ("double",),
         f"""x: double[n, d] rows; n; d; k; weight: double[n] optional; structure; settings: double[N_SETTINGS];

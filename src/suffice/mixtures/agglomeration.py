@@ -21,7 +21,7 @@ import numpy as np
 from suffice import compiled
 from suffice._arrays import FloatArray, IntArray
 
-#: the covariance structures of clusters that can be merged, with their numbers in kernels_merge.h
+#: the covariance structures of clusters that can be merged, with their numbers in compiled/merge.c
 _CRITERIA = {"EII": 0, "VII": 1, "VVV": 2}
 #: singular values below this fraction of the largest are rounding error
 _RANK = 1e-12

@@ -57,7 +57,7 @@ class IncompleteRows:
         """Return the log-densities, n×k: each row by the marginal of its observed cells, never by imputed values."""
         rows, there = to_float64(x), to_float64(observed) > 0
         if self._precision is not None:
-            scores = compiled.holes_scores(rows, self.means, self._precision, self.log_determinants)
+            scores = compiled.missing_scores(rows, self.means, self._precision, self.log_determinants)
             if scores is not None:
                 return as_like(scores - 0.5 * LOG_2PI * there.sum(1, keepdims=True), x)
         by_row = MissingByRow(rows, there)
@@ -137,7 +137,7 @@ class IncompleteRows:
         total = self.complete(x[complete], responsibilities[complete])
         rows, weights = to_float64(x)[~complete], to_float64(responsibilities[~complete].matrix(np.empty(0)))
         if self._precision is not None:
-            found = compiled.holes_moments(rows, self.means, self._precision, weights)
+            found = compiled.missing_moments(rows, self.means, self._precision, weights)
             if found is not None:
                 expected = FullMoments(weights.sum(0)[:, None], self.means, *found)
                 return total + expected.to_layout(self.layout)

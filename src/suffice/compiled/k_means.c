@@ -1,5 +1,6 @@
 /* k-means over rows of doubles: seeds by k-means++, and Lloyd's algorithm. The rows are transposed once, BLOCK_ROWS at a
  * time, and taken about their mean: blocks[n / BLOCK_ROWS rounded up][d][BLOCK_ROWS]. */
+#include "rows.h"
 
 /* blocks = x − origin; rows that are not there repeat others */
 EXPORT int64_t NAME(to_blocks)(const double *x, int64_t stride, int64_t n, int64_t d, const double *origin,
@@ -7,29 +8,29 @@ EXPORT int64_t NAME(to_blocks)(const double *x, int64_t stride, int64_t n, int64
     for (int64_t i = 0; i < n; i += BLOCK_ROWS, blocks += BLOCK_ROWS * d)
         for (int64_t r = 0; r < BLOCK_ROWS; r += 2 * LANES) {
             const int64_t begin = i + r < n ? i + r : n - 1, rows = n - begin < 2 * LANES ? n - begin : 2 * LANES;
-            JOIN(load_block, double, LEVEL)(x + begin * stride, stride, rows, d, origin, BLOCK_ROWS, blocks + r);
+            load_block(x + begin * stride, 0, stride, rows, d, origin, BLOCK_ROWS, blocks + r);
         }
     return 0;
 }
 
 /* Row i of the blocks, whose columns lie BLOCK_ROWS apart */
-INLINE const double *NAME(row_of)(const double *blocks, int64_t d, int64_t i) {
+INLINE const double *row_of(const double *blocks, int64_t d, int64_t i) {
     return blocks + i / BLOCK_ROWS * BLOCK_ROWS * d + i % BLOCK_ROWS;
 }
-INLINE void NAME(copy_row)(const double *blocks, int64_t d, int64_t i, double *out) {
-    const double *row = NAME(row_of)(blocks, d, i);
+INLINE void copy_row(const double *blocks, int64_t d, int64_t i, double *out) {
+    const double *row = row_of(blocks, d, i);
     for (int64_t j = 0; j < d; j++) out[j] = row[j * BLOCK_ROWS];
 }
 
 /* |z − center|² of 2·LANES rows of a block */
-INLINE void NAME(squared_distances)(const double *block, int64_t d, const double *center, double *out) {
-    lanes low = all(0.0), high = all(0.0);
+INLINE void squared_distances(const double *block, int64_t d, const double *center, double *out) {
+    doubles low = broadcast(0.0), high = broadcast(0.0);
     for (int64_t j = 0; j < d; j++) {
-        const lanes middle = all(center[j]);
-        const lanes a = subtract(load(block + j * BLOCK_ROWS), middle);
-        const lanes b = subtract(load(block + j * BLOCK_ROWS + LANES), middle);
-        low = multiply_add(a, a, low);
-        high = multiply_add(b, b, high);
+        const doubles middle = broadcast(center[j]);
+        const doubles a = load(block + j * BLOCK_ROWS) - middle;
+        const doubles b = load(block + j * BLOCK_ROWS + LANES) - middle;
+        low += a * a;
+        high += b * b;
     }
     store(out, low);
     store(out + LANES, high);
@@ -42,13 +43,13 @@ EXPORT int64_t NAME(seed_potentials)(const double *blocks, int64_t n, int64_t d,
     if (trials > MOST_TRIALS) return OUT_OF_RANGE;
     for (int64_t i = 0; i < n; i += 2 * LANES) {
         const int64_t rows = n - i < 2 * LANES ? n - i : 2 * LANES;
-        const double *block = NAME(row_of)(blocks, d, i);
+        const double *block = row_of(blocks, d, i);
         for (int64_t r = 0; r < 2 * LANES; r++) {
             nearest[r] = r < rows ? closest[i + r] : 0.0;
             w[r] = r < rows ? (weight ? weight[i + r] : 1.0) : 0.0;
         }
         for (int64_t t = 0; t < trials; t++) {
-            NAME(squared_distances)(block, d, candidates + t * d, distance);
+            squared_distances(block, d, candidates + t * d, distance);
             for (int r = 0; r < 2 * LANES; r++)
                 sums[t][r] += w[r] * (distance[r] < nearest[r] ? distance[r] : nearest[r]);
         }
@@ -65,7 +66,7 @@ EXPORT int64_t NAME(seed_take)(const double *blocks, int64_t n, int64_t d, const
     double distance[2 * LANES];
     for (int64_t i = 0; i < n; i += 2 * LANES) {
         const int64_t rows = n - i < 2 * LANES ? n - i : 2 * LANES;
-        NAME(squared_distances)(NAME(row_of)(blocks, d, i), d, center, distance);
+        squared_distances(row_of(blocks, d, i), d, center, distance);
         for (int64_t r = 0; r < rows; r++) closest[i + r] = distance[r] < closest[i + r] ? distance[r] : closest[i + r];
     }
     return 0;
@@ -96,29 +97,29 @@ EXPORT int64_t NAME(seed_places)(const double *closest, const double *weight, in
 }
 
 /* best, nearest = the largest of z·c − ½|c|² over G centers and those before, and which of them it is */
-INLINE void NAME(nearest_group)(const double *block, int64_t d, const double *linear, const double *half, int64_t K,
-                                int64_t first, lanes *best, lanes *nearest, const int G) {
-    lanes low[MOST], high[MOST];
-    for (int g = 0; g < G; g++) low[g] = high[g] = all(half[g]);
+INLINE void nearest_group(const double *block, int64_t d, const double *linear, const double *half, int64_t K,
+                                int64_t first, doubles *best, doubles *nearest, const int G) {
+    doubles low[MAX_CLASSES], high[MAX_CLASSES];
+    for (int g = 0; g < G; g++) low[g] = high[g] = broadcast(half[g]);
     for (int64_t j = 0; j < d; j++) {
-        const lanes z = load(block + j * BLOCK_ROWS), y = load(block + j * BLOCK_ROWS + LANES);
+        const doubles z = load(block + j * BLOCK_ROWS), y = load(block + j * BLOCK_ROWS + LANES);
         for (int g = 0; g < G; g++) {
-            const lanes coefficient = all(linear[j * K + g]);
-            low[g] = multiply_add(z, coefficient, low[g]);
-            high[g] = multiply_add(y, coefficient, high[g]);
+            const doubles coefficient = broadcast(linear[j * K + g]);
+            low[g] += z * coefficient;
+            high[g] += y * coefficient;
         }
     }
     for (int g = 0; g < G; g++) {
-        const lanes number = all((double)(first + g));
+        const doubles number = broadcast((double)(first + g));
         nearest[0] = where(low[g] > best[0], number, nearest[0]);
         nearest[1] = where(high[g] > best[1], number, nearest[1]);
-        best[0] = larger(low[g], best[0]);
-        best[1] = larger(high[g], best[1]);
+        best[0] = maximum(low[g], best[0]);
+        best[1] = maximum(high[g], best[1]);
     }
 }
 
 /* sums (k×d) and count (k) += a row of a cluster, or −= it where `sign` is −1 */
-INLINE void NAME(count_row)(const double *row, int64_t d, double w, double sign, double *restrict sums,
+INLINE void count_row(const double *row, int64_t d, double w, double sign, double *restrict sums,
                             double *restrict count) {
     *count += sign * w;
     for (int64_t j = 0; j < d; j++) sums[j] += sign * w * row[j * BLOCK_ROWS];
@@ -133,14 +134,12 @@ EXPORT int64_t NAME(lloyd_pass)(const double *blocks, int64_t n, int64_t d, int6
     int64_t moved = 0;
     for (int64_t i = 0; i < n; i += 2 * LANES) {
         const int64_t rows = n - i < 2 * LANES ? n - i : 2 * LANES;
-        const double *block = NAME(row_of)(blocks, d, i);
-        lanes best[2] = {all(-INFINITY), all(-INFINITY)}, nearest[2] = {all(0.0), all(0.0)};
+        const double *block = row_of(blocks, d, i);
+        doubles best[2] = {broadcast(-INFINITY), broadcast(-INFINITY)}, nearest[2] = {broadcast(0.0), broadcast(0.0)};
         double found[2 * LANES];
         for (int64_t c = 0; c < k;) {
             const int64_t group = group_size(k - c);
-#define RUN(G) NAME(nearest_group)(block, d, linear + c, half + c, k, c, best, nearest, G)
-            BY_SIZE(group, RUN)
-#undef RUN
+            BY_SIZE(group, nearest_group(block, d, linear + c, half + c, k, c, best, nearest, G));
             c += group;
         }
         store(found, nearest[0]);
@@ -151,8 +150,8 @@ EXPORT int64_t NAME(lloyd_pass)(const double *blocks, int64_t n, int64_t d, int6
             if (before == now && !fresh) continue;
             moved += before != now;
             labels[i + r] = now;
-            NAME(count_row)(block + r, d, w, 1.0, sums + now * d, count + now);
-            if (!fresh && within(before, k)) NAME(count_row)(block + r, d, w, -1.0, sums + before * d, count + before);
+            count_row(block + r, d, w, 1.0, sums + now * d, count + now);
+            if (!fresh && within(before, k)) count_row(block + r, d, w, -1.0, sums + before * d, count + before);
         }
     }
     *changed += moved;
@@ -160,7 +159,7 @@ EXPORT int64_t NAME(lloyd_pass)(const double *blocks, int64_t n, int64_t d, int6
 }
 
 /* linear (d×k) and half (k) of centers (k×d) */
-static void NAME(place_centers)(const double *centers, int64_t k, int64_t d, double *linear, double *half) {
+static void place_centers(const double *centers, int64_t k, int64_t d, double *linear, double *half) {
     for (int64_t c = 0; c < k; c++) {
         half[c] = 0.0;
         for (int64_t j = 0; j < d; j++) {
@@ -172,14 +171,14 @@ static void NAME(place_centers)(const double *centers, int64_t k, int64_t d, dou
 
 /* Give each cluster without rows the row that is farthest from the center of its own, and take it off there; returns
  * whether there was one. */
-static int NAME(fill_empty)(const double *blocks, int64_t n, int64_t d, int64_t k, const double *weight,
+static int fill_empty(const double *blocks, int64_t n, int64_t d, int64_t k, const double *weight,
                             const double *centers, const int64_t *labels, double *distance, double *sums,
                             double *count) {
     int filled = 0;
     for (int64_t c = 0; c < k; c++) {
         if (count[c] > 0.0) continue;
         for (int64_t i = 0; !filled && i < n; i++) {
-            const double *row = NAME(row_of)(blocks, d, i);
+            const double *row = row_of(blocks, d, i);
             distance[i] = 0.0;
             for (int64_t j = 0; j < d; j++) {
                 const double z = row[j * BLOCK_ROWS] - centers[labels[i] * d + j];
@@ -190,18 +189,18 @@ static int NAME(fill_empty)(const double *blocks, int64_t n, int64_t d, int64_t 
         int64_t farthest = 0;
         for (int64_t i = 1; i < n; i++) farthest = distance[i] > distance[farthest] ? i : farthest;
         if (!(distance[farthest] > 0.0)) break; /* fewer distinct rows than clusters */
-        const double w = weight ? weight[farthest] : 1.0, *row = NAME(row_of)(blocks, d, farthest);
-        NAME(count_row)(row, d, w, -1.0, sums + labels[farthest] * d, count + labels[farthest]);
+        const double w = weight ? weight[farthest] : 1.0, *row = row_of(blocks, d, farthest);
+        count_row(row, d, w, -1.0, sums + labels[farthest] * d, count + labels[farthest]);
         memset(sums + c * d, 0, sizeof(double) * (size_t)d);
         count[c] = 0.0;
-        NAME(count_row)(row, d, w, 1.0, sums + c * d, count + c);
+        count_row(row, d, w, 1.0, sums + c * d, count + c);
         distance[farthest] = -1.0;
     }
     return filled;
 }
 
 /* centers = sums / count (k×d); a cluster without rows gets the center of the largest. Returns Σ|change|². */
-static double NAME(average_centers)(const double *sums, const double *count, int64_t k, int64_t d, double *centers) {
+static double average_centers(const double *sums, const double *count, int64_t k, int64_t d, double *centers) {
     int64_t largest = 0;
     double shift = 0.0;
     for (int64_t c = 1; c < k; c++) largest = count[c] > count[largest] ? c : largest;
@@ -222,8 +221,8 @@ EXPORT int64_t NAME(lloyd_centers)(const double *blocks, int64_t n, int64_t d, i
                                    const int64_t *labels, double *distance, double *sums, double *count, double *centers,
                                    double *shift) {
     if (!codes_within(labels, n, k)) return OUT_OF_RANGE;
-    NAME(fill_empty)(blocks, n, d, k, weight, centers, labels, distance, sums, count);
-    *shift = NAME(average_centers)(sums, count, k, d, centers);
+    fill_empty(blocks, n, d, k, weight, centers, labels, distance, sums, count);
+    *shift = average_centers(sums, count, k, d, centers);
     return 0;
 }
 
@@ -241,14 +240,14 @@ EXPORT int64_t NAME(k_means)(const double *x, int64_t stride, int64_t n, int64_t
     if (!within(first, n) || trials < 1 || trials > MOST_TRIALS) return OUT_OF_RANGE;
     NAME(to_blocks)(x, stride, n, d, origin, blocks);
     for (int64_t i = 0; i < n; i++) closest[i] = INFINITY, labels[i] = -1;
-    NAME(copy_row)(blocks, d, first, centers);
+    copy_row(blocks, d, first, centers);
     NAME(seed_take)(blocks, n, d, centers, closest);
     NAME(seed_places)(closest, weight, n, values, 0, places, &total);
     for (int64_t c = 1; c < k; c++) {
         int64_t best = 0;
         for (int64_t t = 0; t < trials; t++) values[t] = uniforms[(c - 1) * trials + t] * total;
         NAME(seed_places)(closest, weight, n, values, trials, places, &total);
-        for (int64_t t = 0; t < trials; t++) NAME(copy_row)(blocks, d, places[t], candidates + t * d);
+        for (int64_t t = 0; t < trials; t++) copy_row(blocks, d, places[t], candidates + t * d);
         NAME(seed_potentials)(blocks, n, d, candidates, trials, weight, closest, potentials);
         for (int64_t t = 1; t < trials; t++) best = potentials[t] < potentials[best] ? t : best;
         memcpy(centers + c * d, candidates + best * d, sizeof(double) * (size_t)d);
@@ -262,12 +261,12 @@ EXPORT int64_t NAME(k_means)(const double *x, int64_t stride, int64_t n, int64_t
             memset(sums, 0, sizeof(double) * (size_t)(k * d));
             memset(count, 0, sizeof(double) * (size_t)k);
         }
-        NAME(place_centers)(centers, k, d, linear, half);
+        place_centers(centers, k, d, linear, half);
         NAME(lloyd_pass)(blocks, n, d, k, linear, half, weight, fresh, labels, sums, count, &changed);
         if (last || !changed) break;
-        fresh = NAME(fill_empty)(blocks, n, d, k, weight, centers, labels, closest, sums, count);
+        fresh = fill_empty(blocks, n, d, k, weight, centers, labels, closest, sums, count);
         fresh |= weight != 0; /* sums of weights that are taken off again may miss 0 */
-        if (NAME(average_centers)(sums, count, k, d, centers) <= *tol) rounds = round + 1;
+        if (average_centers(sums, count, k, d, centers) <= *tol) rounds = round + 1;
         round++;
     }
     return round;

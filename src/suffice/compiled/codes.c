@@ -1,10 +1,11 @@
-/* Kernels over rows of category codes of type CODE; a negative code is a missing (-1) or an unseen (-2) value. */
+/* Kernels over rows of category codes of type CELL; a negative code is a missing (-1) or an unseen (-2) value. */
+#include "vectors.h"
 
 /* total[c][offset_j + code] += weight; total is k×width */
-EXPORT int64_t NAME(count_codes)(const CODE *x, int64_t row_stride, int64_t column_stride, int64_t n, int64_t d,
+EXPORT int64_t NAME(count_codes)(const CELL *x, int64_t row_stride, int64_t column_stride, int64_t n, int64_t d,
                                  int64_t k, const int64_t *sizes, const int64_t *codes, const double *weight,
                                  int64_t width, double *total) {
-    const int64_t tile = 256; /* rows that stay in the cache while one column after the other is counted */
+    const int64_t tile = TILE_ROWS; /* rows that stay in the cache while one column after the other is counted */
     int64_t values = 0;
     for (int64_t j = 0; j < d; j++) {
         if (sizes[j] < 0) return OUT_OF_RANGE;
@@ -16,7 +17,7 @@ EXPORT int64_t NAME(count_codes)(const CODE *x, int64_t row_stride, int64_t colu
         int64_t offset = 0;
         if (!codes_within(codes + begin, end - begin, k)) return OUT_OF_RANGE;
         for (int64_t j = 0; j < d; j++) {
-            const CODE *restrict column = x + j * column_stride;
+            const CELL *restrict column = x + j * column_stride;
             for (int64_t i = begin; i < end; i++) {
                 const int64_t v = column[i * row_stride];
                 if (v < 0) continue;
@@ -30,15 +31,15 @@ EXPORT int64_t NAME(count_codes)(const CODE *x, int64_t row_stride, int64_t colu
 }
 
 /* sums of G registers of classes: Σ_j table_j[code] of one row; tables have K columns, whole registers */
-INLINE void NAME(codes_row)(const CODE *x, int64_t column_stride, int64_t d, const int64_t *sizes, const double *table,
+INLINE void codes_row(const CELL *x, int64_t column_stride, int64_t d, const int64_t *sizes, const double *table,
                             int64_t K, double *out, const int G) {
-    lanes sums[4];
-    for (int g = 0; g < G; g++) sums[g] = all(0.0);
+    doubles sums[4];
+    for (int g = 0; g < G; g++) sums[g] = broadcast(0.0);
     for (int64_t j = 0; j < d; j++) {
         const int64_t size = sizes[j];
         int64_t v = x[j * column_stride];
         v = v >= size || v < -2 ? size : (v < 0 ? size + 2 + v : v);
-        for (int g = 0; g < G; g++) sums[g] = add(sums[g], load(table + v * K + g * LANES));
+        for (int g = 0; g < G; g++) sums[g] = sums[g] + load(table + v * K + g * LANES);
         table += (size + 2) * K;
     }
     for (int g = 0; g < G; g++) store(out + g * LANES, sums[g]);
@@ -46,7 +47,7 @@ INLINE void NAME(codes_row)(const CODE *x, int64_t column_stride, int64_t d, con
 
 /* out[i] = Σ_j table_j[code], n×k; each column's table has its values, then UNSEEN (-2) and MISSING (-1), and K columns:
  * k filled up to whole registers; they have `height` rows together. `sums` is scratch of K. */
-EXPORT int64_t NAME(score_codes)(const CODE *x, int64_t row_stride, int64_t column_stride, int64_t n, int64_t d,
+EXPORT int64_t NAME(score_codes)(const CELL *x, int64_t row_stride, int64_t column_stride, int64_t n, int64_t d,
                                  int64_t k, int64_t K, int64_t height, const int64_t *sizes, const double *tables,
                                  double *sums, double *out) {
     int64_t rows = 0;
@@ -56,13 +57,13 @@ EXPORT int64_t NAME(score_codes)(const CODE *x, int64_t row_stride, int64_t colu
     }
     if (rows != height || K % LANES || k > K) return OUT_OF_RANGE;
     for (int64_t i = 0; i < n; i++) {
-        const CODE *row = x + i * row_stride;
+        const CELL *row = x + i * row_stride;
         for (int64_t c = 0; c < K; c += 4 * LANES) {
             switch ((K - c) / LANES) {
-                case 1: NAME(codes_row)(row, column_stride, d, sizes, tables + c, K, sums + c, 1); break;
-                case 2: NAME(codes_row)(row, column_stride, d, sizes, tables + c, K, sums + c, 2); break;
-                case 3: NAME(codes_row)(row, column_stride, d, sizes, tables + c, K, sums + c, 3); break;
-                default: NAME(codes_row)(row, column_stride, d, sizes, tables + c, K, sums + c, 4);
+                case 1: codes_row(row, column_stride, d, sizes, tables + c, K, sums + c, 1); break;
+                case 2: codes_row(row, column_stride, d, sizes, tables + c, K, sums + c, 2); break;
+                case 3: codes_row(row, column_stride, d, sizes, tables + c, K, sums + c, 3); break;
+                default: codes_row(row, column_stride, d, sizes, tables + c, K, sums + c, 4);
             }
         }
         for (int64_t c = 0; c < k; c++) out[i * k + c] = sums[c];

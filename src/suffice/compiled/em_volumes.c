@@ -3,12 +3,14 @@
  * With the shape at its best for given volumes, what is left to minimise is convex in x_c = −log λ_c, and does not change
  * when one number is added to all of them.
  */
+#include "em.h"
+#include "matrices.h"
 
 /* A function of k variables: its value, which may be ∞, gradient (k,) and Hessian (k×k) at x. */
-typedef double NAME(expansion)(const NAME(em) *em, const double *x, double *gradient, double *hessian);
+typedef double expansion(const em_run *em, const double *x, double *gradient, double *hessian);
 
 /* step = −H⁻¹g, with the direction in which nothing changes made regular; 0 where there is none. */
-static int NAME(newton_step)(const NAME(em) *em, const double *gradient, const double *hessian, double *step) {
+static int newton_step(const em_run *em, const double *gradient, const double *hessian, double *step) {
     const int64_t k = em->k;
     double size = 0.0, mean = 0.0, longest = 1e-300;
     for (int64_t c = 0; c < k; c++) size += hessian[c * (k + 1)] / k;
@@ -18,25 +20,25 @@ static int NAME(newton_step)(const NAME(em) *em, const double *gradient, const d
         em->regular[c * (k + 1)] += 1e-13 * size;
         step[c] = -gradient[c];
     }
-    if (!NAME(solve)(em->regular, k, step, 1)) return 0;
+    if (!solve(em->regular, k, step, 1)) return 0;
     for (int64_t c = 0; c < k; c++) mean += step[c] / k;
     for (int64_t c = 0; c < k; c++) {
         step[c] -= mean;
         longest = fabs(step[c]) > longest ? fabs(step[c]) : longest;
     }
     for (int64_t c = 0; longest > 4.0 && c < k; c++) step[c] *= 4.0 / longest; /* no volume changes more in one step */
-    return NAME(finite_values)(step, k);
+    return finite_values(step, k);
 }
 
 /* Minimise a convex function by Newton's method from x, which becomes the minimum. */
-static void NAME(minimise)(const NAME(em) *em, NAME(expansion) *expand, double *x, double weight) {
+static void minimise(const em_run *em, expansion *expand, double *x, double weight) {
     const int64_t k = em->k;
     double *gradient = em->newton[0], *next_gradient = em->newton[1], *step = em->newton[2], *tried = em->newton[3];
     double *hessian = em->hessian[0], *next_hessian = em->hessian[1], *swapped;
     double value = expand(em, x, gradient, hessian), next;
     for (int iteration = 0, blind = 0; iteration < 100; iteration++) {
         double promised = 0.0, share = 1.0;
-        if (!NAME(newton_step)(em, gradient, hessian, step)) return;
+        if (!newton_step(em, gradient, hessian, step)) return;
         for (int64_t c = 0; c < k; c++) promised -= gradient[c] * step[c];
         if (!(promised > 0.0)) return;
         for (;; share *= 0.5) {
@@ -54,16 +56,16 @@ static void NAME(minimise)(const NAME(em) *em, NAME(expansion) *expand, double *
     }
 }
 
-static double NAME(largest_of)(const double *values, int64_t n) {
+double largest_of(const double *values, int64_t n) {
     double most = values[0];
     for (int64_t i = 1; i < n; i++) most = values[i] > most ? values[i] : most;
     return most;
 }
 
 /* Σ_j n log Σ_c exp(x_c) s_cj − d Σ_c n_c x_c, with s in em->along and n_c in em->rows */
-static double NAME(expand_shape)(const NAME(em) *em, const double *x, double *gradient, double *hessian) {
+static double expand_shape(const em_run *em, const double *x, double *gradient, double *hessian) {
     const int64_t k = em->k, d = em->d;
-    const double top = NAME(largest_of)(x, k);
+    const double top = largest_of(x, k);
     double *share = em->shares_of_columns, value = 0.0, rows = 0.0;
     for (int64_t c = 0; c < k; c++) {
         const double factor = exp(x[c] - top);
@@ -92,13 +94,13 @@ static double NAME(expand_shape)(const NAME(em) *em, const double *x, double *gr
 }
 
 /* Begin with log-volumes less what is added to all: x = −log λ. */
-static void NAME(begin_volumes)(const NAME(em) *em, const double *log_determinants, double *x) {
+static void begin_volumes(const em_run *em, const double *log_determinants, double *x) {
     for (int64_t c = 0; c < em->k; c++) x[c] = -log_determinants[c] / em->d;
 }
 
 /* The variances λ_c b_j (k×d) of largest likelihood for the scatters em->along (k×d); 0 where some are 0. They begin with
  * the volumes of `before`, if there are any. */
-static int NAME(shared_shape)(const NAME(em) *em, const NAME(model) *before, double *variance) {
+int shared_shape(const em_run *em, const em_model *before, double *variance) {
     const int64_t k = em->k, d = em->d;
     double *x = em->newton[4], *sum = em->vector[0], rows = 0.0, mean = 0.0;
     for (int64_t j = 0; j < d; j++) {
@@ -113,8 +115,8 @@ static int NAME(shared_shape)(const NAME(em) *em, const NAME(model) *before, dou
         x[c] = -log(share / (d * em->rows[c]));
         rows += em->rows[c];
     }
-    if (before) NAME(begin_volumes)(em, before->log_determinant, x);
-    NAME(minimise)(em, NAME(expand_shape), x, rows * d);
+    if (before) begin_volumes(em, before->log_determinant, x);
+    minimise(em, expand_shape, x, rows * d);
     for (int64_t c = 0; c < k; c++) mean += x[c] / k;
     for (int64_t j = 0; j < d; j++) {
         double shape = 0.0;
@@ -125,9 +127,9 @@ static int NAME(shared_shape)(const NAME(em) *em, const NAME(model) *before, dou
 }
 
 /* n log |Σ_c exp(x_c) W_c| − d Σ_c n_c x_c, with the scatters in em->white (k×d×d) and n_c in em->rows */
-static double NAME(expand_matrix)(const NAME(em) *em, const double *x, double *gradient, double *hessian) {
+static double expand_matrix(const em_run *em, const double *x, double *gradient, double *hessian) {
     const int64_t k = em->k, d = em->d, cells = d * d;
-    const double top = NAME(largest_of)(x, k);
+    const double top = largest_of(x, k);
     double *total = em->matrix[0], *inverse = em->matrix[1], *half = em->matrix[2], value = 0.0, rows = 0.0;
     memset(total, 0, cells * sizeof(double));
     for (int64_t c = 0; c < k; c++) {
@@ -136,13 +138,13 @@ static double NAME(expand_matrix)(const NAME(em) *em, const double *x, double *g
         rows += em->rows[c];
         value -= d * em->rows[c] * x[c];
     }
-    if (!(NAME(cholesky)(total, d, total) > 0.0)) return INFINITY;
-    value += rows * (2.0 * NAME(half_log_determinant)(total, d) + d * top);
-    NAME(invert_lower)(total, d, inverse);
+    if (!(cholesky(total, d, total) > 0.0)) return INFINITY;
+    value += rows * (2.0 * half_log_determinant(total, d) + d * top);
+    invert_lower(total, d, inverse);
     for (int64_t c = 0; c < k; c++) { /* T⁻¹ exp(x_c) W_c, up to a similarity that makes it symmetric */
         const double factor = exp(x[c] - top);
         double *share = em->whitened + c * cells, trace = 0.0;
-        NAME(whiten)(inverse, em->white + c * cells, d, half, share);
+        whiten(inverse, em->white + c * cells, d, half, share);
         for (int64_t i = 0; i < cells; i++) share[i] *= factor;
         for (int64_t j = 0; j < d; j++) trace += share[j * (d + 1)];
         gradient[c] = rows * trace - d * em->rows[c];
@@ -158,25 +160,25 @@ static double NAME(expand_matrix)(const NAME(em) *em, const double *x, double *g
 
 /* The covariances λ_c C (k×d×d) of largest likelihood for scatters (k×d×d); 0 where their sum, or one of them, has no
  * volume. They begin with the volumes of `before`, if there are any. */
-static int NAME(shared_matrix)(const NAME(em) *em, const double *scatter, const NAME(model) *before, double *covariance) {
+int shared_matrix(const em_run *em, const double *scatter, const em_model *before, double *covariance) {
     const int64_t k = em->k, d = em->d, cells = d * d;
     double *lower = em->matrix[0], *inverse = em->matrix[1], *half = em->matrix[2], *x = em->newton[4];
     double rows = 0.0, mean = 0.0;
     memset(lower, 0, cells * sizeof(double));
     for (int64_t c = 0; c < k; c++)
         for (int64_t i = 0; i < cells; i++) lower[i] += scatter[c * cells + i];
-    if (!(NAME(cholesky)(lower, d, lower) > 0.0)) return 0;
-    NAME(invert_lower)(lower, d, inverse);
+    if (!(cholesky(lower, d, lower) > 0.0)) return 0;
+    invert_lower(lower, d, inverse);
     for (int64_t c = 0; c < k; c++) { /* in units in which the sum is the identity */
         double *white = em->white + c * cells, trace = 0.0;
-        NAME(whiten)(inverse, scatter + c * cells, d, half, white);
+        whiten(inverse, scatter + c * cells, d, half, white);
         for (int64_t j = 0; j < d; j++) trace += white[j * (d + 1)];
         if (!(trace > 0.0)) return 0;
         x[c] = -log(trace / (d * em->rows[c]));
         rows += em->rows[c];
     }
-    if (before) NAME(begin_volumes)(em, before->log_determinant, x);
-    NAME(minimise)(em, NAME(expand_matrix), x, rows * d);
+    if (before) begin_volumes(em, before->log_determinant, x);
+    minimise(em, expand_matrix, x, rows * d);
     for (int64_t c = 0; c < k; c++) mean += x[c] / k;
     double *common = em->matrix[3];
     memset(common, 0, cells * sizeof(double));
@@ -189,8 +191,8 @@ static int NAME(shared_matrix)(const NAME(em) *em, const double *scatter, const 
 
 /* scale[c] = λ / v_c of scatters whose volumes v_c are given by their logarithms: λ, the average volume, is what all
  * components get. */
-static void NAME(equal_scales)(const NAME(em) *em, const double *log_volume, double *scale) {
-    const double top = NAME(largest_of)(log_volume, em->k);
+static void equal_scales(const em_run *em, const double *log_volume, double *scale) {
+    const double top = largest_of(log_volume, em->k);
     double sum = 0.0, rows = 0.0;
     for (int64_t c = 0; c < em->k; c++) sum += exp(log_volume[c] - top), rows += em->rows[c];
     for (int64_t c = 0; c < em->k; c++) scale[c] = exp(top - log_volume[c]) * sum / rows;
@@ -198,7 +200,7 @@ static void NAME(equal_scales)(const NAME(em) *em, const double *log_volume, dou
 
 /* The variances (k×d) of largest likelihood whose product over the columns is the same for all components, for the
  * scatters em->along (k×d); 0 where one of these is 0. */
-static int NAME(equal_volume)(const NAME(em) *em, double *variance) {
+int equal_volume(const em_run *em, double *variance) {
     const int64_t k = em->k, d = em->d;
     double *log_volume = em->newton[0], *scale = em->newton[1];
     for (int64_t c = 0; c < k; c++) {
@@ -208,7 +210,7 @@ static int NAME(equal_volume)(const NAME(em) *em, double *variance) {
             log_volume[c] += log(em->along[c * d + j]) / d;
         }
     }
-    NAME(equal_scales)(em, log_volume, scale);
+    equal_scales(em, log_volume, scale);
     for (int64_t c = 0; c < k; c++)
         for (int64_t j = 0; j < d; j++) variance[c * d + j] = em->along[c * d + j] * scale[c];
     return 1;
@@ -216,14 +218,14 @@ static int NAME(equal_volume)(const NAME(em) *em, double *variance) {
 
 /* The covariances (k×d×d) of largest likelihood whose determinants are the same, for scatters (k×d×d); 0 where one of
  * these is singular. */
-static int NAME(equal_determinant)(const NAME(em) *em, const double *scatter, double *covariance) {
+int equal_determinant(const em_run *em, const double *scatter, double *covariance) {
     const int64_t k = em->k, d = em->d, cells = d * d;
     double *log_volume = em->newton[0], *scale = em->newton[1];
     for (int64_t c = 0; c < k; c++) {
-        if (!(NAME(cholesky)(scatter + c * cells, d, em->matrix[0]) > 0.0)) return 0;
-        log_volume[c] = 2.0 * NAME(half_log_determinant)(em->matrix[0], d) / d;
+        if (!(cholesky(scatter + c * cells, d, em->matrix[0]) > 0.0)) return 0;
+        log_volume[c] = 2.0 * half_log_determinant(em->matrix[0], d) / d;
     }
-    NAME(equal_scales)(em, log_volume, scale);
+    equal_scales(em, log_volume, scale);
     for (int64_t c = 0; c < k; c++)
         for (int64_t i = 0; i < cells; i++) covariance[c * cells + i] = scatter[c * cells + i] * scale[c];
     return 1;

@@ -5,12 +5,14 @@
  * so its rows are scored and summed as complete rows of fewer columns, by the loops of kernels_mixture.h. A missing cell is
  * b − W z_o with covariance A⁻¹, where b = μ_m + W μ_o (all about the origin): its expected moments are products of W and b
  * with the sums over the run, whatever its length. */
+#include "missing.h"
+#include "mixture.h"
 
 /* The columns of a run: `there` (o) in the order in which z has them, and `missing` (m), of d */
 typedef struct {
     int64_t d, o, m;
     int64_t *there, *missing;
-} NAME(columns);
+} run_columns;
 
 /* How many rows from `i` on miss the same cells as row i */
 #define SAME_HOLES(TYPE)                                                                                               \
@@ -19,7 +21,7 @@ typedef struct {
         for (int64_t j = 0; j < d; j++) differs |= (int64_t)((row[j] == row[j]) ^ (head[j] == head[j]));               \
         if (differs) break;                                                                                            \
     }
-static int64_t NAME(run_length)(const void *x, int64_t narrow, int64_t stride, int64_t n, int64_t d, int64_t i) {
+static int64_t run_length(const void *x, int64_t narrow, int64_t stride, int64_t n, int64_t d, int64_t i) {
     int64_t end = i + 1;
     if (narrow) {
         SAME_HOLES(float)
@@ -28,11 +30,10 @@ static int64_t NAME(run_length)(const void *x, int64_t narrow, int64_t stride, i
     }
     return end - i;
 }
-#undef SAME_HOLES
 
 /* Find the columns of a run by a row of it: those that are there keep their places, and the last ones go to the places
  * of the first that are missing, so that z has them side by side. */
-static void NAME(find_columns)(const void *x, int64_t narrow, int64_t at, NAME(columns) * run) {
+static void find_columns(const void *x, int64_t narrow, int64_t at, run_columns * run) {
     int64_t last = run->d;
     run->m = 0;
 #define HOLE(j) (narrow ? isnan(((const float *)x)[at + (j)]) : isnan(((const double *)x)[at + (j)]))
@@ -46,21 +47,20 @@ static void NAME(find_columns)(const void *x, int64_t narrow, int64_t at, NAME(c
         while (HOLE(last));
         run->there[j] = last;
     }
-#undef HOLE
 }
 
 /* P (o×o), W (m×o) and A⁻¹ (m×m) of one precision, each with room for d×d; log |A| comes last. */
 typedef struct {
     double *marginal, *weights, *spread, *logs;
-} NAME(conditional);
-INLINE NAME(conditional) NAME(conditional_at)(double *place, int64_t d) {
-    return (NAME(conditional)){place, place + d * d, place + 2 * d * d, place + 3 * d * d};
+} conditional;
+INLINE conditional conditional_at(double *place, int64_t d) {
+    return (conditional){place, place + d * d, place + 2 * d * d, place + 3 * d * d};
 }
 
-static void NAME(condition)(NAME(conditional) g, const double *precision, const NAME(columns) * run, double *factor) {
+static void condition(conditional g, const double *precision, const run_columns * run, double *factor) {
     const int64_t d = run->d, o = run->o, m = run->m, *there = run->there, *missing = run->missing;
-    *g.logs = NAME(factor_missing)(precision, d, missing, m, factor);
-    NAME(invert_missing)(factor, m, g.spread);
+    *g.logs = factor_missing(precision, d, missing, m, factor);
+    invert_missing(factor, m, g.spread);
     for (int64_t u = 0; u < m; u++) {
         double *restrict row = g.weights + u * o;
         for (int64_t a = 0; a < o; a++) row[a] = 0.0;
@@ -82,7 +82,7 @@ static void NAME(condition)(NAME(conditional) g, const double *precision, const 
 
 /* Class c of k in the product form: linear is o×k, pairs o(o+1)/2×k. `mean` is about the origin; returns the constant,
  * without the log-determinant and the share of the class. */
-static double NAME(product_form)(NAME(conditional) g, const double *mean, const NAME(columns) * run, int64_t c,
+static double product_form(conditional g, const double *mean, const run_columns * run, int64_t c,
                                  int64_t k, double *linear, double *pairs) {
     double squared = 0.0;
     for (int64_t i = 0; i < run->o; i++) {
@@ -98,7 +98,7 @@ static double NAME(product_form)(NAME(conditional) g, const double *mean, const 
 
 /* second (d×d) += the expected second moments of a run of `count` rows with Σ z_o z_oᵀ = scatter (o×o, on and above its
  * diagonal, which is filled up), as if b were 0; `across` is scratch of m×o */
-static void NAME(add_scatter)(NAME(conditional) g, double *scatter, double count, const NAME(columns) * run,
+static void add_scatter(conditional g, double *scatter, double count, const run_columns * run,
                               double *across, double *second) {
     const int64_t d = run->d, o = run->o, m = run->m, *there = run->there, *missing = run->missing;
     for (int64_t i = 0; i < o; i++)
@@ -128,8 +128,8 @@ static void NAME(add_scatter)(NAME(conditional) g, double *scatter, double count
 
 /* first (d) += the expected sums of `count` rows of a class with Σ z_o = sums (o), and second (d×d) += what b adds to it;
  * `shift` is scratch of 2m */
-static void NAME(add_shift)(NAME(conditional) g, const double *mean, double count, const double *sums,
-                            const NAME(columns) * run, double *shift, double *first, double *second) {
+static void add_shift(conditional g, const double *mean, double count, const double *sums,
+                            const run_columns * run, double *shift, double *first, double *second) {
     const int64_t d = run->d, o = run->o, m = run->m, *there = run->there, *missing = run->missing;
     double *b = shift, *moved = shift + m; /* moved: −W Σ z_o */
     for (int64_t i = 0; i < o; i++) first[there[i]] += sums[i];
@@ -151,11 +151,11 @@ static void NAME(add_shift)(NAME(conditional) g, const double *mean, double coun
 }
 
 /* The products of `mixture_pass` for o columns; returns how many */
-static int64_t NAME(list_products)(int64_t o, int tied, int64_t *left, int64_t *right) {
+static int64_t list_products(int64_t o, int tied, int64_t *left, int64_t *right) {
     int64_t products = 0;
     for (int64_t i = 0; i < (tied ? 1 : o + 1); i++)
         for (int64_t j = i; j < o + 1; j++) left[products] = i, right[products++] = j;
-    for (int64_t t = 0; t < SPARE; t++) left[products + t] = right[products + t] = 0;
+    for (int64_t t = 0; t < PADDING; t++) left[products + t] = right[products + t] = 0;
     return products;
 }
 
@@ -180,34 +180,34 @@ EXPORT int64_t NAME(patterns_pass)(const void *x, int64_t narrow, int64_t stride
     double *factor = work, *scatter = factor + d * d, *across = scatter + d * d, *shift = across + d * d;
     double *conditionals = shift + 2 * d, *start = conditionals + forms * CONDITIONAL_SIZE(d), *linear = start + k;
     double *pairs = linear + k * d, most[BLOCK], sum[BLOCK], w[BLOCK], total = 0.0;
-    int64_t *left = places + 2 * d, *right = left + (d + 1) * (d + 2) / 2 + SPARE, n_rest = 0, width = -1, products = 0;
+    int64_t *left = places + 2 * d, *right = left + (d + 1) * (d + 2) / 2 + PADDING, n_rest = 0, width = -1, products = 0;
     const int64_t cell = narrow ? sizeof(float) : sizeof(double);
     const int tied = forms < k && !out; /* the quadratic term is the same for all classes */
-    NAME(columns) run = {d, 0, 0, places, places + d};
+    run_columns run = {d, 0, 0, places, places + d};
     if (forms != 1 && forms != k) return OUT_OF_RANGE;
-    if (!NAME(sums_fit)(k, (d + 1) * (d + 2) / 2, 0) || !NAME(sums_fit)(d, d, 1)) return OUT_OF_RANGE;
+    if (!sums_fit(k, (d + 1) * (d + 2) / 2, 0) || !sums_fit(d, d, 1)) return OUT_OF_RANGE;
     for (int64_t b = 0; b < BLOCK; b++) z[b] = 1.0;
     for (int64_t begin = 0, end; begin < n; begin = end) {
-        end = begin + NAME(run_length)(x, narrow, stride, n, d, begin);
+        end = begin + run_length(x, narrow, stride, n, d, begin);
         if (end - begin < least) {
             for (int64_t i = begin; i < end; i++) rest[n_rest++] = i;
             continue;
         }
-        NAME(find_columns)(x, narrow, begin * stride, &run);
+        find_columns(x, narrow, begin * stride, &run);
         const int64_t o = run.o;
-        if (o != width) products = NAME(list_products)(width = o, tied, left, right);
+        if (o != width) products = list_products(width = o, tied, left, right);
         for (int64_t f = 0; f < forms; f++)
-            NAME(condition)(NAME(conditional_at)(conditionals + f * CONDITIONAL_SIZE(d), d), precision + f * d * d, &run,
+            condition(conditional_at(conditionals + f * CONDITIONAL_SIZE(d), d), precision + f * d * d, &run,
                             factor);
-#define OF_CLASS(c) NAME(conditional_at)(conditionals + (forms < k ? 0 : (c)) * CONDITIONAL_SIZE(d), d)
+#define OF_CLASS(c) conditional_at(conditionals + (forms < k ? 0 : (c)) * CONDITIONAL_SIZE(d), d)
         for (int64_t c = 0; c < k && !given; c++)
-            start[c] = constant[c] + NAME(product_form)(OF_CLASS(c), means + c * d, &run, c, k, linear, pairs);
-        memset(sums, 0, sizeof(double) * (size_t)ROOM(k, products));
-        if (tied) memset(sums_of_all, 0, sizeof(double) * (size_t)ROOM(o, o));
+            start[c] = constant[c] + product_form(OF_CLASS(c), means + c * d, &run, c, k, linear, pairs);
+        memset(sums, 0, sizeof(double) * (size_t)SUMS_SIZE(k, products));
+        if (tied) memset(sums_of_all, 0, sizeof(double) * (size_t)SUMS_SIZE(o, o));
         for (int64_t i = begin; i < end; i += BLOCK) {
             const int64_t rows = end - i < BLOCK ? end - i : BLOCK, ahead = n - i - rows < BLOCK ? n - i - rows : BLOCK;
             const char *from = (const char *)x + i * stride * cell, *next = from + rows * stride * cell;
-            const int64_t size = NAME(load_rows)(from, narrow, stride, rows, d, origin, wide, z + STEP);
+            const int64_t size = load_rows(from, narrow, stride, rows, d, origin, wide, z + STEP);
             for (int64_t j = 0; j < o; j++)
                 if (run.there[j] != j)
                     memcpy(z + (1 + j) * STEP, z + (1 + run.there[j]) * STEP, sizeof(double) * (size_t)size);
@@ -222,23 +222,23 @@ EXPORT int64_t NAME(patterns_pass)(const void *x, int64_t narrow, int64_t stride
                     }
                 }
             } else {
-                NAME(scores)(tied ? TIED : FULL, z + STEP, o, k, linear, tied ? 0 : pairs, start, size, share,
+                score_block(tied ? TIED : FULL, z + STEP, o, k, linear, tied ? 0 : pairs, start, size, share,
                              next, ahead, stride * cell, d * cell);
                 for (int64_t c = 0; out && c < k; c++)
                     memcpy(out + c * n + i, share + c * STEP, sizeof(double) * (size_t)rows);
                 if (out) continue;
-                NAME(softmax)(share, k, size, w, most, sum);
-                total += NAME(log_sums)(most, sum, w, size);
+                softmax(share, k, size, w, most, sum);
+                total += log_sums(most, sum, w, size);
             }
-            NAME(moments)(share, k, z, left, right, products, 0, size, sums);
+            add_moments(share, k, z, left, right, products, 0, size, sums);
             if (tied) {
                 for (int64_t j = 0; j < o; j++)
                     for (int64_t b = 0; b < size; b++) weighted[j * STEP + b] = w[b] * z[(j + 1) * STEP + b];
-                NAME(moments)(weighted, o, z, left + 1, right + 1, o, 1, size, sums_of_all);
+                add_moments(weighted, o, z, left + 1, right + 1, o, 1, size, sums_of_all);
             }
         }
         if (out) continue;
-        NAME(place_sums)(sums, k, products, 0, moments);
+        reorder_sums(sums, k, products, 0, moments);
         double rows_of_all = 0.0;
         for (int64_t c = 0; c < k; c++) {
             const double *own = moments + c * products;
@@ -248,19 +248,18 @@ EXPORT int64_t NAME(patterns_pass)(const void *x, int64_t narrow, int64_t stride
                 const double *triangle = own + o + 1;
                 for (int64_t i = 0; i < o; triangle += o - i, i++)
                     memcpy(scatter + i * o + i, triangle, sizeof(double) * (size_t)(o - i));
-                NAME(add_scatter)(OF_CLASS(c), scatter, own[0], &run, across, second + c * d * d);
+                add_scatter(OF_CLASS(c), scatter, own[0], &run, across, second + c * d * d);
             }
-            NAME(add_shift)(OF_CLASS(c), means + c * d, own[0], own + 1, &run, shift, first + c * d,
+            add_shift(OF_CLASS(c), means + c * d, own[0], own + 1, &run, shift, first + c * d,
                             second + (tied ? 0 : c) * d * d);
         }
         if (tied) {
-            const NAME(conditional) g = OF_CLASS(0);
-            NAME(place_sums)(sums_of_all, o, o, 1, scatter);
-            NAME(add_scatter)(g, scatter, rows_of_all, &run, across, second);
+            const conditional g = OF_CLASS(0);
+            reorder_sums(sums_of_all, o, o, 1, scatter);
+            add_scatter(g, scatter, rows_of_all, &run, across, second);
             for (int64_t i = 0; i < o * o && !given; i++) total -= 0.5 * g.marginal[i] * scatter[i];
         }
     }
-#undef OF_CLASS
     *log_likelihood = total;
     return n_rest;
 }

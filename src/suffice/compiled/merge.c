@@ -1,8 +1,7 @@
 /* Agglomerative clustering by the likelihood of Gaussian clusters: the two clusters whose merger costs least become one,
  * until one is left. What a merger costs depends on its two clusters alone, so all pairs are computed once, and those of
  * a new cluster when it comes to be. */
-
-#define NEGLIGIBLE 1e-10
+#include "common.h"
 
 /* The clusters at hand, one per column of the arrays, which have `room` columns. */
 typedef struct {
@@ -12,9 +11,9 @@ typedef struct {
     double *delta, *matrix;                        /* work space, d×GROUP and pairs×GROUP */
     float *gain, *least;                           /* of row r > c in gain[r(r−1)/2 + c]; the least of each row */
     int64_t *nearest, *name;
-} NAME(clusters);
+} clusters;
 
-static void NAME(determinants)(double *matrix, int64_t d, double *determinant) {
+static void determinants(double *matrix, int64_t d, double *determinant) {
     double *restrict row = matrix; /* cells (a, a), (a, a + 1), … of the matrices, by elimination */
     for (int64_t a = 0; a < d; a++) {
         double inverse[GROUP], *restrict below = row + (d - a) * GROUP;
@@ -33,7 +32,7 @@ static void NAME(determinants)(double *matrix, int64_t d, double *determinant) {
 
 /* The costs of the unions of cluster i with `size` clusters from `begin` on, at most GROUP. With n rows and the scatter
  * matrix W: tr W, n log((tr W + α)/n), or n log(|W/n| + (tr W + α)/n), the determinant only where n > d. */
-static void NAME(costs_of_unions)(const NAME(clusters) *all, int64_t i, int64_t begin, int64_t size, double *out) {
+static void costs_of_unions(const clusters *all, int64_t i, int64_t begin, int64_t size, double *out) {
     const int64_t d = all->d, room = all->room;
     double count[GROUP], factor[GROUP], trace[GROUP], determinant[GROUP], *restrict delta = all->delta, most = 0.0;
     double widest = 0.0, least = INFINITY;
@@ -60,7 +59,7 @@ static void NAME(costs_of_unions)(const NAME(clusters) *all, int64_t i, int64_t 
         least = (trace[g] + all->alpha) / count[g] < least ? (trace[g] + all->alpha) / count[g] : least;
     }
     /* |W/n| ≤ (tr W/(n d))^d, which among many columns is nothing beside the trace */
-    const int matters = (double)d * log(widest / (double)d) > log(NEGLIGIBLE * least);
+    const int matters = (double)d * log(widest / (double)d) > log(NEGLIGIBLE_DETERMINANT * least);
     if (all->criterion == OWN_ELLIPSOIDS && most > (double)d && matters) {
         double *restrict cell = all->matrix;
         const double *scatter = all->scatter;
@@ -70,7 +69,7 @@ static void NAME(costs_of_unions)(const NAME(clusters) *all, int64_t i, int64_t 
                 for (int64_t g = 0; g < GROUP; g++)
                     cell[g] = (scatter[i] + scatter[other[g]] + factor[g] * one[g] * two[g]) / count[g];
             }
-        NAME(determinants)(all->matrix, d, determinant);
+        determinants(all->matrix, d, determinant);
     } else {
         for (int64_t g = 0; g < GROUP; g++) determinant[g] = 0.0;
     }
@@ -78,12 +77,12 @@ static void NAME(costs_of_unions)(const NAME(clusters) *all, int64_t i, int64_t 
         out[g] = count[g] * log(determinant[g] + (trace[g] + all->alpha) / count[g]);
 }
 
-static float *NAME(gain_of)(const NAME(clusters) *all, int64_t r, int64_t c) {
+static float *gain_of(const clusters *all, int64_t r, int64_t c) {
     return all->gain + (r > c ? r * (r - 1) / 2 + c : c * (c - 1) / 2 + r);
 }
 
 /* Find the least gain of row r again; of ties the last. */
-static void NAME(rescan)(const NAME(clusters) *all, int64_t r) {
+static void rescan(const clusters *all, int64_t r) {
     const float *gain = all->gain + r * (r - 1) / 2;
     float least = INFINITY;
     int64_t nearest = 0;
@@ -97,10 +96,10 @@ static void NAME(rescan)(const NAME(clusters) *all, int64_t r) {
 }
 
 /* Take up a new gain of row r and column c < r. */
-static void NAME(renew)(const NAME(clusters) *all, int64_t r, int64_t c) {
-    const float gain = *NAME(gain_of)(all, r, c);
+static void renew(const clusters *all, int64_t r, int64_t c) {
+    const float gain = *gain_of(all, r, c);
     if (all->nearest[r] == c && gain > all->least[r]) {
-        NAME(rescan)(all, r);
+        rescan(all, r);
     } else if (gain < all->least[r] || (gain == all->least[r] && c > all->nearest[r])) {
         all->least[r] = gain;
         all->nearest[r] = c;
@@ -109,22 +108,22 @@ static void NAME(renew)(const NAME(clusters) *all, int64_t r, int64_t c) {
 
 /* Compute the gains of cluster i and those from `begin` to `end`. Gains are kept in float: those that are equal but for
  * rounding are then ties, on every processor. */
-static void NAME(compute_gains)(const NAME(clusters) *all, int64_t i, int64_t begin, int64_t end) {
+static void compute_gains(const clusters *all, int64_t i, int64_t begin, int64_t end) {
     double cost[GROUP];
     for (int64_t c = begin; c < end; c += GROUP) {
         const int64_t size = end - c < GROUP ? end - c : GROUP;
-        NAME(costs_of_unions)(all, i, c, size, cost);
+        costs_of_unions(all, i, c, size, cost);
         for (int64_t g = 0; g < size; g++)
-            if (c + g != i) *NAME(gain_of)(all, i, c + g) = (float)(cost[g] - all->cost[i] - all->cost[c + g]);
+            if (c + g != i) *gain_of(all, i, c + g) = (float)(cost[g] - all->cost[i] - all->cost[c + g]);
     }
 }
 
 /* Let cluster `low` be its union with `high`. */
-static void NAME(unite)(const NAME(clusters) *all, int64_t low, int64_t high) {
+static void merge_into(const clusters *all, int64_t low, int64_t high) {
     const int64_t d = all->d, room = all->room;
     const double sum = all->count[low] + all->count[high], factor = all->count[low] * all->count[high] / sum;
     double *scatter = all->scatter, cost;
-    NAME(costs_of_unions)(all, low, high, 1, &cost);
+    costs_of_unions(all, low, high, 1, &cost);
     all->cost[low] = cost;
     all->trace[low] += all->trace[high];
     for (int64_t a = 0; a < d; a++) {
@@ -141,7 +140,7 @@ static void NAME(unite)(const NAME(clusters) *all, int64_t low, int64_t high) {
 }
 
 /* Move cluster `last` to the place `to`, which is free. */
-static void NAME(move)(const NAME(clusters) *all, int64_t last, int64_t to) {
+static void move(const clusters *all, int64_t last, int64_t to) {
     const int64_t rows = all->d + all->d * (all->d + 1) / 2;
     all->count[to] = all->count[last];
     all->trace[to] = all->trace[last];
@@ -149,7 +148,7 @@ static void NAME(move)(const NAME(clusters) *all, int64_t last, int64_t to) {
     all->name[to] = all->name[last];
     for (int64_t row = 0; row < rows; row++) all->mean[row * all->room + to] = all->mean[row * all->room + last];
     for (int64_t c = 0; c < last; c++)
-        if (c != to) *NAME(gain_of)(all, to, c) = *NAME(gain_of)(all, last, c);
+        if (c != to) *gain_of(all, to, c) = *gain_of(all, last, c);
 }
 
 /* Merge clusters until one is left. At first cluster c is count[c] rows at mean[c] (n×d). Writes the names of the two
@@ -161,7 +160,7 @@ EXPORT int64_t NAME(merge_clusters)(const double *count, const double *mean, int
                                 int64_t *merged) {
     const int64_t pairs = d * (d + 1) / 2;
     double *means = work + 3 * n, *scatters = means + d * n, *delta = scatters + pairs * n;
-    const NAME(clusters) all = {n,     d,        criterion, *alpha,            work, work + n, work + 2 * n, means,
+    const clusters all = {n,     d,        criterion, *alpha,            work, work + n, work + 2 * n, means,
                                 scatters, delta, delta + d * GROUP, gain, least, places,   places + n};
     memset(scatters, 0, sizeof(double) * (size_t)(pairs * n));
     for (int64_t c = 0; c < n; c++) {
@@ -172,8 +171,8 @@ EXPORT int64_t NAME(merge_clusters)(const double *count, const double *mean, int
         for (int64_t j = 0; j < d; j++) all.mean[j * n + c] = mean[c * d + j];
     }
     for (int64_t r = 1; r < n; r++) {
-        NAME(compute_gains)(&all, r, 0, r);
-        NAME(rescan)(&all, r);
+        compute_gains(&all, r, 0, r);
+        rescan(&all, r);
     }
     for (int64_t left = n; left > 1; left--, merged += 2) {
         const int64_t last = left - 1;
@@ -183,16 +182,16 @@ EXPORT int64_t NAME(merge_clusters)(const double *count, const double *mean, int
         const int64_t low = all.nearest[high];
         merged[0] = all.name[low];
         merged[1] = all.name[high];
-        NAME(unite)(&all, low, high);
-        if (high != last) NAME(move)(&all, last, high);
-        if (high < last && high > 0) NAME(rescan)(&all, high);
-        NAME(compute_gains)(&all, low, 0, last);
-        if (low > 0) NAME(rescan)(&all, low);
+        merge_into(&all, low, high);
+        if (high != last) move(&all, last, high);
+        if (high < last && high > 0) rescan(&all, high);
+        compute_gains(&all, low, 0, last);
+        if (low > 0) rescan(&all, low);
         for (int64_t r = low + 1; r < last; r++) {
             /* the column `high` has other gains now, and those that were nearest to it */
-            if (r > high && all.nearest[r] == high) NAME(rescan)(&all, r);
-            else if (r > high) NAME(renew)(&all, r, high);
-            NAME(renew)(&all, r, low);
+            if (r > high && all.nearest[r] == high) rescan(&all, r);
+            else if (r > high) renew(&all, r, high);
+            renew(&all, r, low);
         }
     }
     return 0;

@@ -1,9 +1,10 @@
 /* Gaussian rows with holes (NaN), by the precision Λ of each class: A = Λ over the missing cells, g = (Λz) there, z being
  * the deviations from the mean, 0 where they are missing. Then E[z_missing] = −A⁻¹g with covariance A⁻¹, and the marginal of
  * the rest has zᵀΛz − gᵀA⁻¹g and log|Σ| + log|A|. Rows of Λ have D cells, d filled up to whole registers. */
+#include "missing.h"
 
 /* z = row − mean with 0 for missing cells, whose places go to `missing`; returns how many are missing */
-INLINE int64_t NAME(deviations)(const double *row, const double *mean, int64_t d, double *restrict z, int64_t *missing) {
+INLINE int64_t deviations(const double *row, const double *mean, int64_t d, double *restrict z, int64_t *missing) {
     int64_t m = 0;
     for (int64_t j = 0; j < d; j++) {
         const int there = row[j] == row[j];
@@ -15,7 +16,7 @@ INLINE int64_t NAME(deviations)(const double *row, const double *mean, int64_t d
 }
 
 /* p = Λz; returns zᵀp */
-INLINE double NAME(times_precision)(const double *precision, const double *z, int64_t d, int64_t D, double *restrict p) {
+INLINE double times_precision(const double *precision, const double *z, int64_t d, int64_t D, double *restrict p) {
     for (int64_t j = 0; j < D; j++) p[j] = 0.0;
     for (int64_t i = 0; i < d; i++) {
         const double v = z[i];
@@ -28,25 +29,8 @@ INLINE double NAME(times_precision)(const double *precision, const double *z, in
     return squared;
 }
 
-/* a (m×m) = the Cholesky factor of Λ over the missing cells; returns log|A| */
-INLINE double NAME(factor_missing)(const double *precision, int64_t D, const int64_t *missing, int64_t m, double *a) {
-    double product = 1.0, logs = 0.0;
-    for (int64_t i = 0; i < m; i++)
-        for (int64_t j = 0; j <= i; j++) {
-            double sum = precision[missing[i] * D + missing[j]];
-            for (int64_t l = 0; l < j; l++) sum -= a[i * m + l] * a[j * m + l];
-            a[i * m + j] = i == j ? sqrt(sum) : sum / a[j * m + j];
-            if (i == j) product *= sum;
-            if (i == j && !(product > 1e-100 && product < 1e100)) {
-                logs += log(product);
-                product = 1.0;
-            }
-        }
-    return logs + log(product);
-}
-
 /* delta = −A⁻¹ g by the factor of A; returns g·delta */
-INLINE double NAME(expect_missing)(const double *a, const double *p, const int64_t *missing, int64_t m, double *delta) {
+INLINE double expect_missing(const double *a, const double *p, const int64_t *missing, int64_t m, double *delta) {
     double gained = 0.0;
     for (int64_t i = 0; i < m; i++) {
         double sum = -p[missing[i]];
@@ -61,9 +45,9 @@ INLINE double NAME(expect_missing)(const double *a, const double *p, const int64
     return gained;
 }
 
-/* out[i][c] = −½ (log|Σ_oo| + z_oᵀ Σ_oo⁻¹ z_o) for the cells that are there, n×k; work is scratch of HOLES_WORK, missing of
+/* out[i][c] = −½ (log|Σ_oo| + z_oᵀ Σ_oo⁻¹ z_o) for the cells that are there, n×k; work is scratch of MISSING_WORK, missing of
  * d + 1 */
-EXPORT int64_t NAME(holes_scores)(const double *x, int64_t n, int64_t d, int64_t k, int64_t D, const double *means,
+EXPORT int64_t NAME(missing_scores)(const double *x, int64_t n, int64_t d, int64_t k, int64_t D, const double *means,
                                const double *precision, const double *log_determinant, double *work, int64_t *missing,
                                double *out) {
     double *z = work, *p = work + D, *a = work + 2 * D, *delta = a + d * d;
@@ -71,36 +55,18 @@ EXPORT int64_t NAME(holes_scores)(const double *x, int64_t n, int64_t d, int64_t
     for (int64_t i = 0; i < n; i++)
         for (int64_t c = 0; c < k; c++) {
             const double *own = precision + c * d * D;
-            const int64_t m = NAME(deviations)(x + i * d, means + c * d, d, z, missing);
-            const double squared = NAME(times_precision)(own, z, d, D, p);
-            const double logs = NAME(factor_missing)(own, D, missing, m, a);
-            const double gained = NAME(expect_missing)(a, p, missing, m, delta);
+            const int64_t m = deviations(x + i * d, means + c * d, d, z, missing);
+            const double squared = times_precision(own, z, d, D, p);
+            const double logs = factor_missing(own, D, missing, m, a);
+            const double gained = expect_missing(a, p, missing, m, delta);
             out[i * k + c] = -0.5 * (log_determinant[c] + logs + squared + gained);
         }
     return 0;
 }
 
-/* inverse (m×m) of A by its factor, which is lost */
-INLINE void NAME(invert_missing)(double *a, int64_t m, double *inverse) {
-    for (int64_t j = 0; j < m; j++) { /* columns of L⁻¹, below the diagonal of `a` */
-        a[j * m + j] = 1.0 / a[j * m + j];
-        for (int64_t i = j + 1; i < m; i++) {
-            double sum = 0.0;
-            for (int64_t l = j; l < i; l++) sum -= a[i * m + l] * a[l * m + j];
-            a[i * m + j] = sum / a[i * m + i];
-        }
-    }
-    for (int64_t i = 0; i < m; i++)
-        for (int64_t j = 0; j <= i; j++) {
-            double sum = 0.0;
-            for (int64_t l = i; l < m; l++) sum += a[l * m + i] * a[l * m + j];
-            inverse[i * m + j] = inverse[j * m + i] = sum;
-        }
-}
-
 /* first (k×D) and second (k×d×D) += the expected moments about the means of rows with weights (n×k); work is scratch of
- * HOLES_WORK, missing of d + 1 */
-EXPORT int64_t NAME(holes_moments)(const double *x, int64_t n, int64_t d, int64_t k, int64_t D, const double *means,
+ * MISSING_WORK, missing of d + 1 */
+EXPORT int64_t NAME(missing_moments)(const double *x, int64_t n, int64_t d, int64_t k, int64_t D, const double *means,
                                 const double *precision, const double *weights, double *work, int64_t *missing,
                                 double *first, double *second) {
     double *z = work, *p = work + D, *a = work + 2 * D, *inverse = a + d * d, *delta = inverse + d * d;
@@ -110,12 +76,12 @@ EXPORT int64_t NAME(holes_moments)(const double *x, int64_t n, int64_t d, int64_
             const double w = weights[i * k + c], *own = precision + c * d * D;
             if (w < 1e-130) continue; /* too little to count, and its products would be subnormal */
             double *restrict one = first + c * D, *restrict two = second + c * d * D;
-            const int64_t m = NAME(deviations)(x + i * d, means + c * d, d, z, missing);
+            const int64_t m = deviations(x + i * d, means + c * d, d, z, missing);
             if (m) {
-                NAME(times_precision)(own, z, d, D, p);
-                NAME(factor_missing)(own, D, missing, m, a);
-                NAME(expect_missing)(a, p, missing, m, delta);
-                NAME(invert_missing)(a, m, inverse);
+                times_precision(own, z, d, D, p);
+                factor_missing(own, D, missing, m, a);
+                expect_missing(a, p, missing, m, delta);
+                invert_missing(a, m, inverse);
                 for (int64_t u = 0; u < m; u++) {
                     z[missing[u]] = delta[u];
                     for (int64_t v = 0; v < m; v++) two[missing[u] * D + missing[v]] += w * inverse[u * m + v];

@@ -1,27 +1,24 @@
 /* Axes that all components share, as in `suffice.families.gaussian.covariance.orientation`: orthogonal D for which the matrices Dᵀ W_c D are
  * as diagonal as can be, found by L-BFGS in the angles of all pairs of axes. */
-#define MEMORY 12             /* steps that the quasi-Newton method remembers */
-#define LARGEST_ANGLE 0.5     /* in one step */
-#define LEAST_CURVATURE 1e-3  /* of the preconditioner, as a share of the rows */
-#define SMALLEST_GRADIENT 1e-11
-#define LEAST_SHARE 1e-30     /* keeps reciprocals finite where a scatter is singular */
+#include "em.h"
+#include "matrices.h"
 
 /* scatters (k×d×d), the rows of each component, and whether all volumes are equal */
 typedef struct {
     const double *scatter, *count;
     int equal;
-} NAME(criterion);
+} axes_criterion;
 
 /* The criterion and its derivatives in the angles of the pairs i < j, at em->points[].axes. */
-static void NAME(expand_axes)(const NAME(em) *em, const NAME(criterion) *of, NAME(point) *at) {
+static void expand_axes(const em_run *em, const axes_criterion *of, em_point *at) {
     const int64_t k = em->k, d = em->d, cells = d * d;
     double *q = em->along, *v = em->newton[0], *half = em->matrix[0], *ratios = em->matrix[1];
     double most = -INFINITY, sum = 0.0, rows = 0.0;
     at->value = 0.0;
     for (int64_t c = 0; c < k; c++) {
         double *rotated = em->whitened + c * cells, largest = 0.0;
-        NAME(product)(of->scatter + c * cells, at->axes, d, half);
-        NAME(transposed_product)(at->axes, half, d, rotated);
+        product(of->scatter + c * cells, at->axes, d, half);
+        transposed_product(at->axes, half, d, rotated);
         for (int64_t j = 0; j < d; j++) largest = rotated[j * (d + 1)] > largest ? rotated[j * (d + 1)] : largest;
         v[c] = 0.0; /* Σ_j log q_cj, until the derivative takes its place */
         for (int64_t j = 0; j < d; j++) {
@@ -42,7 +39,7 @@ static void NAME(expand_axes)(const NAME(em) *em, const NAME(criterion) *of, NAM
     memset(ratios, 0, cells * sizeof(double));
     at->rows = rows, at->rounding = 0.0, at->steepest = 0.0;
     for (int64_t c = 0; c < k; c++) {
-        const double *rotated = em->whitened + c * cells, *own = q + c * d, largest = NAME(largest_of)(own, d);
+        const double *rotated = em->whitened + c * cells, *own = q + c * d, largest = largest_of(own, d);
         for (int64_t j = 0; j < d; j++) {
             const double inverse = v[c] / own[j];
             at->rounding += 4.0 * EPSILON * largest * inverse;
@@ -61,33 +58,33 @@ static void NAME(expand_axes)(const NAME(em) *em, const NAME(criterion) *of, NAM
         }
 }
 
-static double NAME(dot)(const double *a, const double *b, int64_t n) {
+static double dot(const double *a, const double *b, int64_t n) {
     double sum = 0.0;
     for (int64_t i = 0; i < n; i++) sum += a[i] * b[i];
     return sum;
 }
 
 /* direction = −H⁻¹g by the two loops of L-BFGS, over the last `kept` of `taken` steps */
-static void NAME(quasi_newton)(const NAME(em) *em, const NAME(point) *at, int64_t taken, int64_t kept, double *direction) {
+static void quasi_newton(const em_run *em, const em_point *at, int64_t taken, int64_t kept, double *direction) {
     const int64_t p = em->d * (em->d - 1) / 2;
-    double shares[MEMORY];
+    double shares[LBFGS_STEPS];
     for (int64_t i = 0; i < p; i++) direction[i] = -at->gradient[i];
     for (int64_t s = taken - 1; s >= taken - kept; s--) {
-        const double *step = em->steps + s % MEMORY * p, *change = em->changes + s % MEMORY * p;
-        const double share = NAME(dot)(step, direction, p) / NAME(dot)(step, change, p);
-        shares[s % MEMORY] = share;
+        const double *step = em->steps + s % LBFGS_STEPS * p, *change = em->changes + s % LBFGS_STEPS * p;
+        const double share = dot(step, direction, p) / dot(step, change, p);
+        shares[s % LBFGS_STEPS] = share;
         for (int64_t i = 0; i < p; i++) direction[i] -= share * change[i];
     }
     for (int64_t i = 0; i < p; i++) direction[i] /= at->curvature[i];
     for (int64_t s = taken - kept; s < taken; s++) {
-        const double *step = em->steps + s % MEMORY * p, *change = em->changes + s % MEMORY * p;
-        const double share = NAME(dot)(change, direction, p) / NAME(dot)(step, change, p);
-        for (int64_t i = 0; i < p; i++) direction[i] += (shares[s % MEMORY] - share) * step[i];
+        const double *step = em->steps + s % LBFGS_STEPS * p, *change = em->changes + s % LBFGS_STEPS * p;
+        const double share = dot(change, direction, p) / dot(step, change, p);
+        for (int64_t i = 0; i < p; i++) direction[i] += (shares[s % LBFGS_STEPS] - share) * step[i];
     }
 }
 
 /* after.axes = axes·(I − A/2)⁻¹ (I + A/2), with A the skew matrix of share·angles (Cayley's rotation) */
-static int NAME(turn)(const NAME(em) *em, const NAME(point) *at, const double *angles, double share, NAME(point) *after) {
+static int turn(const em_run *em, const em_point *at, const double *angles, double share, em_point *after) {
     const int64_t d = em->d;
     double *left = em->matrix[0], *right = em->matrix[1];
     for (int64_t i = 0, p = 0; i < d; i++) {
@@ -98,20 +95,20 @@ static int NAME(turn)(const NAME(em) *em, const NAME(point) *at, const double *a
             left[j * d + i] = right[i * d + j] = half;
         }
     }
-    if (!NAME(solve)(left, d, right, d)) return 0;
-    NAME(product)(at->axes, right, d, after->axes);
+    if (!solve(left, d, right, d)) return 0;
+    product(at->axes, right, d, after->axes);
     return 1;
 }
 
 /* The share of the step that leads to `after`, or 0 where rounding is all that is left. */
-static double NAME(search_line)(const NAME(em) *em, const NAME(criterion) *of, const NAME(point) *at, const double *step,
-                                NAME(point) *after) {
-    const double slope = NAME(dot)(step, at->gradient, em->d * (em->d - 1) / 2);
+static double search_line(const em_run *em, const axes_criterion *of, const em_point *at, const double *step,
+                                em_point *after) {
+    const double slope = dot(step, at->gradient, em->d * (em->d - 1) / 2);
     const double rounding = at->rounding + 4.0 * EPSILON * fabs(at->value);
     double share = 1.0;
     for (int tries = 0; tries < 30; tries++, share *= 0.5) {
-        if (!NAME(turn)(em, at, step, share, after)) return 0.0;
-        NAME(expand_axes)(em, of, after);
+        if (!turn(em, at, step, share, after)) return 0.0;
+        expand_axes(em, of, after);
         if (after->value <= at->value + 1e-4 * share * slope) return share;
         if (-share * slope <= rounding) /* the value can tell no more, but the gradient can */
             return after->value <= at->value + rounding && after->steepest < 0.8 * at->steepest ? share : 0.0;
@@ -120,39 +117,39 @@ static double NAME(search_line)(const NAME(em) *em, const NAME(criterion) *of, c
 }
 
 /* Turn the axes of em->points[0], which were expanded, into a local minimum of the criterion. */
-static void NAME(descend)(NAME(em) *em, const NAME(criterion) *of, int iterations) {
+static void descend(em_run *em, const axes_criterion *of, int iterations) {
     const int64_t p = em->d * (em->d - 1) / 2;
     double *step = em->angles;
     int64_t taken = 0, kept = 0;
     for (int iteration = 0; p > 0 && iteration < iterations; iteration++) {
-        NAME(point) *const at = em->points, *const after = em->points + 1;
+        em_point *const at = em->points, *const after = em->points + 1;
         const double least = SMALLEST_GRADIENT * at->rows;
         double longest = 0.0;
         if (!(at->steepest > (at->rounding > least ? at->rounding : least))) return;
-        NAME(quasi_newton)(em, at, taken, kept, step);
-        if (NAME(dot)(step, at->gradient, p) >= 0.0) {
+        quasi_newton(em, at, taken, kept, step);
+        if (dot(step, at->gradient, p) >= 0.0) {
             kept = 0;
-            NAME(quasi_newton)(em, at, taken, kept, step);
+            quasi_newton(em, at, taken, kept, step);
         }
         for (int64_t i = 0; i < p; i++) longest = fabs(step[i]) > longest ? fabs(step[i]) : longest;
         for (int64_t i = 0; longest > LARGEST_ANGLE && i < p; i++) step[i] *= LARGEST_ANGLE / longest;
-        const double share = NAME(search_line)(em, of, at, step, after);
+        const double share = search_line(em, of, at, step, after);
         if (share == 0.0) return;
-        double *const newest = em->steps + taken % MEMORY * p, *const change = em->changes + taken % MEMORY * p;
+        double *const newest = em->steps + taken % LBFGS_STEPS * p, *const change = em->changes + taken % LBFGS_STEPS * p;
         double *const spare = em->angles + p;
         for (int64_t i = 0; i < p; i++) spare[i] = after->gradient[i] - at->gradient[i];
-        if (NAME(dot)(spare, step, p) > 0.0) {
+        if (dot(spare, step, p) > 0.0) {
             for (int64_t i = 0; i < p; i++) newest[i] = share * step[i], change[i] = spare[i];
             taken++;
-            kept = kept < MEMORY ? kept + 1 : MEMORY;
+            kept = kept < LBFGS_STEPS ? kept + 1 : LBFGS_STEPS;
         }
-        const NAME(point) swapped = *at;
+        const em_point swapped = *at;
         *at = *after, *after = swapped;
     }
 }
 
 /* Make the columns of d×d axes orthonormal again. */
-static void NAME(orthonormalise)(double *axes, int64_t d) {
+static void orthonormalise(double *axes, int64_t d) {
     for (int64_t j = 0; j < d; j++) {
         double square = 0.0;
         for (int64_t t = 0; t < j; t++) {
@@ -167,18 +164,18 @@ static void NAME(orthonormalise)(double *axes, int64_t d) {
 
 /* Expand the criterion at the eigenvectors of a symmetric matrix, which is overwritten, and keep them in em->points[0] if
  * they are the first or better than those there. */
-static void NAME(try_axes)(NAME(em) *em, const NAME(criterion) *of, double *matrix, int is_first) {
-    NAME(point) *at = em->points + (is_first ? 0 : 1);
-    NAME(eigen)(matrix, em->d, em->vector[0], at->axes);
-    NAME(expand_axes)(em, of, at);
+static void try_axes(em_run *em, const axes_criterion *of, double *matrix, int is_first) {
+    em_point *at = em->points + (is_first ? 0 : 1);
+    eigen(matrix, em->d, em->vector[0], at->axes);
+    expand_axes(em, of, at);
     if (is_first || !(at->value < em->points[0].value)) return;
-    const NAME(point) swapped = em->points[0];
+    const em_point swapped = em->points[0];
     em->points[0] = *at, *at = swapped;
 }
 
 /* The axes that covariances share, to em->points[0]: eigenvectors of a sum with uneven weights, made exact on the
  * covariances themselves. */
-static void NAME(axes_of)(NAME(em) *em, const double *covariance) {
+static void axes_of(em_run *em, const double *covariance) {
     const int64_t k = em->k, d = em->d, cells = d * d;
     double *weighted = em->matrix[2], *scaled = em->white, *ones = em->newton[1];
     memset(weighted, 0, cells * sizeof(double));
@@ -192,22 +189,22 @@ static void NAME(axes_of)(NAME(em) *em, const double *covariance) {
         }
         ones[c] = 1.0;
     }
-    const NAME(criterion) of = {scaled, ones, 0};
-    NAME(try_axes)(em, &of, weighted, 1);
-    NAME(descend)(em, &of, 200);
+    const axes_criterion of = {scaled, ones, 0};
+    try_axes(em, &of, weighted, 1);
+    descend(em, &of, 200);
 }
 
 /* The axes to begin with where there are none: the best of those of all components together and of the largest ones. */
-static void NAME(first_axes)(NAME(em) *em, const NAME(criterion) *of, double *covariance) {
+static void first_axes(em_run *em, const axes_criterion *of, double *covariance) {
     const int64_t k = em->k, cells = em->d * em->d;
     double *matrix = em->matrix[2];
     memset(matrix, 0, cells * sizeof(double));
     for (int64_t c = 0; c < k; c++)
         for (int64_t i = 0; i < cells; i++) matrix[i] += of->scatter[c * cells + i];
-    NAME(try_axes)(em, of, matrix, 1);
-    if (NAME(shared_matrix)(em, of->scatter, 0, covariance)) {
+    try_axes(em, of, matrix, 1);
+    if (shared_matrix(em, of->scatter, 0, covariance)) {
         memcpy(matrix, covariance, cells * sizeof(double));
-        NAME(try_axes)(em, of, matrix, 0);
+        try_axes(em, of, matrix, 0);
     }
     int64_t last = -1;
     for (int rank = 0; rank < 3 && rank < k; rank++) { /* in the order of their rows */
@@ -217,33 +214,33 @@ static void NAME(first_axes)(NAME(em) *em, const NAME(criterion) *of, double *co
             if (after && (next < 0 || em->rows[c] > em->rows[next])) next = c;
         }
         memcpy(matrix, of->scatter + next * cells, cells * sizeof(double));
-        NAME(try_axes)(em, of, matrix, 0);
+        try_axes(em, of, matrix, 0);
         last = next;
     }
 }
 
 /* The covariances (k×d×d) of largest likelihood that have the same axes; 0 where there are none. `after` gets the axes. */
-static int NAME(common_axes)(NAME(em) *em, const double *scatter, const NAME(model) *before, NAME(model) *after) {
+int common_axes(em_run *em, const double *scatter, const em_model *before, em_model *after) {
     const int64_t k = em->k, d = em->d, cells = d * d;
-    const NAME(criterion) of = {scatter, em->rows, em->structure == EVE};
+    const axes_criterion of = {scatter, em->rows, em->structure == EVE};
     if (!before) {
-        NAME(first_axes)(em, &of, after->covariance);
-        NAME(descend)(em, &of, 200);
+        first_axes(em, &of, after->covariance);
+        descend(em, &of, 200);
     } else {
         if (before->has_axes) {
             memcpy(em->points[0].axes, before->axes, cells * sizeof(double));
-            NAME(orthonormalise)(em->points[0].axes, d);
+            orthonormalise(em->points[0].axes, d);
         } else {
-            NAME(axes_of)(em, before->covariance);
+            axes_of(em, before->covariance);
         }
-        NAME(expand_axes)(em, &of, em->points);
-        NAME(descend)(em, &of, 50); /* what is left the next estimate does */
+        expand_axes(em, &of, em->points);
+        descend(em, &of, 50); /* what is left the next estimate does */
     }
     const double *axes = em->points[0].axes;
     memcpy(after->axes, axes, cells * sizeof(double));
     after->has_axes = 1;
     for (int64_t c = 0; c < k; c++) {
-        NAME(product)(scatter + c * cells, axes, d, em->matrix[0]);
+        product(scatter + c * cells, axes, d, em->matrix[0]);
         for (int64_t j = 0; j < d; j++) {
             double sum = 0.0;
             for (int64_t i = 0; i < d; i++) sum += axes[i * d + j] * em->matrix[0][i * d + j];
@@ -251,15 +248,11 @@ static int NAME(common_axes)(NAME(em) *em, const double *scatter, const NAME(mod
         }
     }
     if (of.equal) {
-        if (!NAME(equal_volume)(em, em->variance)) return 0;
+        if (!equal_volume(em, em->variance)) return 0;
     } else {
         for (int64_t c = 0; c < k; c++)
             for (int64_t j = 0; j < d; j++) em->variance[c * d + j] = em->along[c * d + j] / em->rows[c];
     }
-    for (int64_t c = 0; c < k; c++) NAME(along)(axes, em->variance + c * d, d, after->covariance + c * cells);
+    for (int64_t c = 0; c < k; c++) compose_symmetric(axes, em->variance + c * d, d, after->covariance + c * cells);
     return 1;
 }
-#undef LARGEST_ANGLE
-#undef LEAST_CURVATURE
-#undef SMALLEST_GRADIENT
-#undef LEAST_SHARE

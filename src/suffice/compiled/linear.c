@@ -1,17 +1,15 @@
 /* One pass of Newton's method for a generalised linear model over rows of doubles, a block in the cache at a time. */
+#include "scatter.h"
 
-/* A log-linear η above this is no mean that sums could hold */
-#define HIGHEST 700.0
-
-/* (1, x − c, 0 …) of each row, D cells, and where `theta` is given its product with it, η. Rows come in whole lanes: those
+/* (1, x − c, 0 …) of each row, D cells, and where `theta` is given its product with it, η. Rows come in whole doubles: those
  * that fill up the last are zeros. */
-INLINE void NAME(centre_and_multiply)(const double *x, int64_t stride, int64_t n, int64_t d, const double *center,
+INLINE void centre_and_multiply(const double *x, int64_t stride, int64_t n, int64_t d, const double *center,
                                       const double *theta, int64_t D, double *z, double *eta) {
     for (int64_t i = 0; i < n; i += LANES) {
-        lanes sums[LANES];
+        doubles sums[LANES];
         for (int64_t r = 0; r < LANES; r++) {
             double *restrict out = z + (i + r) * D;
-            sums[r] = all(0.0);
+            sums[r] = broadcast(0.0);
             if (i + r >= n) {
                 memset(out, 0, sizeof(double) * (size_t)D);
                 continue;
@@ -21,27 +19,27 @@ INLINE void NAME(centre_and_multiply)(const double *x, int64_t stride, int64_t n
             for (int64_t j = 0; j < d; j++) out[1 + j] = row[j] - center[j];
             for (int64_t j = d + 1; j < D; j++) out[j] = 0.0;
             if (theta)
-                for (int64_t j = 0; j < D; j += LANES) sums[r] = multiply_add(load(out + j), load(theta + j), sums[r]);
+                for (int64_t j = 0; j < D; j += LANES) sums[r] = load(out + j) * load(theta + j) + sums[r];
         }
-        if (theta) store(eta + i, fold(sums));
+        if (theta) store(eta + i, row_sums(sums));
     }
 }
 
 /* ℓ = yη − log(1 + e^η): its negative, its derivative, and its curvature with the sign changed */
-INLINE lanes NAME(logistic)(lanes eta, lanes y, lanes *score, lanes *curvature) {
-    const whole_lanes positive = eta >= all(0.0);
-    const lanes size = where(positive, eta, all(0.0) - eta), small = exponential(all(0.0) - size, -700.0);
-    const lanes more = 1.0 + small, upper = 1.0 / more, lower = small * upper, added = more - 1.0;
-    const whole_lanes lost = added == all(0.0);
-    const lanes log_more = where(lost, small, logarithm(more) * (small / where(lost, all(1.0), added))); /* log1p */
+INLINE doubles logistic(doubles eta, doubles y, doubles *score, doubles *curvature) {
+    const int64s positive = eta >= broadcast(0.0);
+    const doubles size = where(positive, eta, broadcast(0.0) - eta), small = exponential(broadcast(0.0) - size, -700.0);
+    const doubles more = 1.0 + small, upper = 1.0 / more, lower = small * upper, added = more - 1.0;
+    const int64s lost = added == broadcast(0.0);
+    const doubles log_more = where(lost, small, logarithm(more) * (small / where(lost, broadcast(1.0), added))); /* log1p */
     *score = y - where(positive, upper, lower);
     *curvature = upper * lower;
-    return log_more + where(positive, eta, all(0.0)) - y * eta;
+    return log_more + where(positive, eta, broadcast(0.0)) - y * eta;
 }
 
 /* ℓ = yη − e^η, below its largest value y log y − y */
-INLINE lanes NAME(log_linear)(lanes eta, lanes y, lanes *score, lanes *curvature) {
-    const lanes mu = exponential(eta, -700.0), counted = where(y > all(0.0), y, all(1.0));
+INLINE doubles log_linear(doubles eta, doubles y, doubles *score, doubles *curvature) {
+    const doubles mu = exponential(eta, -700.0), counted = where(y > broadcast(0.0), y, broadcast(1.0));
     *score = y - mu;
     *curvature = mu;
     return y * (logarithm(counted) - eta) - *score;
@@ -49,7 +47,7 @@ INLINE lanes NAME(log_linear)(lanes eta, lanes y, lanes *score, lanes *curvature
 
 /* Add up the loss of all rows in total[0], −Σ score z in gradient (D) and Σ curvature z zᵀ in second (D×D, on and above
  * its diagonal), for z = (1, x − c). With PREDICTOR only η is written to `predictor`; with GIVEN score and curvature (n)
- * are given. z has size×D cells, `work` 3·size, size being whole lanes. Returns NOT_FINITE where a mean is too large. */
+ * are given. z has size×D cells, `work` 3·size, size being whole doubles. Returns NOT_FINITE where a mean is too large. */
 EXPORT int64_t NAME(linear_pass)(const double *x, int64_t stride, int64_t n, int64_t d, const double *center,
                                  const double *theta, const double *y, const double *weight, const double *offset,
                                  int64_t mode, int64_t D, int64_t size, double *z, double *work, double *predictor,
@@ -57,10 +55,10 @@ EXPORT int64_t NAME(linear_pass)(const double *x, int64_t stride, int64_t n, int
                                  double *second) {
     if (size < 1 || size % LANES || d >= D || D % MOST_LANES) return OUT_OF_RANGE;
     double *eta = work, *scores = work + size, *roots = work + 2 * size;
-    lanes loss = all(0.0);
+    doubles loss = broadcast(0.0);
     for (int64_t begin = 0; begin < n; begin += size) {
         const int64_t rows = n - begin < size ? n - begin : size;
-        NAME(centre_and_multiply)(x + begin * stride, stride, rows, d, center, mode == GIVEN ? 0 : theta, D, z, eta);
+        centre_and_multiply(x + begin * stride, stride, rows, d, center, mode == GIVEN ? 0 : theta, D, z, eta);
         if (mode != GIVEN && offset)
             for (int64_t i = 0; i < rows; i++) eta[i] += offset[begin + i];
         if (mode == PREDICTOR) {
@@ -79,14 +77,14 @@ EXPORT int64_t NAME(linear_pass)(const double *x, int64_t stride, int64_t n, int
                 for (int64_t r = 0; r < whole; r++) {
                     some_y[r] = y[begin + i + r];
                     some_weight[r] = weight ? weight[begin + i + r] : 1.0;
-                    if (mode == LOG_LINEAR && eta[i + r] > HIGHEST) return NOT_FINITE;
+                    if (mode == LOG_LINEAR && eta[i + r] > LARGEST_LOG_MEAN) return NOT_FINITE;
                 }
                 for (int64_t r = whole; r < LANES; r++) eta[i + r] = 0.0;
-                const lanes w = load(some_weight);
-                lanes slope, bend;
-                const lanes lost = mode == LOGISTIC ? NAME(logistic)(load(eta + i), load(some_y), &slope, &bend)
-                                                    : NAME(log_linear)(load(eta + i), load(some_y), &slope, &bend);
-                loss = multiply_add(w, lost, loss);
+                const doubles w = load(some_weight);
+                doubles slope, bend;
+                const doubles lost = mode == LOGISTIC ? logistic(load(eta + i), load(some_y), &slope, &bend)
+                                                    : log_linear(load(eta + i), load(some_y), &slope, &bend);
+                loss += w * lost;
                 store(scores + i, w * slope);
                 store(roots + i, w * bend);
             }
@@ -94,18 +92,17 @@ EXPORT int64_t NAME(linear_pass)(const double *x, int64_t stride, int64_t n, int
         }
         for (int64_t i = 0; i < rows; i++) {
             double *restrict row = z + i * D;
-            const lanes s = all(scores[i]), root = all(roots[i]);
+            const doubles s = broadcast(scores[i]), root = broadcast(roots[i]);
             for (int64_t j = 0; j < D; j += LANES) {
-                const lanes cells = load(row + j);
+                const doubles cells = load(row + j);
                 store(gradient + j, load(gradient + j) - s * cells);
                 store(row + j, root * cells);
             }
         }
-        if (second) NAME(scatter)(z, rows, D, second);
+        if (second) scatter(z, rows, D, second);
     }
     double sums[LANES];
     store(sums, loss);
     for (int r = 0; r < LANES; r++) total[0] += sums[r];
     return 0;
 }
-#undef HIGHEST

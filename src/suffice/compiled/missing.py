@@ -17,7 +17,7 @@ def _padded_precision(precision: FloatArray) -> FloatArray:
     return whole_registers(precision.reshape(k * d, d)).reshape(k, d, -1)
 
 
-def holes_scores(
+def missing_scores(
     x: FloatArray, means: FloatArray, precision: FloatArray, log_determinant: FloatArray
 ) -> FloatArray | None:
     """Return −½ (log |Σ_oo| + z_oᵀ Σ_oo⁻¹ z_o) over the observed cells of rows with missing ones (NaN), n×k."""
@@ -27,11 +27,11 @@ def holes_scores(
     (n, d), k, width = rows.shape, len(means), padded.shape[2]
     out = np.empty((n, k))
     means, log_determinant = compiled._reals(means), compiled._reals(log_determinant)
-    compiled.library("holes_scores", "double", rows, n, d, k, width, means, padded, log_determinant, out)
+    compiled.library("missing_scores", "double", rows, n, d, k, width, means, padded, log_determinant, out)
     return out
 
 
-def holes_moments(
+def missing_moments(
     x: FloatArray, means: FloatArray, precision: FloatArray, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray] | None:
     """Return the expected first and second moments about the means of rows with missing cells (NaN), k×d and k×d×d."""
@@ -41,7 +41,7 @@ def holes_moments(
     (n, d), k, width = rows.shape, len(means), padded.shape[2]
     first, second = np.zeros((k, width)), np.zeros((k, d, width))
     means, weights = compiled._reals(means), compiled._reals(weights)
-    compiled.library("holes_moments", "double", rows, n, d, k, width, means, padded, weights, first, second)
+    compiled.library("missing_moments", "double", rows, n, d, k, width, means, padded, weights, first, second)
     return first[:, :d], second[:, :, :d]
 
 

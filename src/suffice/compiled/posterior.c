@@ -1,13 +1,14 @@
 /* From scores to probabilities, and to the most probable class. */
+#include "vectors.h"
 
 /* block[c] = scores[i … i + LANES][c] + prior[c]; rows that are not there repeat the first; returns their maximum */
-INLINE lanes NAME(load_scores)(const double *scores, int64_t row_stride, int64_t column_stride, int64_t rows, int64_t k,
+INLINE doubles load_scores(const double *scores, int64_t row_stride, int64_t column_stride, int64_t rows, int64_t k,
                                const double *prior, double *block) {
-    lanes most = all(-INFINITY);
+    doubles most = broadcast(-INFINITY);
     int64_t c = 0;
     for (; rows == LANES && row_stride == 1 && c < k; c++) store(block + c * LANES, load(scores + c * column_stride));
     for (; rows == LANES && column_stride == 1 && c + LANES <= k; c += LANES) {
-        lanes square[LANES];
+        doubles square[LANES];
         for (int r = 0; r < LANES; r++) square[r] = load(scores + r * row_stride + c);
         transpose(square);
         for (int r = 0; r < LANES; r++) store(block + (c + r) * LANES, square[r]);
@@ -16,17 +17,17 @@ INLINE lanes NAME(load_scores)(const double *scores, int64_t row_stride, int64_t
         for (int64_t r = 0; r < LANES; r++)
             block[c * LANES + r] = scores[(r < rows ? r : 0) * row_stride + c * column_stride];
     for (c = 0; c < k; c++) {
-        const lanes joint = add(load(block + c * LANES), all(prior[c]));
+        const doubles joint = load(block + c * LANES) + broadcast(prior[c]);
         store(block + c * LANES, joint);
-        most = larger(joint, most);
+        most = maximum(joint, most);
     }
     return most;
 }
 
-INLINE int NAME(all_finite)(lanes v) {
+INLINE int all_finite(doubles v) {
     double each[LANES];
     int finite = 1;
-    store(each, subtract(v, v));
+    store(each, v - v);
     for (int r = 0; r < LANES; r++) finite &= each[r] == 0.0;
     return finite;
 }
@@ -38,24 +39,24 @@ EXPORT int64_t NAME(posterior)(const double *scores, int64_t row_stride, int64_t
     int finite = 1;
     for (int64_t i = 0; i < n; i += LANES) {
         const int64_t rows = n - i < LANES ? n - i : LANES;
-        const lanes most = NAME(load_scores)(scores + i * row_stride, row_stride, column_stride, rows, k, prior, block);
-        lanes sum = all(0.0);
+        const doubles most = load_scores(scores + i * row_stride, row_stride, column_stride, rows, k, prior, block);
+        doubles sum = broadcast(0.0);
         for (int64_t c = 0; c < k; c++) {
-            const lanes e = exponential(subtract(load(block + c * LANES), most), -708.0);
+            const doubles e = exponential(load(block + c * LANES) - most, -708.0);
             store(block + c * LANES, e);
-            sum = add(sum, e);
+            sum = sum + e;
         }
-        finite &= NAME(all_finite)(most) & NAME(all_finite)(sum);
-        const lanes share = divide(all(1.0), sum);
+        finite &= all_finite(most) & all_finite(sum);
+        const doubles share = broadcast(1.0) / sum;
         int64_t c = 0;
         for (; rows == LANES && c + LANES <= k; c += LANES) {
-            lanes square[LANES];
-            for (int r = 0; r < LANES; r++) square[r] = multiply(load(block + (c + r) * LANES), share);
+            doubles square[LANES];
+            for (int r = 0; r < LANES; r++) square[r] = load(block + (c + r) * LANES) * share;
             transpose(square);
             for (int r = 0; r < LANES; r++) store(out + (i + r) * k + c, square[r]);
         }
         for (; c < k; c++) {
-            store(block + c * LANES, multiply(load(block + c * LANES), share));
+            store(block + c * LANES, load(block + c * LANES) * share);
             for (int64_t r = 0; r < rows; r++) out[(i + r) * k + c] = block[c * LANES + r];
         }
     }
@@ -68,13 +69,13 @@ EXPORT int64_t NAME(most_probable)(const double *scores, int64_t row_stride, int
     int finite = 1;
     for (int64_t i = 0; i < n; i += LANES) {
         const int64_t rows = n - i < LANES ? n - i : LANES;
-        const lanes most = NAME(load_scores)(scores + i * row_stride, row_stride, column_stride, rows, k, prior, block);
+        const doubles most = load_scores(scores + i * row_stride, row_stride, column_stride, rows, k, prior, block);
         int64_t best[LANES] = {0};
         double largest[LANES];
         store(largest, most);
         for (int64_t c = k - 1; c >= 0; c--)
             for (int64_t r = 0; r < LANES; r++) best[r] = block[c * LANES + r] == largest[r] ? c : best[r];
-        finite &= NAME(all_finite)(most);
+        finite &= all_finite(most);
         for (int64_t r = 0; r < rows; r++) out[i + r] = best[r];
     }
     return finite ? 0 : NOT_FINITE;

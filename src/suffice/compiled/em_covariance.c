@@ -1,12 +1,11 @@
 /* The maximisation step of `em_loop`: means and covariances of the moments, as `suffice.families.gaussian.covariance` estimates them. */
-#define LEAST_RIDGE 1e-10
-#define SPOILT 1e-6 /* of the rows: the log-likelihood that rounding has spoilt where covariances are almost singular */
-#define LEAST_EIGENVALUE 1e-13 /* of the trace, below which variances are lost in an eigendecomposition */
+#include "em.h"
+#include "matrices.h"
 
 /* Σ r (x − mean)(x − mean)ᵀ in the layout of the second moments */
-static void NAME(scatters)(const NAME(em) *em, const NAME(sums) *s) {
+static void scatters(const em_run *em, const em_sums *s) {
     const int64_t d = em->d, k = em->k;
-    memcpy(em->scatter, s->second, NAME(n_second)(em) * sizeof(double));
+    memcpy(em->scatter, s->second, n_second(em) * sizeof(double));
     for (int64_t c = 0; c < k; c++) {
         const double *first = s->first + c * d;
         double *scatter = em->scatter + (!em->matrices ? c * d : em->structure == EEE ? 0 : c * d * d);
@@ -24,7 +23,7 @@ static void NAME(scatters)(const NAME(em) *em, const NAME(sums) *s) {
 }
 
 /* (aV + S) / (a + n) of matrices, with a ridge that keeps correlations a little below 1 where there is a prior */
-static void NAME(averaged_matrix)(const NAME(em) *em, const double *scatter, double count, double *covariance) {
+static void averaged_matrix(const em_run *em, const double *scatter, double count, double *covariance) {
     const int64_t d = em->d;
     const double a = em->strength, rows = a + count;
     for (int64_t i = 0; i < d * d; i++)
@@ -33,7 +32,7 @@ static void NAME(averaged_matrix)(const NAME(em) *em, const double *scatter, dou
 }
 
 /* The covariances that are averages of scatters, or given. */
-static void NAME(averages)(const NAME(em) *em, const NAME(sums) *s, double *covariance) {
+static void averages(const em_run *em, const em_sums *s, double *covariance) {
     const int64_t d = em->d, k = em->k;
     const double a = em->strength;
     double total = 0.0, believed = 0.0, sum_of_all = 0.0;
@@ -43,10 +42,10 @@ static void NAME(averages)(const NAME(em) *em, const NAME(sums) *s, double *cova
         case GIVEN_SPHERE:
             for (int64_t j = 0; j < d; j++) covariance[j] = em->given;
             return;
-        case EEE: NAME(averaged_matrix)(em, em->scatter, total, covariance); return;
+        case EEE: averaged_matrix(em, em->scatter, total, covariance); return;
         case VVV:
             for (int64_t c = 0; c < k; c++)
-                NAME(averaged_matrix)(em, em->scatter + c * d * d, s->count[c], covariance + c * d * d);
+                averaged_matrix(em, em->scatter + c * d * d, s->count[c], covariance + c * d * d);
             return;
         case EEI:
             for (int64_t j = 0; j < d; j++) {
@@ -75,17 +74,17 @@ static void NAME(averages)(const NAME(em) *em, const NAME(sums) *s, double *cova
 /* Σ_c −½ n_c log|Σ_c| − ½ tr(Σ_c⁻¹ S_c) of em->rows and em->scatter, and −∞ where one is not positive definite. Maxima of
  * the likelihood have Σ_c tr(Σ_c⁻¹ S_c) = n d, so `maximal` ones need not be multiplied by scatters, which rounding spoils
  * where one is almost singular. */
-static double NAME(expected_log_likelihood)(const NAME(em) *em, const double *covariance, int maximal) {
-    const int64_t d = em->d, cells = NAME(cells_of_covariance)(em);
+static double expected_log_likelihood(const em_run *em, const double *covariance, int maximal) {
+    const int64_t d = em->d, cells = cells_of_covariance(em);
     double sum = 0.0;
     for (int64_t c = 0; c < em->k; c++) {
         const double *own = covariance + c * cells, *scatter = em->scatter + c * cells;
         if (em->matrices) {
-            if (!(NAME(cholesky)(own, d, em->matrix[0]) > 0.0)) return -INFINITY;
-            sum += 2.0 * em->rows[c] * NAME(half_log_determinant)(em->matrix[0], d) + (maximal ? em->rows[c] * d : 0.0);
+            if (!(cholesky(own, d, em->matrix[0]) > 0.0)) return -INFINITY;
+            sum += 2.0 * em->rows[c] * half_log_determinant(em->matrix[0], d) + (maximal ? em->rows[c] * d : 0.0);
             if (maximal) continue;
-            NAME(invert_lower)(em->matrix[0], d, em->matrix[1]);
-            sum += NAME(whitened_trace)(em->matrix[1], scatter, d, em->matrix[2]);
+            invert_lower(em->matrix[0], d, em->matrix[1]);
+            sum += whitened_trace(em->matrix[1], scatter, d, em->matrix[2]);
         } else {
             for (int64_t j = 0; j < d; j++) {
                 if (!(own[j] > 0.0)) return -INFINITY;
@@ -98,8 +97,8 @@ static double NAME(expected_log_likelihood)(const NAME(em) *em, const double *co
 
 /* Add the rows of the prior to em->scatter, and make em->ridged what is fitted to: where there is a prior, matrices have
  * correlations a little below 1, and a little variance along every axis if they are to be rotated. */
-static void NAME(add_prior)(const NAME(em) *em, const NAME(sums) *s) {
-    const int64_t d = em->d, k = em->k, cells = NAME(cells_of_covariance)(em);
+static void add_prior(const em_run *em, const em_sums *s) {
+    const int64_t d = em->d, k = em->k, cells = cells_of_covariance(em);
     const double a = em->strength;
     for (int64_t c = 0; c < k; c++) {
         em->rows[c] = a + s->count[c] > SMALLEST_NUMBER ? a + s->count[c] : SMALLEST_NUMBER;
@@ -118,17 +117,17 @@ static void NAME(add_prior)(const NAME(em) *em, const NAME(sums) *s) {
 }
 
 /* EEV and VEV: each component has the axes of its scatter, from the shortest to the longest. */
-static int NAME(own_axes)(const NAME(em) *em, const NAME(model) *before, double *covariance) {
+static int own_axes(const em_run *em, const em_model *before, double *covariance) {
     const int64_t d = em->d, k = em->k, cells = d * d;
     double rows = 0.0;
     for (int64_t c = 0; c < k; c++) {
         memcpy(em->matrix[0], em->ridged + c * cells, cells * sizeof(double));
-        NAME(eigen)(em->matrix[0], d, em->along + c * d, em->white + c * cells);
+        eigen(em->matrix[0], d, em->along + c * d, em->white + c * cells);
         for (int64_t j = 0; j < d; j++) em->along[c * d + j] = em->along[c * d + j] > 0.0 ? em->along[c * d + j] : 0.0;
         rows += em->rows[c];
     }
     if (em->structure == VEV) {
-        if (!NAME(shared_shape)(em, before, em->variance)) return 0;
+        if (!shared_shape(em, before, em->variance)) return 0;
     } else {
         for (int64_t j = 0; j < d; j++) {
             double sum = 0.0;
@@ -137,36 +136,36 @@ static int NAME(own_axes)(const NAME(em) *em, const NAME(model) *before, double 
         }
     }
     for (int64_t c = 0; c < k; c++)
-        NAME(along)(em->white + c * cells, em->variance + c * d, d, covariance + c * cells);
+        compose_symmetric(em->white + c * cells, em->variance + c * d, d, covariance + c * cells);
     return 1;
 }
 
 /* The covariances of largest likelihood, of which some of volume, shape and orientation are shared; 0 where there are
  * none. Those that are found by iteration go on from `before`, and stay as they are where that is better: maximum
  * likelihood that comes to singular ones has no estimate, but a prior has one, which rounding then hides. */
-static int NAME(constrained)(NAME(em) *em, const NAME(sums) *s, const NAME(model) *before, NAME(model) *after) {
-    const int64_t cells = NAME(cells_of_covariance)(em);
+static int constrained(em_run *em, const em_sums *s, const em_model *before, em_model *after) {
+    const int64_t cells = cells_of_covariance(em);
     int found = 0, iterative = 1;
-    NAME(add_prior)(em, s);
+    add_prior(em, s);
     if (!em->matrices) memcpy(em->along, em->ridged, em->k * cells * sizeof(double));
     switch (em->structure) {
-        case VEI: found = NAME(shared_shape)(em, before, after->covariance); break;
-        case EVI: found = NAME(equal_volume)(em, after->covariance), iterative = 0; break;
-        case VEE: found = NAME(shared_matrix)(em, em->ridged, before, after->covariance); break;
-        case EVV: found = NAME(equal_determinant)(em, em->ridged, after->covariance), iterative = 0; break;
-        case EEV: found = NAME(own_axes)(em, before, after->covariance), iterative = 0; break;
-        case VEV: found = NAME(own_axes)(em, before, after->covariance); break;
-        default: found = NAME(common_axes)(em, em->ridged, before, after);
+        case VEI: found = shared_shape(em, before, after->covariance); break;
+        case EVI: found = equal_volume(em, after->covariance), iterative = 0; break;
+        case VEE: found = shared_matrix(em, em->ridged, before, after->covariance); break;
+        case EVV: found = equal_determinant(em, em->ridged, after->covariance), iterative = 0; break;
+        case EEV: found = own_axes(em, before, after->covariance), iterative = 0; break;
+        case VEV: found = own_axes(em, before, after->covariance); break;
+        default: found = common_axes(em, em->ridged, before, after);
     }
     if (!before || !iterative) return found;
-    const double was = NAME(expected_log_likelihood)(em, before->covariance, 0);
-    if (found && !(was > NAME(expected_log_likelihood)(em, after->covariance, 0))) return 1;
+    const double was = expected_log_likelihood(em, before->covariance, 0);
+    if (found && !(was > expected_log_likelihood(em, after->covariance, 0))) return 1;
     if (em->strength == 0.0) {
         double rows = 0.0;
         for (int64_t c = 0; c < em->k; c++) rows += em->rows[c];
-        const double attained = found ? NAME(expected_log_likelihood)(em, after->covariance, 1) : -INFINITY;
+        const double attained = found ? expected_log_likelihood(em, after->covariance, 1) : -INFINITY;
         if (!(attained > -INFINITY)) return 0;
-        if (attained > was + SPOILT * rows) return 1;
+        if (attained > was + SPOILT_LOG_LIKELIHOOD * rows) return 1;
     }
     memcpy(after->covariance, before->covariance, em->k * cells * sizeof(double));
     after->has_axes = before->has_axes;
@@ -176,10 +175,10 @@ static int NAME(constrained)(NAME(em) *em, const NAME(sums) *s, const NAME(model
 
 /* The model that the moments give; what has no closed form goes on from `before`, if there is one. 0 where there is none,
  * unless only `factorise` can tell. */
-static int NAME(improve)(NAME(em) *em, const NAME(sums) *s, const NAME(model) *before, NAME(model) *after) {
+int improve(em_run *em, const em_sums *s, const em_model *before, em_model *after) {
     const int64_t d = em->d, k = em->k;
     double total = 0.0;
-    if (!NAME(finite_values)(s->count, k) || !NAME(finite_values)(s->second, NAME(n_second)(em))) return 0;
+    if (!finite_values(s->count, k) || !finite_values(s->second, n_second(em))) return 0;
     for (int64_t c = 0; c < k; c++) {
         if (em->strength == 0.0 && !(s->count[c] > em->least)) return 0;
         total += s->count[c];
@@ -190,18 +189,15 @@ static int NAME(improve)(NAME(em) *em, const NAME(sums) *s, const NAME(model) *b
         for (int64_t j = 0; j < d; j++)
             after->mean[c * d + j] = s->center[c * d + j] + (count > 0.0 ? s->first[c * d + j] / count : 0.0);
     }
-    NAME(scatters)(em, s);
+    scatters(em, s);
     switch (em->structure) {
         case EII: case VII: case EEI: case VVI: case EEE: case VVV:
         case GIVEN_SPHERE:
-            NAME(averages)(em, s, after->covariance);
-            for (int64_t c = 0; c < NAME(n_covariances)(em); c++)
+            averages(em, s, after->covariance);
+            for (int64_t c = 0; c < n_covariances(em); c++)
                 for (int64_t j = 0; j < d; j++)
-                    after->covariance[c * NAME(cells_of_covariance)(em) + j * (em->matrices ? d + 1 : 1)] += em->ridge;
+                    after->covariance[c * cells_of_covariance(em) + j * (em->matrices ? d + 1 : 1)] += em->ridge;
             return 1;
-        default: return NAME(constrained)(em, s, before, after);
+        default: return constrained(em, s, before, after);
     }
 }
-#undef LEAST_RIDGE
-#undef SPOILT
-#undef LEAST_EIGENVALUE

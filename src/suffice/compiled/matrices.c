@@ -2,10 +2,11 @@
  *
  * They are for the few columns and components of a mixture, where calling a library takes longer than the work.
  */
+#include "matrices.h"
 
 /* lower (d×d) with lower·lowerᵀ = a, which is symmetric and may be `lower` itself. Returns the smallest pivot, and 0 where
  * `a` is not positive definite. Rows are subtracted from rows, which compilers turn into vectors. */
-static double NAME(cholesky)(const double *a, int64_t d, double *lower) {
+double cholesky(const double *a, int64_t d, double *lower) {
     double least = INFINITY;
     if (lower != a) memcpy(lower, a, d * d * sizeof(double));
     for (int64_t p = 0; p < d; p++) { /* the factor is made above the diagonal, and turned over at the end */
@@ -27,14 +28,14 @@ static double NAME(cholesky)(const double *a, int64_t d, double *lower) {
 }
 
 /* Σ log of the diagonal: half the logarithm of the determinant of what `lower` is the Cholesky factor of */
-static double NAME(half_log_determinant)(const double *lower, int64_t d) {
+double half_log_determinant(const double *lower, int64_t d) {
     double sum = 0.0;
     for (int64_t i = 0; i < d; i++) sum += log(lower[i * d + i]);
     return sum;
 }
 
 /* inverse = lower⁻¹, both lower triangular */
-static void NAME(invert_lower)(const double *lower, int64_t d, double *inverse) {
+void invert_lower(const double *lower, int64_t d, double *inverse) {
     memset(inverse, 0, d * d * sizeof(double));
     for (int64_t i = 0; i < d; i++) {
         const double *row = lower + i * d, scale = 1.0 / row[i];
@@ -48,7 +49,7 @@ static void NAME(invert_lower)(const double *lower, int64_t d, double *inverse) 
 }
 
 /* out = wᵀw on and above its diagonal, for a lower triangular w */
-static void NAME(squared)(const double *w, int64_t d, double *out) {
+void lower_squared(const double *w, int64_t d, double *out) {
     memset(out, 0, d * d * sizeof(double));
     for (int64_t r = 0; r < d; r++) {
         const double *row = w + r * d;
@@ -58,9 +59,9 @@ static void NAME(squared)(const double *w, int64_t d, double *out) {
 }
 
 /* tr(w s wᵀ) for a lower triangular w and a symmetric s; `product` is scratch, d×d */
-static double NAME(whitened_trace)(const double *w, const double *s, int64_t d, double *product) {
+double whitened_trace(const double *w, const double *s, int64_t d, double *product) {
     double trace = 0.0;
-    NAME(squared)(w, d, product);
+    lower_squared(w, d, product);
     for (int64_t i = 0; i < d; i++) {
         double sum = 0.5 * product[i * (d + 1)] * s[i * (d + 1)];
         for (int64_t j = i + 1; j < d; j++) sum += product[i * d + j] * s[i * d + j];
@@ -70,7 +71,7 @@ static double NAME(whitened_trace)(const double *w, const double *s, int64_t d, 
 }
 
 /* out = left·right, all d×d, and out is neither of them */
-static void NAME(product)(const double *left, const double *right, int64_t d, double *out) {
+void product(const double *left, const double *right, int64_t d, double *out) {
     memset(out, 0, d * d * sizeof(double));
     for (int64_t i = 0; i < d; i++)
         for (int64_t t = 0; t < d; t++) {
@@ -80,7 +81,7 @@ static void NAME(product)(const double *left, const double *right, int64_t d, do
 }
 
 /* out = leftᵀ·right */
-static void NAME(transposed_product)(const double *left, const double *right, int64_t d, double *out) {
+void transposed_product(const double *left, const double *right, int64_t d, double *out) {
     memset(out, 0, d * d * sizeof(double));
     for (int64_t t = 0; t < d; t++)
         for (int64_t i = 0; i < d; i++) {
@@ -90,7 +91,7 @@ static void NAME(transposed_product)(const double *left, const double *right, in
 }
 
 /* out = w s wᵀ for a lower triangular w and a symmetric s; `half` is scratch, d×d */
-static void NAME(whiten)(const double *w, const double *s, int64_t d, double *half, double *out) {
+void whiten(const double *w, const double *s, int64_t d, double *half, double *out) {
     memset(half, 0, d * d * sizeof(double));
     for (int64_t t = 0; t < d; t++) /* half = s wᵀ = (w s)ᵀ, a column of w at a time */
         for (int64_t j = t; j < d; j++) {
@@ -107,7 +108,7 @@ static void NAME(whiten)(const double *w, const double *s, int64_t d, double *ha
 
 /* Solve a·x = b for m right-hand sides (b is n×m) by elimination with partial pivoting; both are overwritten, b by the
  * solution. Returns 0 where `a` is singular. */
-static int NAME(solve)(double *a, int64_t n, double *b, int64_t m) {
+int solve(double *a, int64_t n, double *b, int64_t m) {
     for (int64_t c = 0; c < n; c++) {
         int64_t pivot = c;
         for (int64_t i = c + 1; i < n; i++)
@@ -140,7 +141,7 @@ static int NAME(solve)(double *a, int64_t n, double *b, int64_t m) {
 }
 
 /* Rotate rows and columns p and q of the symmetric `a` so that a[p][q] becomes 0, and the columns of `axes` with them. */
-static void NAME(rotate)(double *a, double *axes, int64_t d, int64_t p, int64_t q) {
+static void rotate(double *a, double *axes, int64_t d, int64_t p, int64_t q) {
     const double off = a[p * d + q], ratio = 0.5 * (a[q * d + q] - a[p * d + p]) / off;
     const double t = (ratio >= 0.0 ? 1.0 : -1.0) / (fabs(ratio) + sqrt(1.0 + ratio * ratio));
     const double c = 1.0 / sqrt(1.0 + t * t), s = t * c;
@@ -161,7 +162,7 @@ static void NAME(rotate)(double *a, double *axes, int64_t d, int64_t p, int64_t 
 
 /* The eigenvalues of a symmetric matrix, which is overwritten, in ascending order, and its eigenvectors as the columns
  * of `axes`, by cyclic Jacobi rotations. */
-static void NAME(eigen)(double *a, int64_t d, double *values, double *axes) {
+void eigen(double *a, int64_t d, double *values, double *axes) {
     const double epsilon = 1.1e-16;
     double size = 0.0;
     for (int64_t i = 0; i < d; i++) size += fabs(a[i * d + i]);
@@ -172,7 +173,7 @@ static void NAME(eigen)(double *a, int64_t d, double *values, double *axes) {
             for (int64_t q = p + 1; q < d; q++) {
                 const double off = fabs(a[p * d + q]), scale = sqrt(fabs(a[p * d + p])) * sqrt(fabs(a[q * d + q]));
                 if (!(off > epsilon * scale && off > epsilon * epsilon * size)) continue;
-                NAME(rotate)(a, axes, d, p, q);
+                rotate(a, axes, d, p, q);
                 rotated = 1;
             }
     }
@@ -192,7 +193,7 @@ static void NAME(eigen)(double *a, int64_t d, double *values, double *axes) {
 }
 
 /* out = axes·diag(values)·axesᵀ, exactly symmetric */
-static void NAME(along)(const double *axes, const double *values, int64_t d, double *out) {
+void compose_symmetric(const double *axes, const double *values, int64_t d, double *out) {
     for (int64_t i = 0; i < d; i++)
         for (int64_t j = 0; j <= i; j++) {
             double sum = 0.0;

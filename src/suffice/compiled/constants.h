@@ -1,0 +1,120 @@
+/* Sizes, codes and tolerances of all kernels.
+ *
+ * The enumerations and the sizes of scratch memory also stand in signatures.py, which compares them with these (library.c)
+ * when it loads the library. Tolerances name the Python module, under suffice/, that has the same number.
+ */
+#ifndef SUFFICE_CONSTANTS_H
+#define SUFFICE_CONSTANTS_H
+
+/* -- results ------------------------------------------------------------------------------------------------------- */
+
+/* Every kernel returns an int64_t: 0, some of these flags, or a number of rows; one of the negative codes on failure. */
+enum { NOT_FINITE = 1, NEGATIVE = 2, NOT_BINARY = 4 };
+enum { INFINITE = -1, OUT_OF_RANGE = -2 };
+
+/* -- choices ------------------------------------------------------------------------------------------------------- */
+
+/* the mode of a pass of a generalised linear model */
+enum { LOGISTIC, LOG_LINEAR, PREDICTOR, GIVEN };
+
+/* the form of a mixture's scores */
+enum { FULL, TIED, SCALED, DIAGONAL, SPHERE };
+
+/* covariance structures of a mixture, by mclust's codes; GIVEN_SPHERE has one given variance */
+enum { EII, VII, EEI, VEI, EVI, VVI, EEE, VEE, EVE, VVE, EEV, VEV, EVV, VVV, GIVEN_SPHERE };
+
+/* how the EM loop starts, the positions of its settings in their array, and how it ended */
+enum { BEGIN_AT_MODEL, BEGIN_WITH_LABELS, BEGIN_WITH_SHARES };
+enum {
+    TOL,
+    STRENGTH,
+    GIVEN_VARIANCE,
+    BOUND_BEFORE,
+    EQUAL_SHARES,
+    RIDGE,
+    ABSOLUTE,
+    LEAST,
+    OFFSET,
+    ACCELERATE,
+    N_SETTINGS
+};
+enum { NO_EXTRAPOLATION, EXTRAPOLATION_BEGINS, EXTRAPOLATION_CONTINUES }; /* values of ACCELERATE */
+enum { EM_CONTINUES, EM_CONVERGED, EM_NO_ESTIMATE, EM_NOT_FINITE, EM_CONSTANT };
+
+/* the cost of a merged cluster */
+enum { SAME_SPHERES, OWN_SPHERES, OWN_ELLIPSOIDS };
+
+/* -- sizes --------------------------------------------------------------------------------------------------------- */
+
+enum { LINE_BYTES = 64 };                          /* of a cache line, and of the widest register */
+enum { MOST_LANES = LINE_BYTES / sizeof(double) }; /* doubles in the widest register of any instruction set */
+enum { BLOCK_BYTES = 2048 };                       /* of a column of a block of rows in an EM pass */
+enum { STEP_BYTES = BLOCK_BYTES + 128 };           /* between columns, which so begin in different sets of the cache */
+enum { BLOCK_ROWS = 2 * MOST_LANES };              /* rows that are stored transposed side by side for k-means */
+enum { TILE_ROWS = 256 };                          /* rows of codes, or of float products, that are summed at a time */
+enum { PACKED_COLUMNS = 5 };                       /* columns whose products `quadratic_scores` sums together */
+enum { PADDING = 8 };                              /* entries that fill the last tile of a list of products */
+enum { GROUP = 8 };                                /* clusters whose mergers are computed side by side */
+enum { MOST_TRIALS = 16 };                         /* candidates for one seed of k-means */
+enum { MOST_STARTS = 16 };                         /* starts of EM that `em_race` compares */
+enum { PREFETCH_AHEAD = 8 };                       /* rows, or cells of a sparse row, that are prefetched in advance */
+enum { LBFGS_STEPS = 12 };                         /* steps that L-BFGS remembers; _MEMORY in covariance/orientation.py */
+
+/* rows of CELL in a block of an EM pass, which are whole pairs of registers, and cells between its columns */
+#define BLOCK (BLOCK_BYTES / (int64_t)sizeof(CELL))
+#define STEP (STEP_BYTES / (int64_t)sizeof(CELL))
+
+/* scratch memory, in cells */
+#define SUMS_SIZE(k, products) (2 * (k) * ((products) + PADDING) + 64) /* sums of products, in whole tiles */
+#define CONDITIONAL_SIZE(d) (3 * (d) * (d) + 1)
+#define PATTERNS_WORK(d, k, forms)                                                                                     \
+    (3 * (d) * (d) + 2 * (d) + (forms) * CONDITIONAL_SIZE(d) + (k) + (k) * (d) + (k) * ((d) * ((d) + 1) / 2))
+#define PATTERNS_PLACES(d) (2 * (d) + ((d) + 1) * ((d) + 2) + 2 * PADDING)
+#define K_MEANS_WORK(n, d, k, trials) (((n) + BLOCK_ROWS) * (d) + (n) + ((trials) + 2 * (k)) * (d) + 2 * (k))
+#define MERGE_WORK(n, d) (3 * (n) + ((d) + (d) * ((d) + 1) / 2) * ((n) + GROUP))
+#define MISSING_WORK(d, D) (2 * (D) + 2 * (d) * (d) + (d))
+
+/* -- numbers ------------------------------------------------------------------------------------------------------- */
+
+#define LOG_2PI 1.8378770664093453
+#define EPSILON 2.220446049250313e-16          /* of double */
+#define SMALLEST_NUMBER 2.2250738585072014e-308 /* the smallest normal double */
+#define LARGEST_NUMBER 1.7e308                  /* a variance or pivot above this is not finite */
+#define LEAST_WEIGHT 1e-130                     /* smaller responsibilities count as 0: their products would be subnormal */
+#define LARGEST_LOG_MEAN 700.0                  /* the sums over rows of larger exp η could overflow */
+
+/* the exponent up to which responsibilities of a pass in cells of CELL are 0: their products would be subnormal */
+#define LEAST_EXPONENT (sizeof(CELL) == sizeof(double) ? -300.0 : -40.0)
+
+/* -- tolerances ---------------------------------------------------------------------------------------------------- */
+
+/* error of the product form in a log-density; families/gaussian/quadratic.py: _TOLERATED */
+#define TOLERATED_ERROR 1e-10
+/* of a correlation matrix that counts as regular; families/gaussian/quadratic.py: _SMALLEST_PIVOT */
+#define SMALLEST_PIVOT 1e-7
+/* a scatter that is a smaller part of the second moments has lost half its digits; statistics/moments.py */
+#define LOST_DIGITS 1e-7
+/* standard deviations times √½ up to which a mean may be scaled before the subtraction; compiled/__init__.py: _NEAR */
+#define MAX_SCALED_MEAN 256.0
+/* relative gain of the bound at which EM has settled on an optimum; optimize/extrapolation.py and mixtures/starts.py: _SETTLED */
+#define SETTLED 1e-4
+/* the maximum length of the first extrapolation step, and the factor by which it changes; optimize/extrapolation.py: _FIRST */
+#define LONGEST_FIRST_STEP 4.0
+/* a shorter extrapolation step is not worth its pass over the rows; optimize/extrapolation.py: _SHORTEST */
+#define SHORTEST_STEP 1.2
+/* relative ridge that keeps correlations below 1 under a prior; covariance/data_scaled_prior.py: _LEAST_RIDGE */
+#define LEAST_RIDGE 1e-10
+/* log-likelihood per row that rounding may cost if covariances are almost singular; covariance/constrained.py: _SPOILT */
+#define SPOILT_LOG_LIKELIHOOD 1e-6
+/* part of the trace below which an eigendecomposition loses a variance; covariance/constrained.py: _LEAST_EIGENVALUE */
+#define LEAST_EIGENVALUE 1e-13
+/* limits of the search for common axes: the angle of one step, the curvature of the preconditioner and the gradient, both
+ * per row, and the ratio of two variances; covariance/orientation.py: the same names with an underscore */
+#define LARGEST_ANGLE 0.5
+#define LEAST_CURVATURE 1e-3
+#define SMALLEST_GRADIENT 1e-11
+#define LEAST_SHARE 1e-30
+/* part of the trace below which a determinant does not change the cost of a cluster */
+#define NEGLIGIBLE_DETERMINANT 1e-10
+
+#endif

@@ -1,0 +1,167 @@
+/* Scores of dense rows of CELL, which is double or float, for each class. */
+#include "rows.h"
+
+/* out[c][i …] = constant_c + sums_c for the classes of a group; out is k×n */
+INLINE void store_group(const double *sums, int64_t group, int64_t rows, const double *constant, int64_t n,
+                              double *out) {
+    for (int64_t g = 0; g < group; g++)
+        for (int64_t r = 0; r < rows; r++) out[g * n + r] = constant[g] + sums[g * 2 * LANES + r];
+}
+
+/* −Σ_j (scale_cj z_j − mean_cj)² for G classes; the means are scaled already */
+INLINE void scaled_group(const double *block, int64_t d, const double *means, const double *scales, double *sums,
+                               const int G) {
+    doubles low[MAX_CLASSES], high[MAX_CLASSES];
+    for (int g = 0; g < G; g++) low[g] = high[g] = broadcast(0.0);
+    for (int64_t j = 0; j < d; j++) {
+        const doubles z = load(block + j * 2 * LANES), y = load(block + j * 2 * LANES + LANES);
+        for (int g = 0; g < G; g++) {
+            const doubles mean = broadcast(means[g * d + j]), scale = broadcast(scales[g * d + j]);
+            const doubles t = z * scale - mean, s = y * scale - mean;
+            low[g] = low[g] - t * t;
+            high[g] = high[g] - s * s;
+        }
+    }
+    for (int g = 0; g < G; g++) {
+        store(sums + g * 2 * LANES, low[g]);
+        store(sums + g * 2 * LANES + LANES, high[g]);
+    }
+}
+
+/* Σ_j half_cj (z_j − mean_cj)² for G classes */
+INLINE void diagonal_group(const double *block, int64_t d, const double *means, const double *halves, double *sums,
+                                 const int G) {
+    doubles low[MAX_CLASSES], high[MAX_CLASSES];
+    for (int g = 0; g < G; g++) low[g] = high[g] = broadcast(0.0);
+    for (int64_t j = 0; j < d; j++) {
+        const doubles z = load(block + j * 2 * LANES), y = load(block + j * 2 * LANES + LANES);
+        for (int g = 0; g < G; g++) {
+            const doubles mean = broadcast(means[g * d + j]), half = broadcast(halves[g * d + j]);
+            const doubles t = z - mean, s = y - mean;
+            low[g] += t * t * half;
+            high[g] += s * s * half;
+        }
+    }
+    for (int g = 0; g < G; g++) {
+        store(sums + g * 2 * LANES, low[g]);
+        store(sums + g * 2 * LANES + LANES, high[g]);
+    }
+}
+
+/* constant_c + Σ_j half_cj (z_j − mean_cj)² with z = x − origin and half = −1/(2σ²); where `scaled`, constant_c −
+ * Σ_j (half_cj z_j − mean_cj)² with half = 1/(σ√2) and the means in units of it: one operation less, for means that are
+ * near the origin in these units. block is scratch of d·2·LANES. */
+EXPORT int64_t NAME(diagonal_scores)(const CELL *x, int64_t stride, int64_t n, int64_t d, int64_t k, int64_t scaled,
+                                  const double *origin, const double *means, const double *halves,
+                                  const double *constant, double *block, double *out) {
+    double sums[MAX_CLASSES * 2 * LANES];
+    for (int64_t i = 0; i < n; i += 2 * LANES) {
+        const int64_t rows = n - i < 2 * LANES ? n - i : 2 * LANES;
+        load_block(x + i * stride, IS_NARROW, stride, rows, d, origin, 2 * LANES, block);
+        for (int64_t c = 0; c < k;) {
+            const int64_t group = group_size(k - c);
+            if (scaled) {
+BY_SIZE(group, scaled_group(block, d, means + c * d, halves + c * d, sums, G));
+            } else {
+BY_SIZE(group, diagonal_group(block, d, means + c * d, halves + c * d, sums, G));
+            }
+            store_group(sums, group, rows, constant + c, n, out + c * n + i);
+            c += group;
+        }
+    }
+    return 0;
+}
+
+/* z·linear for G classes; linear is d×K with K classes side by side */
+INLINE void linear_group(const double *block, int64_t d, const double *linear, int64_t K, double *sums,
+                               const int G) {
+    doubles low[MAX_CLASSES], high[MAX_CLASSES];
+    for (int g = 0; g < G; g++) low[g] = high[g] = broadcast(0.0);
+    for (int64_t j = 0; j < d; j++) {
+        const doubles z = load(block + j * 2 * LANES), y = load(block + j * 2 * LANES + LANES);
+        for (int g = 0; g < G; g++) {
+            const doubles coefficient = broadcast(linear[j * K + g]);
+            low[g] += z * coefficient;
+            high[g] += y * coefficient;
+        }
+    }
+    for (int g = 0; g < G; g++) {
+        store(sums + g * 2 * LANES, low[g]);
+        store(sums + g * 2 * LANES + LANES, high[g]);
+    }
+}
+
+/* constant + Σ_i z_i (linear_i + Σ_{j≥i} pairs_ij z_j) of one class for TILE_REGISTERS registers of rows, whose columns lie `step`
+ * apart. PACKED_COLUMNS columns i are taken at once: `packed` has for each PACKED_COLUMNS of them their linear coefficients, and then for every
+ * j from the first of them on the PACKED_COLUMNS coefficients pairs_ij, 0 where j < i or i is not there. */
+#define TILE_REGISTERS (MAX_CLASSES > 5 ? 4 : 2)
+INLINE void quadratic_tile(const double *block, int64_t step, int64_t d, const double *packed,
+                                         double constant, double *out) {
+    doubles total[TILE_REGISTERS];
+    for (int h = 0; h < TILE_REGISTERS; h++) total[h] = broadcast(constant);
+    for (int64_t i = 0; i < d; i += PACKED_COLUMNS) {
+        doubles sums[PACKED_COLUMNS][TILE_REGISTERS], z[TILE_REGISTERS];
+        for (int f = 0; f < PACKED_COLUMNS; f++)
+            for (int h = 0; h < TILE_REGISTERS; h++) sums[f][h] = broadcast(packed[f]);
+        packed += PACKED_COLUMNS;
+        for (int64_t j = i; j < d; j++, packed += PACKED_COLUMNS) {
+            for (int h = 0; h < TILE_REGISTERS; h++) z[h] = load(block + j * step + h * LANES);
+            for (int f = 0; f < PACKED_COLUMNS; f++) {
+                const doubles coefficient = broadcast(packed[f]);
+                for (int h = 0; h < TILE_REGISTERS; h++) sums[f][h] += z[h] * coefficient;
+            }
+        }
+        for (int f = 0; f < PACKED_COLUMNS && i + f < d; f++)
+            for (int h = 0; h < TILE_REGISTERS; h++)
+                total[h] += load(block + (i + f) * step + h * LANES) * sums[f][h];
+    }
+    for (int h = 0; h < TILE_REGISTERS; h++) store(out + h * LANES, total[h]);
+}
+
+/* How many numbers `packed` has for each class */
+INLINE int64_t packed_size(int64_t d) {
+    int64_t size = 0;
+    for (int64_t i = 0; i < d; i += PACKED_COLUMNS) size += PACKED_COLUMNS * (1 + d - i);
+    return size;
+}
+
+/* constant_c + z·linear_c + Σ_{i≤j} z_i z_j pairs_cij with z = x − origin; out is k×n. The rows of a block stay in the
+ * nearest cache while each class's coefficients (`packed`, `size` numbers a class) pass by; `block` has room for
+ * d × 2·TILE_REGISTERS·LANES. */
+EXPORT int64_t NAME(quadratic_scores)(const CELL *x, int64_t stride, int64_t n, int64_t d, int64_t k, const double *origin,
+                                      const double *packed, int64_t size, const double *constant, double *block,
+                                      double *out) {
+    const int64_t tile = TILE_REGISTERS * LANES, step = 2 * tile;
+    double scores[TILE_REGISTERS * LANES];
+    if (size != packed_size(d)) return OUT_OF_RANGE;
+    memset(block, 0, sizeof(double) * (size_t)(d * step)); /* of rows that are not there the scores are computed too */
+    for (int64_t i = 0; i < n; i += step) {
+        const int64_t rows = n - i < step ? n - i : step;
+        for (int64_t r = 0; r < rows; r += 2 * LANES)
+            load_block(x + (i + r) * stride, IS_NARROW, stride, rows - r, d, origin, step, block + r);
+        for (int64_t c = 0; c < k; c++)
+            for (int64_t r = 0; r < rows; r += tile) {
+                const int64_t left = rows - r < tile ? rows - r : tile;
+                quadratic_tile(block + r, step, d, packed + c * size, constant[c], scores);
+                memcpy(out + c * n + i + r, scores, (size_t)left * sizeof(double));
+            }
+    }
+    return 0;
+}
+
+/* constant_c + z·linear_c with z = x − origin; linear is d×k; out is k×n */
+EXPORT int64_t NAME(linear_scores)(const CELL *x, int64_t stride, int64_t n, int64_t d, int64_t k, const double *origin,
+                                const double *linear, const double *constant, double *block, double *out) {
+    double sums[MAX_CLASSES * 2 * LANES];
+    for (int64_t i = 0; i < n; i += 2 * LANES) {
+        const int64_t rows = n - i < 2 * LANES ? n - i : 2 * LANES;
+        load_block(x + i * stride, IS_NARROW, stride, rows, d, origin, 2 * LANES, block);
+        for (int64_t c = 0; c < k;) {
+            const int64_t group = group_size(k - c);
+BY_SIZE(group, linear_group(block, d, linear + c, k, sums, G));
+            store_group(sums, group, rows, constant + c, n, out + c * n + i);
+            c += group;
+        }
+    }
+    return 0;
+}
