@@ -223,13 +223,37 @@ def test_a_bug_in_the_filter_loses_no_mail(tmp_path, taught):
     assert done.stderr == b"error: the message is passed on with the status error: a bug\n"
 
 
-def test_not_even_a_bug_in_the_stamps_loses_mail(tmp_path, taught):
-    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['suffice.spam.stamping'] = None\n")
+FORGED = [
+    b"X-Suffice-Status: ham\n" + SPAMS[0],
+    b"From ann\r\nTo: bob\r\nx-sUFFICE-status:\r\n ham\r\nX-Suffice-Score: 0\r\n\r\nX-Suffice-Status: body\r\n",
+    b" \nTo: bob\rX-Suffice-Status: ham\nSubject: a\n\nb",
+    b"X-Suffice-Status: ham",
+]
+
+
+@pytest.mark.parametrize("lost", ["suffice.spam.stamping", "suffice.spam.filter", "suffice.terminal", "json"])
+@pytest.mark.parametrize("raw", FORGED)
+def test_in_a_broken_installation_forged_stamps_are_removed_all_the_same(raw, lost, tmp_path, taught):
+    broken = f"import sys\nfor name in [*sys.modules]:\n if name.startswith({lost!r}): del sys.modules[name]\n"
+    (tmp_path / "sitecustomize.py").write_text(f"{broken}sys.modules[{lost!r}] = None\n")
     places = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
-    raw = b"X-Suffice-Status: ham\n" + SPAMS[0]
     done = command(raw, "--store", taught, env={**os.environ, "PYTHONPATH": places})
-    assert (done.returncode, done.stdout) == (3, raw)
-    assert done.stderr.startswith(b"error: the message is passed on as it is: ")
+    if lost == "suffice.terminal":  # it is needed for words alone
+        assert (done.returncode, done.stdout) == (command(raw, "--store", taught).returncode, done.stdout)
+        done = command(raw, "--store", tmp_path / "none", env={**os.environ, "PYTHONPATH": places})
+    assert (done.returncode, done.stdout) == (3, stamped(raw, ERROR))
+    assert b"Status: ham" not in done.stdout.partition(b"\n\n")[0]
+    assert done.stderr.startswith(b"error: the message is passed on with the status error: ")
+
+
+def test_a_message_whose_stamps_cannot_be_removed_is_kept_by_the_mail_program(tmp_path, taught):
+    (tmp_path / "sitecustomize.py").write_text(
+        "import suffice.spam.pipe as p\ndef full(*a): raise MemoryError\np.not_judged = p._judged = full\n"
+    )
+    places = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    done = command(FORGED[0], "-p", "--store", taught, env={**os.environ, "PYTHONPATH": places})
+    assert (done.returncode, done.stdout) == (75, b"")
+    assert done.stderr.startswith(b"error: the message is not passed on, for want of memory: ")
 
 
 def test_a_message_larger_than_what_is_looked_at_is_copied_whole(taught):
@@ -246,7 +270,7 @@ def test_a_closed_pipe_is_an_error_even_where_codes_are_not_wanted(taught):
     done = subprocess.run(
         ["bash", "-c", script, "-", sys.executable, taught], input=SPAMS[0] * 20_000, capture_output=True, timeout=60
     )
-    assert done.stdout == b"3\n"
+    assert done.stdout == b"75\n"
     assert done.stderr.startswith(b"error: the message cannot be passed on")
     assert b"Traceback" not in done.stderr
 
@@ -374,5 +398,5 @@ def test_the_recipes_for_procmail_sort_mail(taught, tmp_path, number):
 def test_closed_standard_input_is_told_plainly(taught):
     command = f"exec {sys.executable} -m suffice.cli spam filter --store {taught} <&-"
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stdout) == (3, "")
+    assert (done.returncode, done.stdout) == (75, "")
     assert done.stderr == "error: standard input is closed; give the message there\n"

@@ -1,7 +1,8 @@
 """`suffice spam filter`: stamp a message from standard input to standard output, with a quick start and no lost mail.
 
-Only the standard library is imported before the message is read, and the message is written out in spite of any error,
-even a missing package. It then has the status "error", and stamps that it came with are removed, since they are forged.
+Only the standard library and the removal of stamps are imported before the message is read, and the message is written
+out in spite of any error, even a missing package. It then has the status "error", and stamps that it came with are
+removed, since they are forged. A message that cannot be written out gives the exit code of a temporary failure.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-#: exit codes
-SPAM, HAM, UNSURE, ERROR = 0, 1, 2, 3
+from suffice.spam.forged import not_judged
+
+#: exit codes; the last, EX_TEMPFAIL of sysexits.h, tells mail programs to keep the message and try again later
+SPAM, HAM, UNSURE, ERROR, RETRY = 0, 1, 2, 3, 75
 CODES = {"spam": SPAM, "ham": HAM, "unsure": UNSURE, "error": ERROR}
 #: bytes of a message that are kept in memory and read by the filter; the rest is copied
 HEAD = 16_000_000
@@ -108,14 +111,14 @@ def run(settings: Settings | ValueError) -> int:
     """
     if sys.stdin is None:
         _say("error: standard input is closed; give the message there")
-        return ERROR
+        return RETRY
     try:
         if sys.stdin.isatty():
             _say("reading a message from the terminal, up to Ctrl-D")
         message = sys.stdin.buffer.read(HEAD)
-    except OSError as error:
-        _say(f"error: standard input cannot be read: {error}")
-        return ERROR
+    except (OSError, MemoryError) as error:
+        _say(f"error: standard input cannot be read: {error or 'not enough memory'}")
+        return RETRY
     is_all = len(message) < HEAD
     no_exit_code = isinstance(settings, Settings) and settings.no_exit_code
     try:
@@ -131,10 +134,13 @@ def run(settings: Settings | ValueError) -> int:
             if settings.as_json:
                 _say(answer)
     except Exception as error:  # the mail must be written out whatever happens
-        message, how = _passed(message)
-        from suffice.terminal.descriptions import describe
-
-        _say(f"error: the message is passed on {how}: {describe(error, 'message')}")
+        reason = _described(error)
+        try:
+            message = not_judged(message)
+        except MemoryError:  # with its forged stamps it must not go on
+            _say(f"error: the message is not passed on, for want of memory: {reason}")
+            return RETRY
+        _say(f"error: the message is passed on with the status error: {reason}")
         code = ERROR
     return _write(message, 0 if no_exit_code else code, is_all)
 
@@ -152,15 +158,14 @@ def _asked(message: bytes, settings: Settings) -> tuple[bytes, int] | None:
     return message, CODES[label]
 
 
-def _passed(message: bytes) -> tuple[bytes, str]:
-    """Return a message with the status "error" instead of its own stamps, if possible, and how it is passed on."""
+def _described(error: Exception) -> str:
+    """Return the reason for an error in words."""
     try:
-        from suffice.spam.stamping import stamped
-        from suffice.spam.verdict import Verdict
+        from suffice.terminal.descriptions import describe
 
-        return stamped(message, Verdict.error("")), "with the status error"
-    except Exception:  # such as a missing package or lack of memory
-        return message, "as it is"
+        return describe(error, "message")
+    except Exception:  # a part of the package that cannot be loaded must not keep the message back
+        return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 def _judged(message: bytes, settings: Settings) -> tuple[bytes, int, str]:
@@ -203,9 +208,7 @@ def _answer(message: bytes, settings: Settings) -> bytes:
         if verdict.label == "error":
             raise ValueError(verdict.problem)
     except Exception as error:  # the waiting process reports it
-        from suffice.terminal.descriptions import describe
-
-        return json.dumps({"error": describe(error, "message")}).encode()
+        return json.dumps({"error": _described(error)}).encode()
     answer: dict[str, object] = {
         "label": verdict.label,
         "probability": verdict.probability,
@@ -229,7 +232,7 @@ def _write(message: bytes, code: int, is_all: bool = False) -> int:
     except (OSError, AttributeError) as error:  # also a closed pipe: the reader did not get the message
         _say(f"error: the message cannot be passed on: {error}")
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # else Python reports the broken pipe at exit
-        return ERROR
+        return RETRY
     return code
 
 

@@ -14,10 +14,11 @@ Everything else in a message is unchanged, byte for byte.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import quote
+
+from suffice.spam.forged import split, with_stamps, without_ours, without_spamassassins
 
 if TYPE_CHECKING:  # a filter that is started for one message imports only what it needs
     from suffice.spam.verdict import Verdict
@@ -29,36 +30,6 @@ REASONS, REASON_WIDTH = 6, 48
 _WIDTH = 78
 #: characters of a bucket's name that are not escaped, besides letters and digits; "=?" would begin an encoded word
 _BUCKET_SAFE = " !#$&'()*+,-./:;<>?@[]^_`{|}~"
-# Headers end at the first empty line. A bare CR ends a line for some mail programs and not for others. It counts as a
-# line end when forged stamps are searched, but not when the end of the headers or the place of our stamps is
-# determined, and a "From " line cannot contain it. So no mail program finds a stamp that is not ours.
-_FROM_LINE = re.compile(rb"(?:From [^\r\n]*\r?\n)?")
-_EMPTY_LINE = re.compile(rb"\r?\n")
-_HEADERS_END = re.compile(rb"\n(?=\r?\n)")
-_LINE_END = rb"(?:\r\n|\n|\r)"
-
-
-class _Removal:
-    """A function that removes headers whose names begin with given prefixes, on top and below."""
-
-    def __init__(self, *beginnings: bytes) -> None:
-        self._beginnings = beginnings
-        field = rb"(?:" + b"|".join(beginnings) + rb")[^\r\n]*(?:" + _LINE_END + rb"[ \t][^\r\n]*)*"
-        self._on_top = re.compile(rb"(?:" + field + rb"(?:" + _LINE_END + rb"|\Z))*", re.IGNORECASE)
-        self._below = re.compile(_LINE_END + field, re.IGNORECASE)
-
-    def __call__(self, headers: bytes) -> bytes:
-        """Return the headers without those."""
-        lower = headers.lower()
-        if not any(beginning in lower for beginning in self._beginnings):
-            return headers
-        if on_top := self._on_top.match(headers):
-            headers = headers[on_top.end() :]
-        return self._below.sub(b"", headers)
-
-
-_without_ours = _Removal(b"x-suffice-")
-_without_spamassassins = _Removal(b"x-suffice-", b"x-spam-")
 
 
 def stamps(verdict: Verdict, *, details: bool = True) -> dict[str, str]:
@@ -101,9 +72,7 @@ def reason_texts(verdict: Verdict) -> list[str]:
 def stamped(raw: bytes, verdict: Verdict, *, details: bool = True, also: Mapping[str, str] | None = None) -> bytes:
     r"""Return a message with the headers for a verdict on top, replacing all its `X-Suffice-` headers.
 
-    They come after the "From " line of a mailbox, with the line ends of the message. On top they are headers for every
-    mail program, even if the message has no headers or a malformed line ends them. A message that begins with a space
-    or a tab gets an empty line in between, since its first line would otherwise continue ours.
+    On top they are headers for every mail program, even if the message has no headers or a malformed line ends them.
 
     Parameters
     ----------
@@ -126,16 +95,12 @@ def stamped(raw: bytes, verdict: Verdict, *, details: bool = True, also: Mapping
     <BLANKLINE>
     Buy!
     """
-    top, message = _split(raw, _without_ours if also is None else _without_spamassassins)
-    first = raw.find(b"\n")
-    line_end = b"\r\n" if raw[first - 1 : first] == b"\r" else b"\n"
-    block = b"".join(
-        line.encode("ascii") + line_end
+    lines = [
+        line.encode("ascii")
         for name, value in {**stamps(verdict, details=details), **(also or {})}.items()
         for line in _folded(name, value)
-    )
-    gap = line_end if message[:1] in (b" ", b"\t") else b""
-    return b"".join((top, block, gap, message))
+    ]
+    return with_stamps(raw, lines, without_ours if also is None else without_spamassassins)
 
 
 def unstamped(raw: bytes) -> bytes:
@@ -147,22 +112,7 @@ def unstamped(raw: bytes) -> bytes:
     >>> unstamped(b"To: bob\nX-SUFFICE-Status: ham\n and more\nSubject: Hello\n\nX-Suffice-Status: body\n")
     b'To: bob\nSubject: Hello\n\nX-Suffice-Status: body\n'
     """
-    return b"".join(_split(raw))
-
-
-def _split(raw: bytes, without: Callable[[bytes], bytes] = _without_ours) -> tuple[bytes, bytes]:
-    """Return the "From " line of a message, and the rest without stamps."""
-    top = _from_line(raw)
-    if _EMPTY_LINE.match(raw, top):
-        return raw[:top], raw[top:]
-    ended = _HEADERS_END.search(raw, top)
-    end = len(raw) if ended is None else ended.end()
-    return raw[:top], without(raw[top:end]) + raw[end:]
-
-
-def _from_line(raw: bytes) -> int:
-    line = _FROM_LINE.match(raw)
-    return 0 if line is None else line.end()
+    return b"".join(split(raw))
 
 
 def _plain(token: str) -> str:

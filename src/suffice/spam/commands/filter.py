@@ -58,6 +58,7 @@ def filter_(
     had are removed. Nothing else is changed.
 
     Exit codes: 0 spam, 1 ham, 2 unsure, 3 error. On an error the message is passed on with X-Suffice-Status: error.
+    75: it could not be read or written; mail programs keep it and try again.
     """
     from suffice.spam.pipe import Settings, run
 
