@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from suffice.spam import lines, read
-from suffice.spam.message import is_stamp
+from suffice.spam.headers import is_stamp
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 

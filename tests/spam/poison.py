@@ -10,8 +10,8 @@ from pathlib import Path
 MARK = b"set off the fault"
 #: functions inside the reader, by the argument that holds the message, and what they raise
 FAULTS = {
-    "reading": ("suffice.spam.message", "_leaves", 0, ValueError),
-    "identity": ("suffice.spam.message", "_with_line_feeds", 0, RecursionError),
+    "reading": ("suffice.spam.message", "leaves", 0, ValueError),
+    "identity": ("suffice.spam.message", "with_line_feeds", 0, RecursionError),
     "tokens": ("suffice.spam.tokenizing", "_text_tokens", 0, KeyError),
     "memory": ("suffice.spam.message", "_part", 1, MemoryError),
 }

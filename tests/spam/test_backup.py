@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from suffice.cli.app import app
 from suffice.spam import SpamFilter, StoreError, Thresholds
-from suffice.spam.store import SCHEMA_VERSION
+from suffice.spam.store_tables import SCHEMA_VERSION
 
 
 def python(code, *arguments):

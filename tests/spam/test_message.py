@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from suffice.spam import digest, read, tokens
-from suffice.spam import message as limits_of_reading
 from suffice.spam.decoding import as_text, from_base64, from_uuencoding
+from suffice.spam.message import TEXT_LIMIT
+from suffice.spam.parts import DELIMITER_LIMIT, DEPTH_LIMIT, PART_LIMIT
 
 MULTIPART = b"""From sender Mon Jan  1 00:00:00 2001
 Subject: =?iso-8859-1?Q?gr=FC=DFe?= =?utf-8?b?IGFuIGRpY2g=?=
@@ -105,7 +106,7 @@ def test_damaged_messages_give_what_can_be_read(raw, text):
 
 
 def test_parts_too_deep_are_read_as_the_text_that_they_are():
-    depth = limits_of_reading.DEPTH_LIMIT + 1
+    depth = DEPTH_LIMIT + 1
     raw = b"".join(b"Content-Type: multipart/mixed; boundary=b%d\n\n--b%d\n" % (i, i) for i in range(depth)) + b"\ndeep"
     assert read(raw).parts[-1].text == f"--b{depth - 1}\n\ndeep"
 
@@ -203,8 +204,8 @@ def test_messages_made_to_cost_time_do_not(name, raw):
     tokens(message)
     digest(raw)
     assert time.process_time() - start < 5
-    assert len(message.parts) <= limits_of_reading.PART_LIMIT + 1
-    assert sum(len(part.text) for part in message.parts) <= limits_of_reading.TEXT_LIMIT
+    assert len(message.parts) <= PART_LIMIT + 1
+    assert sum(len(part.text) for part in message.parts) <= TEXT_LIMIT
 
 
 def test_boundaries_behind_very_many_false_ones_are_not_looked_for():
@@ -212,7 +213,7 @@ def test_boundaries_behind_very_many_false_ones_are_not_looked_for():
         raw = b"Content-Type: multipart/mixed; boundary=b\n\n--b\n\n1\n" + b"--x\n" * false_ones + b"--b\n\n2\n--b--\n"
         return len(read(raw).parts)
 
-    limit = limits_of_reading.DELIMITER_LIMIT
+    limit = DELIMITER_LIMIT
     assert parts(limit - 10) == parts(0)
     assert parts(limit) == parts(0) - 1
 

@@ -5,7 +5,7 @@ import unicodedata
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from suffice.spam.message import header_of, subject_of
+from suffice.spam.headers import header_of, subject_of
 from suffice.spam.plain import acts, many_lines, one_line
 
 # all that is dangerous, often

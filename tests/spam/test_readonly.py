@@ -10,9 +10,10 @@ import pytest
 from mailbag import message
 
 from suffice.spam import SpamFilter, StoreError
+from suffice.spam.connected import ChangedStoreError, ReadOnlyStoreError
 from suffice.spam.readonly import may_write
 from suffice.spam.serving.scoring import Request, _drop, judge, learn
-from suffice.spam.store import ChangedStoreError, ReadOnlyStoreError, Store
+from suffice.spam.store import Store
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="permissions are those of POSIX")
 OTHER = 12_003

@@ -14,7 +14,7 @@ from mailbag import contents, message, recounted
 
 from suffice.spam import Size, SpamFilter, StoreError
 from suffice.spam.forgetting import UNIT
-from suffice.spam.store import SCHEMA_VERSION
+from suffice.spam.store_tables import SCHEMA_VERSION
 
 
 def python(code, *arguments):
@@ -284,7 +284,7 @@ def test_the_schema_of_a_store_is_not_trusted():
 
 
 def test_work_that_does_not_end_is_interrupted_from_another_thread(tmp_path, monkeypatch):
-    monkeypatch.setattr("suffice.spam.store.foreign_parts", lambda connection: "")  # as if it had got past
+    monkeypatch.setattr("suffice.spam.store_file.foreign_parts", lambda connection: "")  # as if it had got past
     with SpamFilter.open(tmp_path / "store") as spam_filter:
         spam_filter.train(message(0), "ham")
         spam_filter.train(message(1, "spam"), "spam")

@@ -8,7 +8,7 @@ from mailbag import message
 
 from suffice.spam import NotTrainedError, SpamFilter
 from suffice.spam.buckets.names import BucketError
-from suffice.spam.store import StoreError
+from suffice.spam.connected import StoreError
 from suffice.spam.store_tables import BUCKET_TABLES, TABLES
 
 DUMP = b".MSG_COUNT 9 7 20240101\nmoney 6 0 20240101\nprize 2 1 20240101\n"

@@ -20,7 +20,8 @@ import re
 from collections.abc import Collection, Iterator
 from string import ascii_lowercase, ascii_uppercase
 
-from suffice.spam.message import Headers, Message
+from suffice.spam.headers import Headers
+from suffice.spam.message import Message
 from suffice.spam.names import addresses
 from suffice.spam.tokenizing import suffixes
 

@@ -10,8 +10,9 @@ from contextlib import closing, contextmanager
 from itertools import chain, count
 from pathlib import Path
 
-from suffice.spam.connected import StoreError
-from suffice.spam.store import PATIENCE, DamagedStoreError, Store
+from suffice.spam.connected import DamagedStoreError, StoreError
+from suffice.spam.store import Store
+from suffice.spam.store_file import PATIENCE
 from suffice.spam.store_tables import APPLICATION, SCHEMA_VERSION, foreign_parts
 
 #: suffixes of the files that SQLite may keep beside a database

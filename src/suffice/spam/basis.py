@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from suffice.spam.scoring import Scoring, evidence, logistic
-from suffice.spam.store import Row, Store
+from suffice.spam.shares import Row
+from suffice.spam.store import Store
 from suffice.spam.tokenizing import ATTACHED
 from suffice.spam.verdict import Thresholds, Verdict
 

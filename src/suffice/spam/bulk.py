@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from suffice.spam.counting import Counts, counted_lines
 from suffice.spam.isolation import Unread, isolated
-from suffice.spam.message import digest
+from suffice.spam.message import identity
 from suffice.spam.reading import Reading, Servers, lines_of, pack
 from suffice.spam.scan import compiled
 from suffice.spam.scoring import ALLOWED, FIELD_NAMES, FIELDS, MAJORITY, Scoring, field_of, tempered, weighed
@@ -57,7 +57,7 @@ def lesson(servers: Servers, chunk: Chunk) -> Lesson:
 
 
 def _identity_and_lines(servers: Servers, raw: bytes) -> tuple[bytes, str]:
-    return bytes.fromhex(digest(raw)), lines_of(raw, keep_day=True, servers=servers)
+    return identity(raw), lines_of(raw, keep_day=True, servers=servers)
 
 
 def lines_of_chunk(servers: Servers, chunk: Chunk) -> list[str | Unread]:

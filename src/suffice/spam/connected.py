@@ -1,20 +1,81 @@
-"""SQLite connections that are closed when the object that opened them is deleted."""
+"""SQLite connections that are closed when the object that opened them is deleted, and errors that say what to do."""
 
 from __future__ import annotations
 
 import atexit
+import json
 import os
 import sqlite3
 import threading
+import zlib
+
+from suffice.spam.kept import SettingError
+from suffice.spam.store_tables import wrong_values
 
 #: the open connections, with the process and thread of each. This reference keeps them from being garbage-collected:
 #: `__del__` of the owner closes them, and a forked process keeps those it inherited, which SQLite forbids to use or
 #: close there
 _OPEN: dict[sqlite3.Connection, tuple[int, int]] = {}
+#: errors that invalid values may cause, since SQLite accepts any value in any column; matched by exact type, so that
+#: errors raised on purpose are not included
+_BY_VALUES = (TypeError, ValueError, KeyError, AttributeError, AssertionError, IndexError, OverflowError)
 
 
 class StoreError(ValueError):
     """A file is not a store, is damaged, or is of a later version; the message says what to do."""
+
+
+class DamagedStoreError(StoreError):
+    """A file is no longer readable as a store; it can be restored from a backup."""
+
+
+class ReadOnlyStoreError(StoreError):
+    """A write to a store that this process may only read."""
+
+
+class ChangedStoreError(StoreError):
+    """A read-only store was changed by another process while it was read; the read can be repeated."""
+
+
+def interrupted(name: str) -> StoreError:
+    """Return the error of a store whose work was interrupted."""
+    return StoreError(f"work on the store {name!r} was interrupted; open it anew to go on")
+
+
+def explanation(error: Exception, name: str, patience: float, connection: sqlite3.Connection | None) -> Exception:
+    """Return a StoreError that says what to do about an error in using a store, or the error itself if it is no such.
+
+    Parameters
+    ----------
+    error : Exception
+        What was raised.
+    name : str
+        The store, as the user named it.
+    patience : float
+        How many seconds other writers were waited for.
+    connection : sqlite3.Connection or None
+        The open store, to look for invalid values; None if it could not be opened.
+    """
+    if isinstance(error, sqlite3.OperationalError):
+        if getattr(error, "sqlite_errorname", "") == "SQLITE_INTERRUPT":
+            return interrupted(name)
+        reason = f"cannot be used: {error}; check the file, its folder, their permissions and the space left"
+        if "locked" in str(error):
+            reason = f"is being written to by another process for more than {patience:g} seconds; try again later"
+        return StoreError(f"the store {name!r} {reason}")
+    damage = ""
+    if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.ProgrammingError):
+        if error.sqlite_errorname == "SQLITE_NOTADB":
+            return DamagedStoreError(
+                f"{name!r} is not a store of suffice.spam, nor empty; give another path, or restore a backup"
+            )
+        damage = str(error)
+    elif isinstance(error, (zlib.error, json.JSONDecodeError, SettingError)):
+        damage = str(error)
+    elif type(error) in _BY_VALUES and connection is not None:
+        # sums of weights overflow for days far from the origin
+        damage = wrong_values(connection) or (str(error) if isinstance(error, OverflowError) else "")
+    return DamagedStoreError(f"the store {name!r} is damaged: {damage}; restore a backup") if damage else error
 
 
 class Connected:

@@ -8,7 +8,6 @@ change.
 
 from __future__ import annotations
 
-import hashlib
 import zlib
 from collections.abc import Iterator
 from typing import NamedTuple, Self
@@ -76,6 +75,8 @@ def in_rows(
     >>> [round(weight / 100) for weight in (*row.totals(100), *next(row.rows(100))[1:])]
     [200, 400, 100, 4]
     """
+    import hashlib  # slow to import, and scoring does not need it
+
     if not own_spam or not own_ham:
         own_spam = own_ham = 1
     share = min(spam / own_spam, ham / own_ham, MOST / max(own_spam, own_ham))

@@ -20,8 +20,8 @@ from suffice.spam.isolation import Skips
 from suffice.spam.labels import labelled_readings
 from suffice.spam.reading import Reading, unpack
 from suffice.spam.scoring import evidence, logistic
-from suffice.spam.shares import KnownMessage, Label
-from suffice.spam.store import Row, Store
+from suffice.spam.shares import KnownMessage, Label, Row
+from suffice.spam.store import Store
 from suffice.spam.tokenizing import ATTACHED
 from suffice.spam.verdict import Thresholds
 

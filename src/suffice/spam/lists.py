@@ -22,8 +22,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal, NamedTuple, Self
 
+from suffice.spam.headers import raw_headers
 from suffice.spam.isolation import Unread, isolated
-from suffice.spam.message import raw_headers
 from suffice.spam.names import addresses
 from suffice.spam.verdict import Verdict
 

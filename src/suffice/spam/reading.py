@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from suffice.spam.arrival import DAY_PREFIX, arrival_day
 from suffice.spam.isolation import Unread, isolated
-from suffice.spam.message import digest, read
+from suffice.spam.message import identity, read
 from suffice.spam.scan import compiled
 from suffice.spam.tokenizing import all_tokens
 from suffice.spam.workers import checked, spread
@@ -94,7 +94,7 @@ def reading(raw: object, servers: Servers = ()) -> Reading:
     ['free', 'free money', 'header:no date']
     """
     raw = checked(raw)
-    return Reading(bytes.fromhex(digest(raw)), pack(lines_of(raw, keep_day=True, servers=servers)))
+    return Reading(identity(raw), pack(lines_of(raw, keep_day=True, servers=servers)))
 
 
 def pack(lines: str) -> bytes:

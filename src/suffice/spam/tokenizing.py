@@ -24,7 +24,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from suffice.spam.evasion import normalised, plain_word, spaced_words
-from suffice.spam.message import Headers, Message, Part, both_ends, is_stamp
+from suffice.spam.headers import Headers, is_stamp
+from suffice.spam.message import Message, Part, both_ends
 from suffice.spam.names import addresses, hosts
 from suffice.spam.scan import compiled
 from suffice.spam.scripts import is_plain, pairs_of_run, simple_words, words_with_marks

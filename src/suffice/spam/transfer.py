@@ -177,7 +177,7 @@ def _import_counts(store: Store, learned: Learned, day: int) -> Transfer:
     remove_import(store, learned.program)
     own = store.size()[:2]
     rows = list(in_rows(learned.spam, learned.ham, learned.counts, *own))
-    store.add_imported(((digest, row.packed()) for digest, row in rows), day)
+    store.add([KnownMessage(digest, "imported", day, row.packed()) for digest, row in rows])
     about = {
         "digests": [digest.hex() for digest, _ in rows],
         "spam": learned.spam,
@@ -224,7 +224,7 @@ def _import_store(
         same = [labels[digest] == messages[digest].label for digest in labels if messages[digest].label != "imported"]
         already += sum(same)
         kept += len(same) - sum(same)
-        store.put_messages(new)
+        store.add(new)
         for name in sorted({own for own in filed.values() if own is not None}):
             store.buckets.file([message.digest for message in new if filed[message.digest] == name], name)
         if progress is not None:

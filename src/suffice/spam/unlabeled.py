@@ -27,6 +27,7 @@ from suffice.spam.forgetting import UNIT
 from suffice.spam.leave_one_out import BATCH, log_odds_without
 from suffice.spam.reading import Reading, unpack
 from suffice.spam.scoring import logistic
+from suffice.spam.shares import KnownMessage
 from suffice.spam.store import Store
 
 #: up to this many labelled messages an unlabelled one counts as much as a labelled one; with more it counts less, λ =
@@ -117,8 +118,12 @@ def _collect(
     while batch := list(islice(iterator, BATCH)):
         with store.transaction():
             found = store.labels([reading.digest for reading in batch])
-            fresh = {reading.digest: reading for reading in batch if reading.digest not in found}
-            store.add_unlabeled(list(fresh.values()), day)
+            fresh = {
+                digest: KnownMessage(digest, "unlabeled", day, packed)
+                for digest, packed in batch
+                if digest not in found
+            }
+            store.add(list(fresh.values()))
         new += fresh
         known += len(batch) - len(fresh)
         done += len(batch)

@@ -10,7 +10,7 @@ from suffice.spam.buckets.confusion import Confusion, confusion
 from suffice.spam.buckets.kinds import Kinds, rows_of
 from suffice.spam.buckets.names import BucketError, checked_name
 from suffice.spam.isolation import Unread, isolated
-from suffice.spam.message import digest
+from suffice.spam.message import identity
 from suffice.spam.reading import lines_of
 from suffice.spam.store import Store
 from suffice.spam.workers import checked
@@ -72,12 +72,11 @@ class Buckets(Mapping[str, int]):
 
     def of(self, raw: bytes) -> str:
         """Return the bucket that a message was trained to; an empty string if none."""
-        found = isolated(digest, checked(raw))
+        found = isolated(identity, checked(raw))
         if isinstance(found, Unread):
             return ""  # an unreadable message cannot have been learned
-        identity = bytes.fromhex(found)
         with self._store.snapshot():
-            return self._store.buckets.of([identity]).get(identity, "")
+            return self._store.buckets.of([found]).get(found, "")
 
     def reasons(self, raw: bytes, name: str) -> list[tuple[str, float]]:
         """Return the contribution of each token to the log-odds of a bucket, or of none (""), the strongest first.

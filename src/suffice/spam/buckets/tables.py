@@ -86,8 +86,7 @@ class BucketTables:
         if not self._store.has_buckets:
             return {}
         select = "SELECT name FROM bucket_messages JOIN buckets ON id = bucket WHERE digest = ?"
-        found = ((digest, self._connection.execute(select, (digest,)).fetchone()) for digest in digests)
-        return {digest: row[0] for digest, row in found if row is not None}
+        return self._store.look_up(select, digests)
 
     def make(self, name: str) -> int:
         """Return the number of a bucket, which is created if there is none with this name."""
@@ -198,9 +197,7 @@ class BucketTables:
     def _numbers(self, digests: Iterable[bytes]) -> dict[bytes, int]:
         if not self._store.has_buckets:
             return {}
-        select = "SELECT bucket FROM bucket_messages WHERE digest = ?"
-        found = ((digest, self._connection.execute(select, (digest,)).fetchone()) for digest in digests)
-        return {digest: row[0] for digest, row in found if row is not None}
+        return self._store.look_up("SELECT bucket FROM bucket_messages WHERE digest = ?", digests)
 
     def _sum(self, gains: _Gains) -> None:
         """Add messages to the weights of buckets and of the tokens in them."""

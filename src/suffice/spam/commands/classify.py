@@ -87,7 +87,7 @@ def _listed(verdict: Any) -> str:
 
 def _subject(raw: bytes, lines: bool) -> str:
     """Return the subject of a message; for lines, the line itself."""
-    from suffice.spam.message import subject_of
+    from suffice.spam.headers import subject_of
 
     return raw[1:].decode("utf-8", "replace") if lines else subject_of(raw)
 

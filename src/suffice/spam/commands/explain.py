@@ -44,7 +44,7 @@ def explain(
     from suffice.spam import SpamFilter
     from suffice.spam.commands.boxes import check
     from suffice.spam.commands.skipping import Skipped
-    from suffice.spam.message import header_of
+    from suffice.spam.headers import header_of
     from suffice.spam.scoring import FIELD_NAMES, field_of
 
     check([message], lines=lines)

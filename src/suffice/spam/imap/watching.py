@@ -7,13 +7,14 @@ from collections.abc import Callable
 from typing import Literal
 
 from suffice.spam.filter import SpamFilter
+from suffice.spam.headers import subject_of
 from suffice.spam.imap.connection import Connection, State
 from suffice.spam.imap.events import Event
 from suffice.spam.imap.folders import Folders
 from suffice.spam.imap.place import FolderPlace, Known, Place
 from suffice.spam.imap.session import DisconnectedError, RefusedError
 from suffice.spam.isolation import UnreadableError, isolated, readable
-from suffice.spam.message import digest, subject_of
+from suffice.spam.message import identity as identity_of
 from suffice.spam.plain import one_line
 from suffice.spam.verdict import Verdict
 
@@ -159,7 +160,7 @@ class Watch:
 
     def _existing(self, folder: str, uid: int, raw: bytes, place: FolderPlace) -> list[str]:
         """Record a message that was there before the first start, and return the class it was learned as, if any."""
-        identity = _identity(raw)
+        identity = readable(identity_of, raw)
         known = self._place.known(identity)
         label: Literal["spam", "ham"] = "spam" if folder == self.folders.junk else "ham"
         is_held = known is not None and known.state in ("moving", "held")
@@ -181,7 +182,7 @@ class Watch:
 
         A message that the user moved to the folder of a bucket is learned as mail of this bucket.
         """
-        identity = _identity(raw)
+        identity = readable(identity_of, raw)
         known = self._place.known(identity)
         moved = known is not None and known.state in ("moving", "held") and known.folder == folder and known.uid is None
         if not moved and folder == self.folders.junk:
@@ -199,13 +200,13 @@ class Watch:
         """Learn a message that the user filed as ham."""
         self._learn(folder, raw, "ham")
         with self._place.transaction():
-            self._place.put(_identity(raw), Known("returned", None, None, None))
+            self._place.put(readable(identity_of, raw), Known("returned", None, None, None))
             self._place.advance(folder, uid)
 
     def _judge(self, uid: int, raw: bytes) -> None:
         """Judge a new message in the inbox, and move it or leave it there."""
         inbox = self.folders.inbox
-        identity = _identity(raw)
+        identity = readable(identity_of, raw)
         known = self._place.known(identity)
         state = None if known is None else known.state
         if known is not None and state in ("moving", "held") and not self._is_held(identity, known):
@@ -312,7 +313,7 @@ class Watch:
                 self._give_up(identity, f"the connection breaks whenever message {move.source} is moved")
                 continue
             for _, raw in self._connection.bodies(inbox, [move.source], writing=True):
-                if raw is not None and isolated(digest, raw) == identity.hex():
+                if raw is not None and isolated(identity_of, raw) == identity:
                     self._carry_out(identity, move, raw)
                     break
             else:
@@ -355,10 +356,6 @@ class Watch:
 
     def _cannot_read(self, folder: str, uid: int) -> None:
         self._report(Event("failed", folder, text=f"the server cannot give message {uid}, which is skipped"))
-
-
-def _identity(raw: bytes) -> bytes:
-    return bytes.fromhex(readable(digest, raw))
 
 
 def _subject(raw: bytes) -> str:

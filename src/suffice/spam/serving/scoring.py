@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from suffice.spam.bulk import KNOWN_LIMIT
+from suffice.spam.connected import ChangedStoreError
 from suffice.spam.filter import NotTrainedError, SpamFilter
 from suffice.spam.serving.private import Held, check_opened, held, open_files
 from suffice.spam.shares import Label
-from suffice.spam.store import ChangedStoreError
 from suffice.spam.verdict import Verdict
 
 #: what to do with a message in a store: learn it as a class, or forget it
