@@ -6,7 +6,7 @@ import time
 
 import pytest
 from mailbag import contents, message
-from spam_site import Site, write_mbox
+from spam_site import Site, picked, post, write_mbox
 
 from suffice.spam import SpamFilter, Thresholds
 
@@ -104,17 +104,6 @@ def labels(site, numbers):
     raws = {0: message(1000), 1: HTML, 2: REPLY} | {63 + i: message(3000 + i, "spam") for i in range(5)}
     with SpamFilter.open(site.store) as spam_filter:
         return [spam_filter.label_of(raws[number]) for number in numbers]
-
-
-def picked(*numbers, **values):
-    """What a form sends: the same field for each message."""
-    return "&".join([*(f"number={number}" for number in numbers), *(f"{k}={v}" for k, v in values.items())])
-
-
-def post(site, path, body, part=True):
-    headers = {"Cookie": site.cookie, "Origin": site.origin, "Content-Type": "application/x-www-form-urlencoded"}
-    headers |= {"HX-Request": "true"} if part else {}
-    return site.ask("POST", site.path + path, headers, f"{body}&token={site.token}")
 
 
 def test_several_messages_are_trained_at_once_and_undo_gives_back_what_they_were(site):

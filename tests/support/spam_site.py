@@ -107,3 +107,14 @@ class Site:
             return self.process.wait(20), *self.process.communicate()
         finally:
             self.process.kill()
+
+
+def picked(*numbers, **values):
+    """What a form sends: the same field for each message."""
+    return "&".join([*(f"number={number}" for number in numbers), *(f"{k}={v}" for k, v in values.items())])
+
+
+def post(site, path, body, part=True):
+    headers = {"Cookie": site.cookie, "Origin": site.origin, "Content-Type": "application/x-www-form-urlencoded"}
+    headers |= {"HX-Request": "true"} if part else {}
+    return site.ask("POST", site.path + path, headers, f"{body}&token={site.token}")

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from suffice.spam.page.index import Entry, Label
+    from suffice.spam.shares import MessageState
 
 #: number of newest actions that can be undone
 KEPT = 100
 
 
 class Change(NamedTuple):
-    """A trained message: its earlier verdict, the class that it was trained as before, and the new one."""
+    """A trained message: its earlier verdict, what the store held of it before, and the new class."""
 
     entry: Entry
     verdict: str
-    before: Label | None
+    before: MessageState
     after: Label | None
-    #: the bucket that it was in before
-    bucket: str = ""
 
     @property
     def is_correction(self) -> bool:
@@ -54,13 +54,33 @@ class Corrections:
         self._actions.append(action)
         return action
 
-    def take(self, number: int) -> Action | None:
-        """Remove and return an action, to undo it; None if it is no longer there."""
-        for action in self._actions:
-            if action.number == number:
-                self._actions.remove(action)
-                return action
-        return None
+    def get(self, number: int) -> Action | None:
+        """Return an action, to undo it; None if it is no longer there."""
+        return next((action for action in self._actions if action.number == number), None)
+
+    def before(self, now: MessageState) -> MessageState | None:
+        """Return what a message was before it was first trained here; None if it was not, or was changed elsewhere."""
+        changes = (change for action in self._actions for change in action.changes)
+        found = [change for change in changes if change.before.digest == now.digest]
+        is_ours = bool(found) and found[-1].after == now.label and found[0].before != now
+        return found[0].before if is_ours else None
+
+    def remove(self, action: Action) -> None:
+        """Remove an action that is undone."""
+        with suppress(ValueError):  # undone by two requests at once
+            self._actions.remove(action)
+
+    def remove_message(self, digest: bytes) -> None:
+        """Remove the changes of one message, which are undone."""
+        for action in list(self._actions):
+            changes = [change for change in action.changes if change.before.digest != digest]
+            self._actions.remove(action)
+            if changes:
+                self._actions.append(replace(action, changes=changes))
+
+    def clear(self) -> None:
+        """Remove all actions."""
+        self._actions.clear()
 
     @property
     def last(self) -> Action | None:

@@ -15,10 +15,10 @@ from typing import ParamSpec, TypeVar
 
 from suffice.spam.bounded import BUDGET, Bounded
 from suffice.spam.connected import StoreError
-from suffice.spam.filter import SpamFilter
+from suffice.spam.filter import NotTrainedError, SpamFilter
 from suffice.spam.isolation import Unread, isolated
 from suffice.spam.mailboxes import located
-from suffice.spam.page.corrections import Change, Corrections
+from suffice.spam.page.corrections import Action, Change, Corrections
 from suffice.spam.page.excerpts import Excerpt, excerpt_of
 from suffice.spam.page.index import Entry, Index, Label, Mailbox, Stamp
 from suffice.spam.page.text import ShownMessage
@@ -114,21 +114,39 @@ class Desk:
         return await self._do(self._contents, entry)
 
     async def train(self, entry: Entry, label: Label | None, bucket: str | None = None) -> Change:
-        """Learn a message with a class and a bucket, or undo its training; raise NotTrainedError if there was none.
+        """Learn a message with a class and a bucket, or forget its training; raise NotTrainedError if there was none.
 
         An empty bucket removes it from its bucket, and None leaves it there.
         """
 
         def learn(spam_filter: SpamFilter) -> Change:
             raw = self.index.raw(entry)
-            change = Change(entry, entry.label, spam_filter.label_of(raw), label, spam_filter.buckets.of(raw))
-            if label is None:
-                spam_filter.untrain(raw)
-            else:
+            change = Change(entry, entry.label, spam_filter.state_of(raw), label)
+            if label is not None:
                 spam_filter.train(raw, label, bucket=bucket if label == "ham" else None)
+            elif change.before.label is None:  # unlabelled mail that is counted was not trained by a person
+                raise NotTrainedError(f"message {entry.number} was never trained")
+            else:
+                spam_filter.untrain(raw)
             return change
 
         return await self.ask(learn)
+
+    async def undo(self, entry: Entry) -> bool:
+        """Take back what was trained of a message on this page; return False if nothing was."""
+        now = await self.ask(lambda spam_filter: spam_filter.state_of(self.index.raw(entry)))
+        before = None if now.label is None else self.corrections.before(now)
+        if before is None:
+            return False
+        await self.ask(lambda spam_filter: spam_filter.restore_states([before]))
+        self.corrections.remove_message(now.digest)
+        return True
+
+    async def undo_action(self, action: Action) -> None:
+        """Make the messages of an action what they were before it, all of them or none."""
+        states = [change.before for change in reversed(action.changes)]
+        await self.ask(lambda spam_filter: spam_filter.restore_states(states))
+        self.corrections.remove(action)
 
     async def refresh(self, entries: list[Entry]) -> None:
         """Score the messages again whose scores are out of date; raise StoreError if the store is gone."""
@@ -221,4 +239,5 @@ class Desk:
             found = SpamFilter.open(self.store, budget=BUDGET)
             self._filter.close()
             self._filter, self._file, self.replaced = found, file, datetime.now()
+            self.corrections.clear()  # they were made in another store
         return self._filter

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from starlette.exceptions import HTTPException
@@ -33,15 +34,17 @@ class TrainingViews:
         form: dict[str, str] = request.scope["form"]
         label = _label_of(form)
         query, was = Query.of(form), entry.probability
-        action = self._desk.corrections.add([await self._desk.train(entry, label, await self._bucket(form))])
+        action = None
+        if label is not None or not await self._desk.undo(entry):
+            action = self._desk.corrections.add([await self._desk.train(entry, label, await self._bucket(form))])
         in_list = form.get("view") == "list"
         if not is_part(request):
             place = f"/{query.url()}" if in_list else f"/message/{entry.number}{query.url()}"
             return RedirectResponse(self._page.keys.path + place, 303)
         verdict = await self._desk.verdict(entry)
         return await self._page.judged(
-            "_trained.html", entry, verdict, query=query, was=was, in_list=in_list, here=None, notice=_said(action, 0),
-            action=action,
+            "_trained.html", entry, verdict, query=query, was=was, in_list=in_list, here=None,
+            notice=_said(action.changes) if action else _undone(1), action=action,
         )  # fmt: skip
 
     async def bulk(self, request: Request) -> Response:
@@ -54,27 +57,25 @@ class TrainingViews:
         bucket = await self._bucket(form)
         changes: list[Change] = []
         unread = 0
-        for entry in picked:
-            try:
-                changes.append(await self._desk.train(entry, label, bucket))
-            except UnreadableError:
-                unread += 1
-            except NotTrainedError:
-                continue  # there is nothing to undo
-        action = self._desk.corrections.add(changes)
-        return await self._answer(request, _said(action, unread), action if changes else None)
+        try:
+            for entry in picked:
+                try:
+                    changes.append(await self._desk.train(entry, label, bucket))
+                except UnreadableError:
+                    unread += 1
+                except NotTrainedError:
+                    continue  # there is nothing to undo
+        finally:  # what was done before an error can be undone
+            action = self._desk.corrections.add(changes) if changes else None
+        return await self._answer(request, _said(changes, unread), action)
 
     async def undo(self, request: Request) -> Response:
-        """Restore the earlier classes of the messages of an action."""
-        action = self._desk.corrections.take(whole_number(request.path_params["number"], -1))
+        """Make the messages of an action what they were before it."""
+        action = self._desk.corrections.get(whole_number(request.path_params["number"], -1))
         if action is None:
             raise HTTPException(409, "This was undone already, or is too long ago; open the messages to undo it.")
-        for change in reversed(action.changes):
-            try:
-                await self._desk.train(change.entry, change.before, change.bucket)
-            except NotTrainedError:
-                continue  # it was already undone in another way
-        return await self._answer(request, f"Undone for {_messages(len(action.changes))}.", None)
+        await self._desk.undo_action(action)
+        return await self._answer(request, _undone(len(action.changes)), None)
 
     async def _bucket(self, form: dict[str, str]) -> str | None:
         """Return the bucket named in a form, which must exist; "" for none, None if the form has no bucket."""
@@ -102,11 +103,15 @@ def _label_of(form: dict[str, str]) -> Label | None:
     return _LABELS[form["label"]]
 
 
-def _said(action: Action, unread: int) -> str:
+def _undone(count: int) -> str:
+    return f"Undone for {_messages(count)}."
+
+
+def _said(changes: Sequence[Change], unread: int = 0) -> str:
     """Return a sentence that describes what an action has done."""
-    after = action.changes[0].after if action.changes else None
+    after = changes[0].after if changes else None
     done = f"trained as {LABEL_NAMES[after]}" if after else "no longer trained"
-    said = f"{_messages(len(action.changes))} {done}".capitalize()
+    said = f"{_messages(len(changes))} {done}".capitalize()
     return f"{said}; {_messages(unread)} could not be read." if unread else f"{said}."
 
 
