@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from suffice.spam import Verdict, digest, read, reading, tokens
+from suffice.spam import Verdict, digest, html, read, reading, tokens
 from suffice.spam.page.excerpts import SEARCHED, SNIPPET, excerpt_of
 from suffice.spam.page.text import ShownMessage
 from suffice.spam.stamping import stamped
@@ -251,7 +251,7 @@ def examine(raw: bytes) -> float:
 
 def fallback(raw: bytes) -> tuple[list[str], str]:
     """Return the tokens of a message, and their lines, as Python alone finds them."""
-    modules = sys.modules["suffice.spam.tokenizing"], reading
+    modules = sys.modules["suffice.spam.tokenizing"], html, reading
     kept = [module.compiled for module in modules]
     try:
         for module in modules:

@@ -8,8 +8,9 @@ from array import array
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from spam.pathological import KINDS
 
-from suffice.spam import SpamFilter, bulk, counting, reading, scan
+from suffice.spam import SpamFilter, bulk, counting, html, read, reading, scan
 from suffice.spam.scoring import ALLOWED, FIELD_NAMES, FIELDS, MAJORITY
 from suffice.spam.store import Store
 
@@ -25,6 +26,21 @@ TEXT = st.one_of(
 ).map(str.lower)
 TOKEN = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n"), min_size=1)
 MESSAGE = st.lists(TOKEN, unique=True, max_size=30).map(sorted).map("\n".join)
+
+
+#: pieces of HTML, whole and cut
+PIECES = [
+    "<", "</", ">", "<!--", "-->", "--", "<!-->", "<!--->", "< p>", "</ p>", "<1>", "<?x>", "<!doctype>", "</", "\0",
+    "script", "STYLE", "<template>", "<Script src=x>", "</script", "</scriptx ", "</STYLE>", "<noembed", "</noembed>",
+    "<p>", "</p>", "<b>", "</B>", "<br>", "<x1y>", "<img src=a>", "<img style=color:white src='q'>", "<a\u0130>",
+    "<p hidden>", "<p style='display:none'>", "<div style=display:none>", "<div>", "</div>", "<font color=white>",
+    "<font color=#010101>", "</font>", "<body bgcolor=black>", "<td background=x>", "<table bgcolor='#000'>",
+    "</table>", "<wbr style=color:white>", "<p bac\u212aground=q>", "<img alt=é src=q>", "<p \u017frc=x href=y>",
+    "<a href=", '<a href="', "<img SRC = '", '"', "'", "=", "href", "action", "background", "hidden", "style=", "color",
+    '<a href=" http://x ">', "<a href='  '>", "<a href=x href=y\\z src=&#104;>", "<a href=" + "u" * 2001 + ">",
+    " ", "\t", "\n", "\x0b", "\x1c", "\x85", "\xa0", "x", "é", "東", "\U0001f600", "&amp;", "/", "!", "?", "1",
+]  # fmt: skip
+HTML = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
 
 
 def fallback_of(work, module):
@@ -66,6 +82,38 @@ def test_every_character_is_of_the_kind_that_the_fallback_says(shape):
     text = " ".join(shape.format(letter) for letter in letters).lower()
     same = words_of(text, "", len(text)) == fallback_of(lambda: words_of(text, "", len(text)), tokeniser)
     assert same
+
+
+@given(st.one_of(HTML, st.text(st.sampled_from("<>/!-='\"&#; abps\t:"))))
+@example(101 * "<p hidden><b style='color:red;background:red'>" + "x</b>y</p>z" * 150)
+@example("<a href=\ud800>")
+@example("<style>a</STYLEx b<p>c")
+@example("")
+def test_html_is_read_as_the_twin_reads_it(source):
+    assert html.read_html(source) == fallback_of(lambda: html.read_html(source), html)
+
+
+def test_html_of_pathological_messages_is_read_as_the_twin_reads_it():
+    texts = [part.text for make in KINDS.values() for part in read(make(3_000)).parts]
+    assert len(texts) > len(KINDS)
+    found = [html.read_html(text) for text in texts]
+    assert found == fallback_of(lambda: [html.read_html(text) for text in texts], html)
+
+
+@pytest.mark.parametrize("kinds", [html._INLINE, html._VOID, html._UNSEEN, {"p", "title", "inline"}])
+@pytest.mark.parametrize(
+    "shape", ["a<{}>b<p>c</p>d</{}>e", "<{} style=display:none>a</{}>b", "<{} href=a>b</{}", "<{}x>a"]
+)
+def test_every_element_is_of_the_kind_that_the_twin_says(kinds, shape):
+    for name in sorted(kinds):
+        source = shape.format(name.upper(), name)
+        assert html.read_html(source) == fallback_of(lambda source=source: html.read_html(source), html), source
+
+
+@pytest.mark.parametrize("number", [23, 24, 25, 26])
+def test_colours_are_alike_up_to_the_distance_that_the_twin_says(number):
+    source = f"<p style='color:rgb({255 - number},255,255)'>a</p>b<p style='color:rgb(250,250,{265 - number})'>c</p>"
+    assert html.read_html(source) == fallback_of(lambda: html.read_html(source), html)
 
 
 @given(st.lists(st.one_of(TOKEN, st.text(max_size=3))))
@@ -157,6 +205,13 @@ def test_a_look_up_that_fails_is_made_again(monkeypatch):
         (lambda scan: scan.json_rows("a\nb", array("I", [1]), array("I", [1]), 5), ValueError, "as many lines"),
         (lambda scan: scan.json_rows("a", array("I", [1, 2]), array("I", [1, 2]), 5), ValueError, "as many lines"),
         (lambda scan: scan.json_rows("a", array("I", [1]), array("I"), 5), ValueError, "equally long"),
+        (lambda scan: scan.html(b"a", {}, str, str), TypeError, "str"),
+        (lambda scan: scan.html("<p>", {"p": "x"}, str, str), TypeError, "int"),
+        (lambda scan: scan.html("<p hidden>", {}, str, str), TypeError, "a tag must be a tuple"),
+        (lambda scan: scan.html("<p hidden>", {}, lambda _: ((), 1), str), TypeError, "a style must be a tuple"),
+        (lambda scan: scan.html("<p hidden>", {}, lambda _: ((), (0, 0, 1, 1)), str), TypeError, "a colour must be"),
+        (lambda scan: scan.html("<p hidden>", {}, lambda _: 1 // 0, str), ZeroDivisionError, "zero"),
+        (lambda scan: scan.html("<a href=&>", {}, str, lambda _: 1 // 0), ZeroDivisionError, "zero"),
         (lambda scan: scan.Weights({"a": 64}, 0, 0), ValueError, "numbers of fields"),
         (lambda scan: scan.Weights({"a": 1}, 99, 0), ValueError, "too many fields"),
         (lambda scan: table().add(["a", 1]), TypeError, "lines must be a str"),
@@ -171,6 +226,7 @@ def test_bad_arguments_are_refused(call, error, message):
 
 def test_no_memory_is_lost():
     raws = [b"Subject: hello\n\n" + b" ".join(b"w%d" % (i * j % 997) for j in range(500)) for i in range(20)]
+    page = "".join(PIECES)
 
     def used():
         with open("/proc/self/statm") as statm:
@@ -184,6 +240,9 @@ def test_no_memory_is_lost():
             known.add(lines)
             known.fill(array("d", [1.0] * len(known)))
             [known.evidence(each, 30.0, MAJORITY, ALLOWED, [1.0] * len(FIELDS)) for each in lines]
+            html.read_html(page)
+            with pytest.raises(ZeroDivisionError):
+                scan.compiled.html("<b>x<i hidden>" + page, {}, lambda _: 1 // 0, str)
             with pytest.raises(TypeError):
                 known.add([1])
             with pytest.raises(UnicodeEncodeError):

@@ -1,4 +1,4 @@
-/* The loops over words and tokens that the spam filter spends its time in; `scan.py` says what stands in without them.
+/* The loops over texts, words and tokens that the spam filter spends its time in; `scan.py` says what stands in without them.
 
    Texts are given as UTF-8, in which the order of bytes is the order of characters. Hashes are SipHash-1-3 with a key
    of the process, so that no message can be made whose words collide. */
@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "_scan_slices.h"
@@ -16,6 +17,8 @@
 #include "_scan_tokens.h"
 #include "_scan_json.h"
 #include "_scan_weights.h"
+#include "_scan_tags.h"
+#include "_scan_html.h"
 
 static int start(PyObject *module)
 {
@@ -53,6 +56,7 @@ static PyMethodDef functions[] = {
     {"sorted_lines", sorted_lines, METH_O, sorted_lines_doc},
     {"count", count, METH_O, count_doc},
     {"json_rows", json_rows, METH_VARARGS, json_rows_doc},
+    {"html", html, METH_VARARGS, html_doc},
     {NULL, NULL, 0, NULL},
 };
 

@@ -8,6 +8,8 @@ from functools import lru_cache
 from html import unescape
 from typing import NamedTuple
 
+from suffice.spam.scan import compiled
+
 # every quantifier that could backtrack is possessive, or stops at the end of the text at the latest, so the time is
 # linear in the text
 _UNSEEN = {name: rf"(?ai:</{name})[^<>]*+>?" for name in ("script", "style", "noembed", "template")}
@@ -42,6 +44,10 @@ _INLINE = frozenset({
     "mark", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "tt", "u", "var", "wbr",
 })  # fmt: skip
 _VOID = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "wbr"})
+#: the kinds of the elements above as bits, for the compiled reader (`_scan_html.h`)
+_KINDS = {
+    name: (name in _INLINE) | (name in _VOID) << 1 | (name in _UNSEEN) << 2 for name in {*_INLINE, *_VOID, *_UNSEEN}
+}
 _COLOURS = {
     "white": (255, 255, 255), "black": (0, 0, 0), "red": (255, 0, 0), "blue": (0, 0, 255), "green": (0, 128, 0),
     "yellow": (255, 255, 0), "gray": (128, 128, 128), "silver": (192, 192, 192), "ivory": (255, 255, 240),
@@ -49,7 +55,8 @@ _COLOURS = {
 }  # fmt: skip
 #: colours whose channels differ by at most this much in total look the same on a screen
 _COLOUR_DISTANCE = 24
-_STACK_LIMIT = 100
+#: limits of tracked open elements, and of characters of a link; these and the distance are also in `_scan_html.h`
+_STACK_LIMIT, _LINK_LIMIT = 100, 2000
 #: tags of at most this many characters are cached with their parsed form
 _TAG_LIMIT = 200
 _LINK_SIGNS = str.maketrans("\\", "/", "\t\r\n")
@@ -81,6 +88,13 @@ def read_html(text: str) -> Html:
     >>> page.visible.split(), page.hidden.split()
     (['Viagra'], ['x', 'meeting'])
     """
+    found = None if compiled is None else compiled.html(text, _KINDS, _links_and_style, _as_followed)
+    visible, hidden, links, elements = _contents(text) if found is None else found
+    return Html(unescaped(visible), unescaped(hidden), tuple(links), frozenset(elements))
+
+
+def _contents(text: str) -> tuple[str, str, list[str], set[str]]:
+    """Return visible and hidden text with references, links, and names of elements (the Python fallback)."""
     visible: list[str] = []
     hidden: list[str] = []
     all_links: list[str] = []
@@ -92,10 +106,7 @@ def read_html(text: str) -> Html:
     for before, source in zip(pieces[::2], pieces[1::2], strict=False):
         if before:
             shown.append(before)
-        # cached, since the same tags occur again and again
-        name, parts, is_closing, links, style, unseen = (
-            _known_tag(source) if len(source) <= _TAG_LIMIT else _read_tag(source)
-        )
+        name, parts, is_closing, links, style, unseen = _tag(source)
         if parts:
             shown.append("\n")
         if is_closing:
@@ -113,7 +124,7 @@ def read_html(text: str) -> Html:
             hidden.append(unseen)
     shown.append(pieces[-1])
     elements.discard("")
-    return Html(unescaped("".join(visible)), unescaped("".join(hidden)), tuple(all_links), frozenset(elements))
+    return "".join(visible), "".join(hidden), all_links, elements
 
 
 class _Style(NamedTuple):
@@ -123,6 +134,9 @@ class _Style(NamedTuple):
     has_background: bool
     background: Colour
     ink: Colour
+
+
+_PARENTS_STYLE = _Style(False, False, None, None)
 
 
 class _Tag(NamedTuple):
@@ -164,22 +178,36 @@ def _read_tag(source: str) -> _Tag:
 _known_tag = lru_cache(maxsize=4096)(_read_tag)
 
 
+def _tag(source: str) -> _Tag:
+    """Parse a tag, or return it from the cache, since the same tags occur again and again."""
+    return _known_tag(source) if len(source) <= _TAG_LIMIT else _read_tag(source)
+
+
+def _links_and_style(source: str) -> tuple[tuple[str, ...], _Style | None]:
+    """Return the links and the style of a tag, for the compiled reader."""
+    tag = _tag(source)
+    return tag.links, tag.style
+
+
 def _read_style(attributes: str) -> _Style | None:
     """Return the style set by attributes in lower case; None if it is the same as that of the parent."""
+    # searching for a substring is much quicker than for a pattern that contains it
     has_background, background = False, None
-    for kind, value in _BACKGROUND.findall(attributes):
-        # the colour of a background image is unknown
-        has_background, background = True, colour(value) if "image" not in kind else None
-    ink = _COLOUR.search(attributes)
-    found = _Style(
-        _HIDING.search(attributes) is not None, has_background, background, None if ink is None else colour(ink[1])
-    )
-    return None if found == _Style(False, False, None, None) else found
+    if "background" in attributes or "bgcolor" in attributes:
+        for kind, value in _BACKGROUND.findall(attributes):
+            # the colour of a background image is unknown
+            has_background, background = True, colour(value) if "image" not in kind else None
+    ink = _COLOUR.search(attributes) if "color" in attributes else None
+    is_hidden = (":" in attributes or "hidden" in attributes) and _HIDING.search(attributes) is not None
+    if ink is None and not is_hidden and not has_background:
+        return None
+    found = _Style(is_hidden, has_background, background, None if ink is None else colour(ink[1]))
+    return None if found == _PARENTS_STYLE else found
 
 
 def _as_followed(link: str) -> str:
     """Return a link as a browser follows it: references resolved, no line ends and tabs, backslashes as slashes."""
-    return unescaped(link[:2000]).translate(_LINK_SIGNS).rstrip()
+    return unescaped(link[:_LINK_LIMIT]).translate(_LINK_SIGNS).rstrip()
 
 
 def unescaped(text: str) -> str:

@@ -204,7 +204,7 @@ def _text_tokens(parts: Iterable[Part], found: list[str], window: int) -> None:
 
             page = read_html(text)
             text = page.visible
-            found += ["html:" + element for element in page.elements]
+            found += ["html:" + element for element in sorted(page.elements)]
             images += "img" in page.elements
             for link in dict.fromkeys(page.links):
                 _add_url(link, found)
