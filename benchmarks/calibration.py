@@ -147,8 +147,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.calibration", description=__doc__)
     parser.add_argument("--draws", type=int, default=60, help="random splits")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
-    parser.add_argument("--only", default="", help="only the data sets whose name holds this")
-    parser.add_argument("--spambase", type=Path, default=SPAMBASE, help="where spambase.data is; left out if it is not")
+    parser.add_argument("--only", default="", help="only the data sets whose name contains this")
+    parser.add_argument(
+        "--spambase", type=Path, default=SPAMBASE, help="the path of spambase.data; left out if it does not exist"
+    )
     parser.add_argument("--plot", type=Path, help="draw the curves to this file")
     parser.add_argument("--json", type=Path, help="write the results to this file")
     options = parser.parse_args()

@@ -91,7 +91,7 @@ def main() -> None:
     """Run the data sets that were asked for."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.curves", description=__doc__.splitlines()[0])
     parser.add_argument("--splits", type=int, default=20)
-    parser.add_argument("--only", default="", help="only the data sets whose name holds this")
+    parser.add_argument("--only", default="", help="only the data sets whose name contains this")
     parser.add_argument("--figure", type=Path, help="where to draw the curves")
     parser.add_argument("--json", action="store_true", help="print JSON and nothing else")
     options = parser.parse_args()
@@ -102,7 +102,7 @@ def main() -> None:
         try:
             found[name] = {kind: curves(name, kind, options.splits) for kind in GENERATIVE}
         except FileNotFoundError as error:
-            print(f"{name}: left out, for {error.filename} is not there", file=sys.stderr)
+            print(f"{name}: left out, because {error.filename} does not exist", file=sys.stderr)
             continue
         for kind, comparison in found[name].items():
             if not options.json:

@@ -170,7 +170,7 @@ def main() -> None:
     """Run the problems that were asked for."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.defaults", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="only the problems of up to 20,000 rows")
-    parser.add_argument("--only", default="", help="only the problems whose name holds this")
+    parser.add_argument("--only", default="", help="only the problems whose name contains this")
     parser.add_argument("--repeats", type=int, default=0, help="how many seeds (5, and 3 from 20,000 rows on)")
     parser.add_argument("--json", action="store_true", help="print JSON and nothing else")
     options = parser.parse_args()

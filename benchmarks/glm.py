@@ -104,7 +104,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=500_000)
     parser.add_argument("--columns", type=int, default=50)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--without", nargs="*", default=[], help="leave out those whose name holds one of these")
+    parser.add_argument("--without", nargs="*", default=[], help="leave out those whose name contains one of these")
     parser.add_argument("--json", action="store_true", help="print JSON and nothing else")
     options = parser.parse_args()
     results = []

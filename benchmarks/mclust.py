@@ -102,7 +102,7 @@ def running_r(folder: Path) -> Iterator[R | None]:
 
 
 def table_of(name: str, folder: Path, r: R | None) -> tuple[Path, np.ndarray] | None:
-    """Return a file of numbers with a line of names, and the numbers; None where the data is not at hand."""
+    """Return a file of numbers with a line of names, and the numbers; None where the data is not available."""
     path = folder / f"{name}.csv"
     if name in THEIRS:
         if r is None:
@@ -202,17 +202,17 @@ def main() -> None:
     """Compare on the data sets that were asked for."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.mclust", description=__doc__)
     parser.add_argument("--repeats", type=int, default=5, help="fits of each; the median is shown")
-    parser.add_argument("--only", default="", help="only the data sets whose name holds this")
+    parser.add_argument("--only", default="", help="only the data sets whose name contains this")
     parser.add_argument("--json", action="store_true", help="print JSON and nothing else")
     options = parser.parse_args()
     rows = []
     with tempfile.TemporaryDirectory() as name, running_r(Path(name)) as r:
         if r is None and not options.json:
-            print("R or its package mclust is not installed (Debian: r-cran-mclust); only our seconds follow")
+            print("R or its package mclust is not installed (Debian: r-cran-mclust); only the times of suffice follow")
         for data in [data for data in (*OURS, *THEIRS) if options.only in data]:
             table = table_of(data, Path(name), r)
             if table is None:
-                print(f"\n{data}: not at hand", file=sys.stderr)
+                print(f"\n{data}: not available", file=sys.stderr)
                 continue
             if r is not None:
                 r.ask("read", data, str(table[0]))

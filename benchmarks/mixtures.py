@@ -154,7 +154,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.mixtures", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows")
     parser.add_argument("--ours", action="store_true", help="without scikit-learn")
-    parser.add_argument("--only", default="", help="only the jobs whose name holds this")
+    parser.add_argument("--only", default="", help="only the jobs whose name contains this")
     parser.add_argument("--json", action="store_true", help="print JSON and nothing else")
     options = parser.parse_args()
     gemm = gemm_rate()

@@ -119,7 +119,7 @@ def main() -> None:
     parser.add_argument("--archive", type=Path, default=ARCHIVE)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--draws", type=int, default=5, help="random choices of the labelled documents")
-    parser.add_argument("--weight", type=float, default=1.0, help="what an unlabelled document counts for")
+    parser.add_argument("--weight", type=float, default=1.0, help="the weight of an unlabelled document")
     parser.add_argument("--plot", type=Path, help="draw the learning curve to this file")
     parser.add_argument("--json", type=Path, help="write the results to this file")
     options = parser.parse_args()

@@ -133,7 +133,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.small", description=__doc__)
     parser.add_argument("--repeats", type=int, default=200)
     parser.add_argument("--json", action="store_true", help="print JSON and nothing else")
-    parser.add_argument("--only", default="", help="only the jobs whose name holds this")
+    parser.add_argument("--only", default="", help="only the jobs whose name contains this")
     options = parser.parse_args()
     if not options.json:
         versions = f"suffice {suffice.__version__} against scikit-learn {sklearn.__version__}"

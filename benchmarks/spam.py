@@ -121,7 +121,7 @@ def _counts(y: np.ndarray) -> str:
 
 def report(jobs: Sequence[Job], parts: Sequence[str]) -> None:
     """Print the tables."""
-    print("\nVerdicts are by each program's own thresholds; log-loss is of probabilities kept within 1e-6 of 0 and 1.")
+    print("\nVerdicts are by each program's own thresholds; log-loss uses probabilities clipped to 1e-6 and 1 - 1e-6.")
     for part in ("ten-fold", "one-pass", "sms"):
         found = [(job, *job.outcome()) for job in jobs if job.part == part]
         if not found:
@@ -130,7 +130,7 @@ def report(jobs: Sequence[Job], parts: Sequence[str]) -> None:
         if part == "ten-fold":
             fold = folds(y)
             for title, rows in (("all folds", fold >= 0), ("folds 5–9", fold >= 5)):
-                print(f"\nTen-fold, {title}, each taught by the nine others: {_counts(y[rows])}\n{HEADER}")
+                print(f"\nTen-fold, {title}, each trained on the nine others: {_counts(y[rows])}\n{HEADER}")
                 for job, labels, said in found:
                     part_said = Outcome(said.scores[rows], said.probabilities[rows], said.verdicts[rows])
                     show(job.program.name, labels[rows], part_said)

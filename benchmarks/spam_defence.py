@@ -130,7 +130,10 @@ def verdicts(raws: list[bytes], y: np.ndarray, fold: np.ndarray, attacked: Itera
                 disguised = [disguise(raw, attacker, rng) for raw in spams]
                 for name, judge in known.items():
                     said[name][attack].append(judge(disguised))
-    print("\nOf the spams that were caught, still caught and called ham, by each filter's own thresholds")
+    print(
+        "\nShares of the caught spams that are still caught and that are classified as ham, at each filter's own "
+        "thresholds"
+    )
     print(f"  {'':30}" + "".join(f"{name:>28}" for name in judges))
     for attack in ATTACKS:
         cells = []

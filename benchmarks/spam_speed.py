@@ -256,7 +256,7 @@ def main() -> None:
                     found["bogofilter", way].append(seconds)
     load = os.getloadavg()[0]
     print(f"{len(raws)} messages, medians of {options.runs} runs, load of the machine {load:.1f}")
-    print("| | messages per second | processor, ms a message | messages per second if two cores were free |")
+    print("| | messages per second | processor, ms per message | messages per second if two cores were free |")
     print("|---|---|---|---|")
     for (name, way), runs in found.items():
         wall, processor = (statistics.median(column) for column in zip(*runs, strict=True))

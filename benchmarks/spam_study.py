@@ -175,7 +175,7 @@ def main() -> None:
     start = time.process_time()
     bags = Bags([tokens(read(raw), options.window) for raw in raws])
     cost = 1e3 * (time.process_time() - start) / len(raws)
-    print(f"{len(raws)} messages, {len(bags.ids)} tokens, {cost:.2f} ms a message")
+    print(f"{len(raws)} messages, {len(bags.ids)} tokens, {cost:.2f} ms per message")
     fold = folds(y)
     if not options.held_out:
         print("folds 0–4, among themselves")
@@ -187,7 +187,7 @@ def main() -> None:
             show(f"seed {seed} {[errors(labels, scores, t) for t in (4.0, 5.0, 6.0, 7.0, 8.0)]}", labels, scores)
         return
     held = fold >= 5
-    print("folds 5–9, each taught by the nine others")
+    print("folds 5–9, each trained on the nine others")
     for name, scores in cross_validated(bags, y, fold, range(5, 10), range(10), RULES).items():
         show(name, y[held], scores[held])
         if name.endswith("(ours)"):

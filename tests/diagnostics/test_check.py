@@ -217,7 +217,7 @@ def test_awkward_columns_give_an_answer():
     rows[::7, 2] = np.nan
     for covariance in ("diagonal", "tied-diagonal", "tied", "full", "spherical"):
         model = GenerativeClassifier(families=Gaussian(covariance)).fit(rows, y)
-        assert "Looked at 60 rows of 2 classes." in str(model.check(rows, y))
+        assert "Checked 60 rows of 2 classes." in str(model.check(rows, y))
 
 
 def test_labels_that_do_not_fit_are_refused():

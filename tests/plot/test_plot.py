@@ -118,5 +118,5 @@ def test_densities_without_a_column_are_those_of_the_only_one_or_ask_for_it():
     for axes in (plot.densities(one, X.iloc[:, :1], y), plot.densities(one, X.iloc[:, :1], y=y)):
         assert len(axes.patches) == len(named.patches)
         np.testing.assert_array_equal(axes.lines[0].get_ydata(), named.lines[0].get_ydata())
-    with pytest.raises(ValueError, match=r"one column, but the model has 2; say which.*sepal length.*sepal width"):
+    with pytest.raises(ValueError, match=r"one column, but the model has 2; choose one.*sepal length.*sepal width"):
         plot.densities(NaiveBayes().fit(X, y), X, y)
