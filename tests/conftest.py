@@ -1,5 +1,6 @@
 """Fixtures for all tests."""
 
+import functools
 import os
 import signal
 
@@ -9,6 +10,7 @@ if os.environ.get("PYTEST_XDIST_WORKER"):
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import hypothesis.core
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -21,6 +23,8 @@ settings.register_profile("suffice", **_PATIENT, derandomize=True)
 # other examples in every run, and more of them for the laws: SUFFICE_EXAMPLES=explore, every night
 settings.register_profile("explore", **_PATIENT, derandomize=False, print_blob=True)
 settings.load_profile(os.environ.get("SUFFICE_EXAMPLES") or "suffice")
+# the seed of a test is a digest of its source, which hypothesis computes anew, twice, for each of its parameters
+hypothesis.core.function_digest = functools.cache(hypothesis.core.function_digest)
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as shells start what runs in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
