@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import warnings
 from collections.abc import Sequence
@@ -110,27 +109,91 @@ class ModelFileError(ValueError):
     """An error because a file is not a model that this version of Suffice can read."""
 
 
+class NotLinearError(AttributeError):
+    """An error because the log-odds of a model are not linear, so that it has no coefficients.
+
+    Parameters
+    ----------
+    reason : str
+        What is not linear.
+    remedy : str, default ""
+        What the user can do about it.
+    """
+
+    def __init__(self, reason: str, remedy: str = "") -> None:
+        self.reason = reason
+        self.remedy = remedy
+        super().__init__(f"{reason}, so there is no coef_{_behind(remedy)}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.reason, self.remedy)
+
+    def as_value_error(self) -> ValueError:
+        """Return the error for a method, where no attribute is missing."""
+        return ValueError(f"{self.reason}{_behind(self.remedy)}")
+
+
 class EstimateError(ValueError):
     """An error because the statistics do not determine a parameter; the message names the class and the column.
 
-    `template` may contain ``{of_class}`` and ``{of_column}``, which are replaced by names when these are known.
+    Parameters
+    ----------
+    template : str
+        The problem. ``{of_class}`` and ``{of_column}`` stand for the names of the class and the column, and ``{noun}``
+        for what has parameters of its own: "class", "component" or "component of class".
+    remedy : str
+        What the user can do about it.
+    c, column : int
+        The number of the class, and of the column in its block; None if the problem concerns no single column.
+    noun, class_name, column_name : str
+        What stands for the placeholders; by default "class" and the numbers.
     """
 
-    def __init__(self, template: str, *, c: int, column: int | None = None) -> None:
+    def __init__(
+        self,
+        template: str,
+        remedy: str,
+        *,
+        c: int,
+        column: int | None = None,
+        noun: str = "class",
+        class_name: str | None = None,
+        column_name: str | None = None,
+    ) -> None:
         self.template = template
+        self.remedy = remedy
         self.c = c
         self.column = column
-        super().__init__(self._message(f"number {c}", f"number {column}"))
+        self.noun = noun
+        self.class_name = f"number {c}" if class_name is None else class_name
+        self.column_name = f"number {column}" if column_name is None else column_name
+        super().__init__(f"{self.problem}{_behind(remedy)}")
 
-    def _message(self, of_class: str, of_column: str) -> str:
-        return self.template.format(of_class=of_class, of_column=of_column)
+    @property
+    def problem(self) -> str:
+        """The message without the remedy."""
+        return self.template.format(noun=self.noun, of_class=self.class_name, of_column=self.column_name)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        fields = (self.template, self.remedy, self.c, self.column, self.noun, self.class_name, self.column_name)
+        return _rebuild_estimate, fields
 
     def named(
         self, classes: Sequence[object], columns: Sequence[int], names: Sequence[object], noun: str = "class"
     ) -> EstimateError:
-        """Return the error with the names of the class and the column, and `noun` in place of the word "class"."""
+        """Return the error with the names of the class and the column, and `noun` for what has the parameters."""
         of_column = "" if self.column is None else repr(names[columns[self.column]])
-        template = re.sub(r"\bclass\b", noun, self.template)
-        named = EstimateError(template, c=self.c, column=self.column)
-        named.args = (named._message(repr(classes[self.c]), of_column),)
-        return named
+        return _rebuild_estimate(
+            self.template, self.remedy, self.c, self.column, noun, repr(classes[self.c]), of_column
+        )
+
+
+def _rebuild_estimate(
+    template: str, remedy: str, c: int, column: int | None, noun: str, class_name: str, column_name: str
+) -> EstimateError:
+    names = {"noun": noun, "class_name": class_name, "column_name": column_name}
+    return EstimateError(template, remedy, c=c, column=column, **names)
+
+
+def _behind(remedy: str) -> str:
+    return f"; {remedy}" if remedy else ""

@@ -1,6 +1,7 @@
 """Mistakes that were made once, each as small as it can be."""
 
 import datetime
+import pickle
 import threading
 
 import numpy as np
@@ -338,9 +339,12 @@ def test_errors_about_a_component_call_it_that():
     X = np.column_stack([np.random.default_rng(0).normal(size=40), np.ones(40)])
     with pytest.raises(ValueError, match="covariance of component 0 is singular: column 1 is constant"):
         Mixture(2, prior=None, init=np.arange(40) % 2).fit(X)
-    error = EstimateError("class {of_class} has no rows in column {of_column}, unlike every other class", c=1, column=0)
+    template = "{noun} {of_class} has no rows in column {of_column}, unlike every other {noun}"
+    error = EstimateError(template, "add some", c=1, column=0)
+    assert str(error) == "class number 1 has no rows in column number 0, unlike every other class; add some"
     named = error.named(["a", "a"], [3], ["w", "x", "y", "z"], "component of class")
-    assert str(named) == "component of class 'a' has no rows in column 'z', unlike every other component of class"
+    assert named.problem == "component of class 'a' has no rows in column 'z', unlike every other component of class"
+    assert str(named) == str(pickle.loads(pickle.dumps(named))) == f"{named.problem}; add some"
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1e-200, 1e-300])

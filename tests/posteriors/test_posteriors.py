@@ -532,3 +532,17 @@ def test_a_row_of_weight_two_is_the_row_twice(name: str) -> None:
     np.testing.assert_allclose(updated.predictive().log_prob(rows), repeated.predictive().log_prob(rows), rtol=1e-9)
     with pytest.raises(ValueError, match="statistics hold the weights"):
         family.posterior(weighted.statistics, prior, sample_weight=weight)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 2.5])
+def test_a_value_that_training_never_saw_is_like_one_without_rows(alpha: float) -> None:
+    rows = ["sun", "rain", "sun", "sun"]
+    posterior = Categorical().posterior(rows, DirichletPrior(alpha))
+    assert np.exp(posterior.predictive().log_prob(["fog"])) == pytest.approx(alpha / (4 + 2 * alpha))
+    less = alpha - 1.0
+    with np.errstate(divide="ignore"):
+        assert np.exp(posterior.map()[0].log_prob(["fog"])) == pytest.approx(less / (4 + 2 * less))
+    unequal = Categorical().posterior(rows, DirichletPrior([1.0, 3.0]))
+    assert unequal.predictives().unseen_mass == 0.0  # which of the two values would it be like?
+    ignored = Categorical("missing").posterior(rows, DirichletPrior(alpha))
+    assert ignored.predictive().log_prob(["fog"]) == 0.0

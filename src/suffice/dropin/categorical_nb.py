@@ -14,7 +14,7 @@ from suffice.dropin._common import (
     DensityMixin,
     one_block,
 )
-from suffice.dropin._naive_bayes import Discrete, fitted, shares
+from suffice.dropin._naive_bayes import Discrete, fitted
 from suffice.errors import InvalidCellError
 from suffice.families import Categorical
 from suffice.families.categorical_distributions import CategoricalDistributions
@@ -108,13 +108,7 @@ class CategoricalNB(Discrete, DensityMixin, theirs.CategoricalNB):  # type: igno
         self.categories_ = [np.array(statistics.schema.categories[j].values) for j in range(len(columns))]
         self.class_count_ = statistics.class_count.copy()
         self.class_log_prior_ = self._class_log_prior()
-        smoothed = counts.total + alpha
-        probability, unseen_mass = np.empty_like(smoothed), np.zeros((len(smoothed), len(columns)))
-        for j, column in enumerate(columns):
-            mass = smoothed[:, column].sum(axis=1)
-            probability[:, column] = shares(smoothed[:, column])
-            np.divide(alpha, mass, out=unseen_mass[:, j], where=mass > 0)
-        distributions = CategoricalDistributions(probability, sizes, unseen_mass, Categorical().of_sizes(sizes))
+        distributions = CategoricalDistributions.of_weights(Categorical(), sizes, counts.total + alpha, alpha)
         return JointModel(statistics.schema, self.class_log_prior_, (distributions,))
 
     @property

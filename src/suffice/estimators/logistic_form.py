@@ -12,10 +12,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from suffice._arrays import FloatArray
+from suffice.errors import NotLinearError
 from suffice.families.categorical_distributions import CategoricalDistributions
 from suffice.glm.design import Design, Term
 from suffice.models.joint import JointModel
-from suffice.models.linear import linear_block
+from suffice.models.linear import linear_block, not_linear_in, several_components
 from suffice.models.schema import Schema
 from suffice.posteriors.predictive import Predictive
 from suffice.statistics.category_counts import CategoryCounts
@@ -31,7 +32,7 @@ def logistic_form(model: JointModel) -> tuple[Design, FloatArray, FloatArray, Fl
         If the log-odds of the model are not linear.
     """
     if model.class_of is not None:
-        raise ValueError("the log-odds of classes with several components are not linear; fit with n_components=1")
+        raise several_components().as_value_error()
     terms: dict[int, Term] = {}
     weights: dict[int, FloatArray] = {}
     centers: dict[int, float] = {}
@@ -52,11 +53,10 @@ def logistic_form(model: JointModel) -> tuple[Design, FloatArray, FloatArray, Fl
             )
         try:
             found = linear_block(distributions)
-        except AttributeError as error:
-            raise ValueError(str(error).replace(", so there is no coef_;", ";")) from None
+        except NotLinearError as error:
+            raise error.as_value_error() from None
         if found is None:
-            names = [model.schema.column_labels[column] for column in block.columns]
-            raise ValueError(f"the log-odds are not linear in the columns {names} of family {block.family!r}")
+            raise not_linear_in(model.schema, block).as_value_error()
         w, b, center = found
         for j, column in enumerate(block.columns):
             terms[column] = Term(column, model.schema.column_labels[column])

@@ -145,19 +145,10 @@ class Categorical(Family):
         """Return p_v = (count of v + α) / (count + α·values); α = 0 is maximum likelihood."""
         pseudo = resolve_prior(prior, PseudoCount, PseudoCount(1.0))
         alpha = 0.0 if pseudo is None else pseudo.amount
-        probability = np.empty_like(statistics.total)
-        unseen_mass = np.zeros((statistics.n_classes, len(statistics.sizes)))
-        for j, column in enumerate(statistics.columns()):
-            smoothed = statistics.total[:, column] + alpha
-            count = smoothed.sum(1, keepdims=True)
-            if pseudo is None:
-                require_rows(count)
-            if column.stop > column.start:  # a column that is missing in every row has no values to estimate
-                probability[:, column] = smoothed / count
-                if self.unseen == "prior":
-                    unseen_mass[:, j] = alpha / count[:, 0]
-        sizes = np.asarray(statistics.sizes)
-        return CategoricalDistributions(probability, sizes, unseen_mass, self.of_sizes(sizes))
+        if pseudo is None:
+            for column in statistics.columns():
+                require_rows(statistics.total[:, column].sum(1, keepdims=True))
+        return CategoricalDistributions.of_weights(self, statistics.sizes, statistics.total + alpha, alpha)
 
     def with_parameters(self, arrays: Mapping[str, Any]) -> CategoricalDistributions:
         """Return the distributions with these parameter arrays."""

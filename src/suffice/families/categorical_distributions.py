@@ -30,6 +30,35 @@ class CategoricalDistributions(Distributions):
     unseen_mass: FloatArray
     family: Categorical
 
+    @classmethod
+    def of_weights(
+        cls, family: Categorical, sizes: IntArray, weights: FloatArray, without_rows: FloatArray | float
+    ) -> CategoricalDistributions:
+        """Return p_v = w_v / Σ w of each column, with the rule for a value that training never saw.
+
+        If ``family.unseen`` is "prior", such a value has the probability w₀ / Σ w of a known one without rows; it is 0
+        if w₀ is not the same for all values. If "missing", the value is treated as a missing cell.
+
+        Parameters
+        ----------
+        weights : array of shape (k, p)
+            The weight of each value: rows and prior together. Values of equal probability if all are 0.
+        without_rows : float, or array of shape (k, p)
+            w₀, the weight that each value has without rows.
+        """
+        prior = np.broadcast_to(without_rows, weights.shape)
+        probability, unseen_mass = np.empty(weights.shape), np.zeros((len(weights), len(sizes)))
+        for j, column in enumerate(CategoryCounts(weights, sizes).columns()):
+            if column.stop == column.start:  # a column that is missing in every row has no values to estimate
+                continue
+            whole, own = weights[:, column].sum(1, keepdims=True), prior[:, column]
+            equal = np.full(own.shape, 1.0 / own.shape[1])
+            probability[:, column] = np.divide(weights[:, column], whole, out=equal, where=whole > 0)
+            if family.unseen == "prior" and (own == own[:, :1]).all():
+                np.divide(own[:, 0], whole[:, 0], out=unseen_mass[:, j], where=whole[:, 0] > 0)
+        sizes = np.asarray(sizes)
+        return cls(probability, sizes, unseen_mass, family.of_sizes(sizes))
+
     @property
     def n_classes(self) -> int:
         """The number of classes."""

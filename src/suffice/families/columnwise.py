@@ -207,11 +207,11 @@ def smoothed_mean(statistics: Sums) -> FloatArray:
 
 
 def require_finite(values: FloatArray, said: str) -> None:
-    """Raise if some parameter, k×d, is not finite; `said` is the message, with {of_class} and {of_column}."""
+    """Raise if some parameter, k×d, is not finite; `said` is the template of an EstimateError."""
     bad = ~np.isfinite(values)
     if bad.any():
         c, column = (int(i) for i in np.argwhere(bad)[0])
-        raise EstimateError(f"{said}; use prior='auto'", c=c, column=column)
+        raise EstimateError(said, "use prior='auto'", c=c, column=column)
 
 
 def refuse_cells(x: Array, bad: Callable[[Any], Any], requirement: str, remedy: str) -> None:

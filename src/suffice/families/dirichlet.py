@@ -140,7 +140,7 @@ class Dirichlet(Family):
             if means.shape[1] > 1:
                 require_finite(
                     np.where(self.spread(means) > 0, 0.0, np.inf),
-                    "maximum likelihood needs two different rows, but class {of_class} has only one",
+                    "maximum likelihood needs two different rows, but {noun} {of_class} has only one",
                 )
             return self.from_moments(means)
         rows = rows_for_each(belief.amount, count)[:, 0]

@@ -71,7 +71,7 @@ class Exponential(ColumnwiseFamily):
         """Return λ = (count + α) / (Σx + α m); α = 0 is maximum likelihood."""
         found: ExponentialDistributions = super().estimate(statistics, prior)
         require_finite(
-            found.rate, "every cell of column {of_column} is 0 in class {of_class}, so that its rate is infinite"
+            found.rate, "every cell of column {of_column} is 0 in {noun} {of_class}, so that its rate is infinite"
         )
         return found
 

@@ -108,8 +108,9 @@ def require_rows(count: FloatArray) -> None:
     if (count <= 0).any():
         c, column = (int(i) for i in np.argwhere(count <= 0)[0])
         raise EstimateError(
-            "maximum likelihood needs at least one observed cell per column in every class, but class {of_class} has "
-            "none; use prior='auto'",
+            "maximum likelihood needs at least one observed cell per column in every {noun}, but {noun} {of_class} has "
+            "none",
+            "use prior='auto'",
             c=c,
             column=column if count.shape[1] > 1 else None,
         )

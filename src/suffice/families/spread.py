@@ -68,8 +68,8 @@ def require_spread(spread: FloatArray) -> None:
     """Raise if all values of a class are the same, which leaves maximum likelihood no spread to estimate."""
     require_finite(
         np.where(spread > 0, 0.0, np.inf),
-        "maximum likelihood needs two different values in each class, further apart than the rounding of numbers of "
-        "their size, but column {of_column} has none in class {of_class}",
+        "maximum likelihood needs two different values in each {noun}, further apart than the rounding of numbers of "
+        "their size, but column {of_column} has none in {noun} {of_class}",
     )
 
 

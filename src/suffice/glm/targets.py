@@ -55,13 +55,11 @@ def as_numbers(values: Any, n_rows: int, name: str, start: int = 0) -> FloatArra
     """Return one finite number per row; raise ValueError if there is a value that is not a finite number."""
     try:
         array = as_column(values)
-        if array.dtype.kind == "c":
-            raise ValueError("Complex data not supported: a table must hold real numbers")
-        numbers = as_doubles(array)
+        numbers = None if array.dtype.kind == "c" else as_doubles(array)
     except (TypeError, ValueError) as error:
-        if "Complex" in str(error):
-            raise
         raise ValueError(f"{name} must hold numbers, but its values are not numbers ({error}); convert them") from error
+    if numbers is None:
+        raise ValueError("Complex data not supported: a table must hold real numbers")
     if numbers.ndim == 0:
         raise ValueError(f"{name} needs one number per row, but is the single number {float(numbers):g}")
     if numbers.ndim == 2 and numbers.shape[1] == 1:

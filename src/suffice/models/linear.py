@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from suffice._arrays import FloatArray
+from suffice.errors import NotLinearError
 from suffice.families import Distributions, Gaussian
 from suffice.families.bernoulli import BernoulliDistributions
 from suffice.families.exponential import ExponentialDistributions
@@ -16,6 +17,7 @@ from suffice.families.negative_binomial import NegativeBinomialDistributions
 from suffice.families.poisson import PoissonDistributions
 from suffice.models.joint import JointModel
 from suffice.models.named_statistics import ModelStatistics
+from suffice.models.schema import Block, Schema
 from suffice.priors import PriorSpec
 
 #: families with φ(x) = x; not Bernoulli, whose normaliser is more accurate from its probabilities
@@ -28,27 +30,36 @@ def linear_form(model: JointModel) -> tuple[FloatArray, FloatArray]:
     For a tied Gaussian W_c = Σ⁻¹μ_c; for counts and booleans W holds the natural parameters.
     """
     if model.class_of is not None:
-        raise AttributeError("the log-odds of classes with several components are not linear, so there is no coef_")
+        raise several_components()
     weights = np.zeros((len(model.log_prior), model.schema.n_columns))
     intercepts = model.log_prior.copy()
     for block, distributions in zip(model.schema.blocks, model.distributions, strict=True):
         found = linear_block(distributions)
         if found is None:
-            names = [model.schema.column_labels[j] for j in block.columns]
-            raise AttributeError(
-                f"the log-odds are not linear in the columns {names} of family {block.family!r}, so there is no coef_"
-            )
+            raise not_linear_in(model.schema, block)
         w, b, center = found
         weights[:, list(block.columns)] = w
         intercepts += b - w @ center
     return weights, intercepts
 
 
+def several_components() -> NotLinearError:
+    """Return the error because classes have several components."""
+    reason = "the log-odds of classes with several components are not linear"
+    return NotLinearError(reason, "fit with n_components=1")
+
+
+def not_linear_in(schema: Schema, block: Block) -> NotLinearError:
+    """Return the error because the family of a block has no linear form."""
+    names = [schema.column_labels[column] for column in block.columns]
+    return NotLinearError(f"the log-odds are not linear in the columns {names} of family {block.family!r}")
+
+
 def linear_block(distributions: Distributions) -> tuple[FloatArray, FloatArray, FloatArray] | None:
     """Return W, k×d, b, (k,), and m, (d,), with log p(x | c) = (x − m)·W_c + b_c up to a term common to all classes.
 
     Families with φ(x) = x have W = η, their natural parameters, b = −A(η) and m = 0. For Gaussians m is a point between
-    the classes, which avoids cancellation; those that are not linear raise AttributeError. The result is None for other
+    the classes, which avoids cancellation; those that are not linear raise NotLinearError. The result is None for other
     families without a linear form.
     """
     if isinstance(distributions, GaussianDistributions):
@@ -70,9 +81,9 @@ def _gaussian(distributions: GaussianDistributions) -> tuple[FloatArray, FloatAr
     elif isinstance(form, DiagonalForm) and len(form.variance) == 1:
         w = (form.means - form.origin) / form.variance
     else:
-        raise AttributeError(
-            f"the log-odds of Gaussians with covariance={distributions.family.structure.name!r} are quadratic, so "
-            f"there is no coef_; a tied covariance makes them linear"
+        raise NotLinearError(
+            f"the log-odds of Gaussians with covariance={distributions.family.structure.name!r} are quadratic",
+            "a tied covariance makes them linear",
         )
     return w, -0.5 * ((form.means - form.origin) * w).sum(1), form.origin
 

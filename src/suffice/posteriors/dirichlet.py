@@ -82,15 +82,11 @@ class DirichletPosterior(Posterior):
     def map(self) -> Distributions:
         """Return p = (α − 1) / Σ(α − 1), 0 where α is below 1."""
         less = np.maximum(self.alpha - 1.0, 0.0)
-        whole = self._whole(less)
-        return self._distributions(np.where(whole > 0, less / np.where(whole > 0, whole, 1.0), self.mean()))
-
-    def _distributions(self, probability: FloatArray) -> Distributions:
+        weights = np.where(self._whole(less) > 0, less, self.alpha)  # the mean if the density has no mode
         if isinstance(self.family, Categorical):
-            sizes = np.asarray(self.statistics.sizes)
-            unseen = np.zeros((self.n_classes, len(sizes)))
-            return CategoricalDistributions(probability, sizes, unseen, self.family.of_sizes(sizes))
-        return MultinomialDistributions(probability, self._mean_size())
+            without_rows = np.maximum(self._before - 1.0, 0.0)
+            return CategoricalDistributions.of_weights(self.family, self.statistics.sizes, weights, without_rows)
+        return MultinomialDistributions(weights / self._whole(weights), self._mean_size())
 
     def _mean_size(self) -> FloatArray:
         rows = np.maximum(self.statistics.count[:, 0], np.finfo(float).tiny)
@@ -124,11 +120,4 @@ class DirichletPosterior(Posterior):
         if isinstance(self.family, Multinomial):
             return DirichletMultinomialDistributions(self.family, self.alpha, self._mean_size())
         assert isinstance(self.family, Categorical)
-        sizes = np.asarray(self.statistics.sizes)
-        unseen = np.zeros((self.n_classes, len(sizes)))
-        for j, column in enumerate(self._columns()):
-            before = self._before[:, column]
-            # an unseen value is like a known one without rows, if the prior is the same for all values
-            if self.family.unseen == "prior" and before.shape[1] and np.ptp(before) == 0.0:
-                unseen[:, j] = before[:, 0] / self.alpha[:, column].sum(1)
-        return CategoricalDistributions(self.mean(), sizes, unseen, self.family.of_sizes(sizes))
+        return CategoricalDistributions.of_weights(self.family, self.statistics.sizes, self.alpha, self._before)

@@ -60,7 +60,7 @@ class NormalPosterior(Posterior):
         count = self._known.count + self.statistics.count
         if not (count > 0).all():
             c = int(np.argwhere(~(count > 0))[0, 0])
-            raise EstimateError("class {of_class} has no rows, and the prior counts as none; give it a count", c=c)
+            raise EstimateError("{noun} {of_class} has no rows, and the prior counts as none", "give it a count", c=c)
         return np.asarray(count)
 
     @property

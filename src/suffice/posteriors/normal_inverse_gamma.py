@@ -88,8 +88,9 @@ class NormalInverseGammaPosterior(GaussianPosterior):
         if not (self.dof > 0).all():
             c, column = (int(i) for i in np.argwhere(~(self.dof > 0))[0])
             raise EstimateError(
-                "averaging over the variance of column {of_column} in class {of_class} needs rows, of the class or of "
-                "the prior, but there are none; raise scatter_count, or use prior='auto'",
+                "averaging over the variance of column {of_column} in {noun} {of_class} needs rows, of the {noun} or "
+                "of the prior, but there are none",
+                "raise scatter_count, or use prior='auto'",
                 c=c,
                 column=column,
             )

@@ -147,8 +147,9 @@ class NormalInverseWishartPosterior(GaussianPosterior):
         left = hyper.dof - d + 1.0
         if (left <= 0).any():
             raise EstimateError(
-                f"averaging over the covariance of class {{of_class}} needs more than {d - 1} rows, of the class and "
-                f"of the prior together, but there are {hyper.dof.min():g}; raise scatter_count, or use prior='auto'",
+                f"averaging over the covariance of {{noun}} {{of_class}} needs more than {d - 1} rows, of the {{noun}} "
+                f"and of the prior together, but there are {hyper.dof.min():g}",
+                "raise scatter_count, or use prior='auto'",
                 c=int(np.argmin(left)),
             )
         return left

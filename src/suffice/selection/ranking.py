@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice._arrays import FloatArray
+from suffice.errors import EstimateError
 from suffice.families import (
     Bernoulli,
     Beta,
@@ -188,7 +189,7 @@ def best_family(x: Any, sample_weight: Any = None) -> FamilyRanking:
                 logs = found.log_prob(values)
             log_likelihood = float(weight @ logs)
         except (ValueError, ArithmeticError) as error:  # LinAlgError is a ValueError
-            skipped[family.name] = too_large or str(error).split(";")[0]
+            skipped[family.name] = too_large or (error.problem if isinstance(error, EstimateError) else str(error))
             continue
         if not np.isfinite(log_likelihood):
             skipped[family.name] = too_large or "its likelihood has no maximum here"

@@ -31,8 +31,8 @@ class DiagonalForm(QuadraticForm):
         if not (compact > 0).all():
             c, j = (int(i) for i in np.argwhere(~(compact > 0))[0])
             raise EstimateError(
-                "the variance of column {of_column} in class {of_class} is not positive, so it has no density; use "
-                "prior='auto', or more rows",
+                "the variance of column {of_column} in {noun} {of_class} is not positive, so it has no density",
+                "use prior='auto', or more rows",
                 c=c,
                 column=j,
             )

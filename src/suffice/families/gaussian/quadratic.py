@@ -116,7 +116,8 @@ def whiteners(covariances: FloatArray) -> tuple[FloatArray, FloatArray]:
     if not regular.all():
         c, j = (int(i) for i in np.argwhere(~regular)[0])
         raise EstimateError(
-            "the covariance of class {of_class} is singular: column {of_column} is constant; " + _REMEDY,
+            "the covariance of {noun} {of_class} is singular: column {of_column} is constant",
+            _REMEDY,
             c=c,
             column=j,
         )
@@ -137,7 +138,9 @@ def _singular(correlations: FloatArray) -> EstimateError:
     """Return the error that names the covariance closest to singular."""
     c = int(np.argmin(np.linalg.eigvalsh(correlations)[:, 0]))
     rank, d = np.linalg.matrix_rank(correlations[c], tol=1e-12), correlations.shape[1]
-    return EstimateError(f"the covariance of class {{of_class}} is singular: it has rank {rank} of {d}; {_REMEDY}", c=c)
+    return EstimateError(
+        f"the covariance of {{noun}} {{of_class}} is singular: it has rank {rank} of {d}", _REMEDY, c=c
+    )
 
 
 def whitened_squares(x: Array, means: FloatArray, whiteners: FloatArray) -> Array:
