@@ -23,6 +23,7 @@ from suffice.estimators.partly_labelled import (
     named_classes,
     require_classes,
 )
+from suffice.estimators.settings import ClassifierSettings, documented
 from suffice.estimators.subclasses import (
     components_of_classes,
     fit_components_of_classes,
@@ -50,7 +51,8 @@ from suffice.tables.labels import LabelCoder, as_objects_if_mixed, class_list, s
 from suffice.tables.table import Table
 
 
-class GenerativeClassifier(ClassAnswers, ClassifierMixin, BaseEstimator):
+@documented
+class GenerativeClassifier(ClassAnswers, ClassifierSettings, ClassifierMixin, BaseEstimator):
     """A generative classifier: it models the distribution of the rows of each class.
 
     Each block of columns has a family of distributions given the class; blocks are independent given the class. One
@@ -66,58 +68,10 @@ class GenerativeClassifier(ClassAnswers, ClassifierMixin, BaseEstimator):
     covariance : str, default "diagonal"
         The covariance structure of the automatic Gaussian block: "full", "tied", "diagonal", "tied-diagonal",
         "spherical", "tied-spherical", or one of the fourteen codes of mclust, like "VVE".
-    prior : "auto", None, number, Prior or list of Priors, default "auto"
-        "auto" adds a pseudo-count of 1 (Laplace) to discrete families and a weak, data-scaled
-        normal–inverse-Wishart prior to Gaussians, so that no probability is zero and no covariance singular. None is
-        maximum likelihood. A value that no class had in training then has probability 0 in all of them: it is ignored
-        in the choice of the class, with a warning, and rows with it have the log-density −∞. A number is a
-        pseudo-count. With ``estimate="predictive"`` the conjugate priors of textbooks are accepted too: `BetaPrior`,
-        `DirichletPrior`, `GammaPrior`, `KnownVariance`.
-    class_prior : "empirical", "uniform", PseudoCount, mapping or array, default "empirical"
-        The probabilities of the classes: their shares in the training rows, equal shares, smoothed shares, or given
-        probabilities (an array is in the order of the sorted classes).
-    n_components : int or mapping of class to int, default 1
-        The number of mixture components of each class, p(x | c) = Σ_m p(m | c) p(x | c, m); classes that a mapping
-        does not name have one. More than one are found by EM, which starts from clusters of the rows of each class.
-    unseen : "prior" or "missing", default "prior"
-        How a category that was not seen in training counts in prediction: with the probability that the prior gives
-        it, or not at all, as a missing cell.
-    threshold : number, mapping of class to number, or None, default None
-        With two classes, the probability that the second must reach; with more, the class with the largest
-        probability divided by its threshold is predicted. None, without a cost, predicts the most probable class.
-    cost : array of shape (k, k) or None, default None
-        ``cost[i, j]`` is the cost of predicting class j when class i is true; the class with the least expected cost
-        is predicted.
-    estimate : "map", "mle" or "predictive", default "map"
-        How the parameters are used. "map" takes one estimate under the prior: posterior means (of covariances with the
-        class mean integrated out). "mle" is maximum likelihood, as ``prior=None``. "predictive" averages over the
-        parameters, p(x | c, data) = ∫ p(x | θ) p(θ | data) dθ: t, negative binomial and Dirichlet–multinomial
-        distributions, and (n_c + 1)/(n + k) for the empirical class prior. It stays calibrated with a few rows per
-        class, and tends to "map" with many; see `suffice.posteriors`. It needs families with a conjugate prior, and
-        one of the covariances "full", "tied", "diagonal", "spherical" or the two tied forms of these.
-    classes : list of labels, int or None, default None
-        The classes; an integer names them 0, 1, … Needed only if no row has a label: the classes are then the
-        components of a `Mixture`.
-    missing_label : label, None or "auto", default "auto"
-        The label that marks a row without a label, in addition to None and NaN. "auto" is −1 if y holds integers with
-        at least two other values. The model learns from such rows by EM; with "auto" it issues a
-        `MissingLabelsWarning`. Setting a label, or None (only None and NaN mark missing labels), states that missing
-        labels are intended, and no warning is issued.
-    unlabeled_weight : float, default 1.0
-        The weight of a row without a label; a row with a label has weight 1.
-    max_iter : int, default 500
-        The maximum number of EM iterations, if `fit` needs EM: labels are missing, or cells that covariances need, or
-        classes have several components.
-    tol : float, default 1e-6
-        EM ends when the relative increase of the bound is at most `tol`.
-    acceleration : None or "squarem", default None
-        Whether EM takes extrapolation steps; see `Mixture`.
-    random_state : int, Generator, RandomState or None, default None
-        The seed of the starting points of EM.
-    verbose : bool, default False
-        Whether to show the progress of EM.
-    n_jobs : int or None, default None
-        The number of threads; None is one per core.
+    {LabelSettings}
+    {CategorySettings}
+    {SearchSettings}
+    {EMSettings}
 
     Attributes
     ----------
@@ -158,47 +112,6 @@ class GenerativeClassifier(ClassAnswers, ClassifierMixin, BaseEstimator):
     _priors: Sequence[PriorSpec] | None = None
     #: columns that were missing in every row, if the statistics do not show it
     _never_seen: frozenset[int] = frozenset()
-
-    def __init__(
-        self,
-        families: Any = "auto",
-        covariance: Any = "diagonal",
-        prior: PriorSpec = "auto",
-        class_prior: Any = "empirical",
-        *,
-        n_components: Any = 1,
-        unseen: str = "prior",
-        threshold: Any = None,
-        cost: Any = None,
-        estimate: str = "map",
-        classes: Any = None,
-        missing_label: Any = "auto",
-        unlabeled_weight: float = 1.0,
-        max_iter: int = 500,
-        tol: float = 1e-6,
-        acceleration: str | None = None,
-        random_state: Any = None,
-        verbose: bool = False,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.families = families
-        self.covariance = covariance
-        self.prior = prior
-        self.class_prior = class_prior
-        self.n_components = n_components
-        self.unseen = unseen
-        self.threshold = threshold
-        self.cost = cost
-        self.estimate = estimate
-        self.classes = classes
-        self.missing_label = missing_label
-        self.unlabeled_weight = unlabeled_weight
-        self.max_iter = max_iter
-        self.tol = tol
-        self.acceleration = acceleration
-        self.random_state = random_state
-        self.verbose = verbose
-        self.n_jobs = n_jobs
 
     # -- learning -----------------------------------------------------------------------------------------------
 

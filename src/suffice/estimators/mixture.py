@@ -16,6 +16,7 @@ from suffice.engines.base import ONE_BLAS_THREAD
 from suffice.estimators._component_answers import ComponentAnswers
 from suffice.estimators.partly_labelled import iterate
 from suffice.estimators.sampling import sample_table
+from suffice.estimators.settings import MixtureSettings, documented
 from suffice.estimators.warn import warn_of_light_rows, warn_of_tiny_columns
 from suffice.families import Gaussian
 from suffice.families.gaussian import GaussianDistributions
@@ -23,7 +24,7 @@ from suffice.mixtures.components import Components, shares
 from suffice.mixtures.start_points import (
     generator,
 )
-from suffice.mixtures.starts import N_STARTS, Start, Starts, compatible
+from suffice.mixtures.starts import Start, Starts, compatible
 from suffice.models import passes
 from suffice.models.conditioning import conditional_model, marginal_model
 from suffice.models.joint import JointModel, expect, most_probable
@@ -44,7 +45,8 @@ from suffice.tables.table import Table
 _EMPTY = 1e-12
 
 
-class Mixture(ComponentAnswers, DensityMixin, BaseEstimator):
+@documented
+class Mixture(ComponentAnswers, MixtureSettings, DensityMixin, BaseEstimator):
     """A mixture of distributions of any family, p(x) = Σ_c π_c p(x | c), learned by EM.
 
     Gaussian columns make a Gaussian mixture, text and categories a latent class model, and a table of both a mixture
@@ -62,28 +64,10 @@ class Mixture(ComponentAnswers, DensityMixin, BaseEstimator):
     prior : "auto", None, number, Prior or list of Priors, default "auto"
         "auto" adds a pseudo-count of 1 to discrete families, and to each Gaussian component a hundredth of a row with
         the covariance of all rows divided by k^(2/d), so that no component can collapse. None is maximum likelihood.
-    init : "k-means++", "agglomerative", "random", labels, responsibilities or Mixture, default "k-means++"
-        The starting point: "k-means++" is k-means in several units; "agglomerative" merges rows into ellipsoids and
-        into spheres, as mclust does (slower, and not random with up to 1,000 rows); "random" draws responsibilities.
-        Otherwise given labels (n) or responsibilities (n×k), or a list of such, or the parameters of a fitted mixture.
-    n_init : int, default 5
-        The number of starts that are tried on a sample of the rows; only the best is continued. Agglomeration has at
-        most two.
-    max_iter : int, default 500
-        The maximum number of EM iterations.
-    tol : float, default 1e-6
-        EM ends when the relative increase of the bound is at most `tol`.
-    acceleration : None or "squarem", default None
-        "squarem" takes an extrapolation step every third iteration, and takes it back if it would lower the bound:
-        several times fewer iterations if EM is slow. It may end in another optimum.
-    unseen : "prior" or "missing", default "prior"
-        How a category that was not seen in training counts in prediction, as in `GenerativeClassifier`.
-    random_state : int, Generator, RandomState or None, default None
-        The seed of the starting points.
-    verbose : bool, default False
-        Whether to show the progress of the fit.
-    n_jobs : int or None, default None
-        The number of threads; None is one per core.
+    {StartSettings}
+    {SearchSettings}
+    {CategorySettings}
+    {EMSettings}
 
     Attributes
     ----------
@@ -127,37 +111,6 @@ class Mixture(ComponentAnswers, DensityMixin, BaseEstimator):
     bound_history_: list[float]
     n_iter_: int
     n_rows_: int
-
-    def __init__(
-        self,
-        n_components: int = 1,
-        families: Any = "auto",
-        covariance: Any = "full",
-        prior: PriorSpec = "auto",
-        *,
-        init: Any = "k-means++",
-        n_init: int = N_STARTS,
-        max_iter: int = 500,
-        tol: float = 1e-6,
-        acceleration: str | None = None,
-        unseen: str = "prior",
-        random_state: Any = None,
-        verbose: bool = False,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.families = families
-        self.covariance = covariance
-        self.prior = prior
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.acceleration = acceleration
-        self.unseen = unseen
-        self.random_state = random_state
-        self.verbose = verbose
-        self.n_jobs = n_jobs
 
     # -- learning -----------------------------------------------------------------------------------------------
 
@@ -470,12 +423,7 @@ class Mixture(ComponentAnswers, DensityMixin, BaseEstimator):
             self.covariance,
             self.prior,
             n_init=self.n_init,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            acceleration=self.acceleration,
             unseen=self.unseen,
-            random_state=self.random_state,
-            verbose=self.verbose,
-            n_jobs=self.n_jobs,
+            **self._em_settings(),
         )
         return mixture._set_parameters(model)

@@ -115,13 +115,8 @@ def find_classes(model: GenerativeClassifier, X: Any, sample_weight: Any, classe
         model.families,
         model.covariance,
         model._prior,
-        max_iter=model.max_iter,
-        tol=model.tol,
-        acceleration=model.acceleration,
         unseen=model.unseen,
-        random_state=model.random_state,
-        verbose=model.verbose,
-        n_jobs=model.n_jobs,
+        **model._em_settings(),
     )
     components, outcome, _ = mixture._learn(X, sample_weight)
     labels = as_class_array(class_list(classes), classes.dtype)

@@ -10,14 +10,15 @@ from sklearn.utils.validation import check_is_fitted
 from suffice._arrays import FloatArray, to_float64
 from suffice.engines.base import Chunk
 from suffice.estimators.classifier import GenerativeClassifier
+from suffice.estimators.settings import DiscriminantSettings, NaiveBayesSettings, documented
 from suffice.families import Gaussian
 from suffice.families.cells import observed_cells
 from suffice.models import passes
 from suffice.models.linear import discriminant_directions
-from suffice.priors import PriorSpec
 
 
-class NaiveBayes(GenerativeClassifier):
+@documented
+class NaiveBayes(NaiveBayesSettings, GenerativeClassifier):
     """Naive Bayes for columns of any type: all columns are independent given the class.
 
     Numbers are Gaussian, booleans Bernoulli, text Categorical; pass ``families="multinomial"`` for bags of words and
@@ -28,44 +29,10 @@ class NaiveBayes(GenerativeClassifier):
     families : "auto", Family, name of a family, or mapping, default "auto"
         The distribution of each column given the class; "auto" chooses by the types of the columns. See
         `GenerativeClassifier`.
-    prior : "auto", None, number, Prior or list of Priors, default "auto"
-        "auto" adds a weak prior, so that no probability is zero and no covariance singular; None is maximum
-        likelihood, and a number is a pseudo-count. See `GenerativeClassifier`.
-    class_prior : "empirical", "uniform", PseudoCount, mapping or array, default "empirical"
-        The probabilities of the classes: their shares in the training rows, equal shares, smoothed shares, or given
-        probabilities (an array is in the order of the sorted classes).
-    n_components : int or mapping of class to int, default 1
-        The number of mixture components of each class; more than one are found by EM.
-    unseen : "prior" or "missing", default "prior"
-        How a category that was not seen in training counts in prediction: with the probability that the prior gives
-        it, or not at all, as a missing cell.
-    threshold : number, mapping of class to number, or None, default None
-        With two classes, the probability that the second must reach; with more, the class with the largest
-        probability divided by its threshold is predicted. None, without a cost, predicts the most probable class.
-    cost : array of shape (k, k) or None, default None
-        ``cost[i, j]`` is the cost of predicting class j when class i is true; the class with the least expected cost
-        is predicted.
-    estimate : "map", "mle" or "predictive", default "map"
-        Whether to use one estimate of the parameters under the prior, maximum likelihood, or an average over the
-        posterior of the parameters; see `GenerativeClassifier`.
-    classes : list of labels, int or None, default None
-        The classes; an integer names them 0, 1, … Needed only if no row has a label.
-    missing_label : label, None or "auto", default "auto"
-        The label that marks a row without a label, in addition to None and NaN; see `GenerativeClassifier`.
-    unlabeled_weight : float, default 1.0
-        The weight of a row without a label; a row with a label has weight 1.
-    max_iter : int, default 500
-        The maximum number of EM iterations, if `fit` needs EM.
-    tol : float, default 1e-6
-        EM ends when the relative increase of the bound is at most `tol`.
-    acceleration : None or "squarem", default None
-        Whether EM takes extrapolation steps; see `Mixture`.
-    random_state : int, Generator, RandomState or None, default None
-        The seed of the starting points of EM.
-    verbose : bool, default False
-        Whether to show the progress of EM.
-    n_jobs : int or None, default None
-        The number of threads; None is one per core.
+    {LabelSettings}
+    {CategorySettings}
+    {SearchSettings}
+    {EMSettings}
 
     Examples
     --------
@@ -80,47 +47,11 @@ class NaiveBayes(GenerativeClassifier):
     covariance = "diagonal"
     _fixed = ("covariance",)
 
-    def __init__(
-        self,
-        families: Any = "auto",
-        prior: PriorSpec = "auto",
-        class_prior: Any = "empirical",
-        *,
-        n_components: Any = 1,
-        unseen: str = "prior",
-        threshold: Any = None,
-        cost: Any = None,
-        estimate: str = "map",
-        classes: Any = None,
-        missing_label: Any = "auto",
-        unlabeled_weight: float = 1.0,
-        max_iter: int = 500,
-        tol: float = 1e-6,
-        acceleration: str | None = None,
-        random_state: Any = None,
-        verbose: bool = False,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.families = families
-        self.prior = prior
-        self.class_prior = class_prior
-        self.n_components = n_components
-        self.unseen = unseen
-        self.threshold = threshold
-        self.cost = cost
-        self.estimate = estimate
-        self.classes = classes
-        self.missing_label = missing_label
-        self.unlabeled_weight = unlabeled_weight
-        self.max_iter = max_iter
-        self.tol = tol
-        self.acceleration = acceleration
-        self.random_state = random_state
-        self.verbose = verbose
-        self.n_jobs = n_jobs
 
-
-class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GenerativeClassifier):
+@documented
+class GaussianDiscriminant(
+    DiscriminantSettings, ClassNamePrefixFeaturesOutMixin, TransformerMixin, GenerativeClassifier
+):
     """Gaussian discriminant analysis: linear with a tied covariance, quadratic with a full one.
 
     All columns are Gaussian. `transform` projects onto Fisher's discriminant directions. With a tied covariance
@@ -132,41 +63,9 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     covariance : str, default "tied"
         The covariance structure: "tied" (LDA), "full" (QDA), "diagonal", "tied-diagonal", "spherical",
         "tied-spherical", or one of the fourteen codes of mclust, like "VVE".
-    prior : "auto", None, number, Prior or list of Priors, default "auto"
-        "auto" adds a weak prior, so that no probability is zero and no covariance singular; None is maximum
-        likelihood, and a number is a pseudo-count. See `GenerativeClassifier`.
-    class_prior : "empirical", "uniform", PseudoCount, mapping or array, default "empirical"
-        The probabilities of the classes: their shares in the training rows, equal shares, smoothed shares, or given
-        probabilities (an array is in the order of the sorted classes).
-    n_components : int or mapping of class to int, default 1
-        The number of mixture components of each class; more than one are found by EM.
-    threshold : number, mapping of class to number, or None, default None
-        With two classes, the probability that the second must reach; with more, the class with the largest
-        probability divided by its threshold is predicted. None, without a cost, predicts the most probable class.
-    cost : array of shape (k, k) or None, default None
-        ``cost[i, j]`` is the cost of predicting class j when class i is true; the class with the least expected cost
-        is predicted.
-    estimate : "map", "mle" or "predictive", default "map"
-        Whether to use one estimate of the parameters under the prior, maximum likelihood, or an average over the
-        posterior of the parameters; see `GenerativeClassifier`.
-    classes : list of labels, int or None, default None
-        The classes; an integer names them 0, 1, … Needed only if no row has a label.
-    missing_label : label, None or "auto", default "auto"
-        The label that marks a row without a label, in addition to None and NaN; see `GenerativeClassifier`.
-    unlabeled_weight : float, default 1.0
-        The weight of a row without a label; a row with a label has weight 1.
-    max_iter : int, default 500
-        The maximum number of EM iterations, if `fit` needs EM.
-    tol : float, default 1e-6
-        EM ends when the relative increase of the bound is at most `tol`.
-    acceleration : None or "squarem", default None
-        Whether EM takes extrapolation steps; see `Mixture`.
-    random_state : int, Generator, RandomState or None, default None
-        The seed of the starting points of EM.
-    verbose : bool, default False
-        Whether to show the progress of EM.
-    n_jobs : int or None, default None
-        The number of threads; None is one per core.
+    {LabelSettings}
+    {SearchSettings}
+    {EMSettings}
 
     Attributes
     ----------
@@ -191,43 +90,6 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
 
     unseen = "prior"
     _advice = "use GenerativeClassifier, which takes words,"
-
-    def __init__(
-        self,
-        covariance: Any = "tied",
-        prior: PriorSpec = "auto",
-        class_prior: Any = "empirical",
-        *,
-        n_components: Any = 1,
-        threshold: Any = None,
-        cost: Any = None,
-        estimate: str = "map",
-        classes: Any = None,
-        missing_label: Any = "auto",
-        unlabeled_weight: float = 1.0,
-        max_iter: int = 500,
-        tol: float = 1e-6,
-        acceleration: str | None = None,
-        random_state: Any = None,
-        verbose: bool = False,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.covariance = covariance
-        self.prior = prior
-        self.class_prior = class_prior
-        self.n_components = n_components
-        self.threshold = threshold
-        self.cost = cost
-        self.estimate = estimate
-        self.classes = classes
-        self.missing_label = missing_label
-        self.unlabeled_weight = unlabeled_weight
-        self.max_iter = max_iter
-        self.tol = tol
-        self.acceleration = acceleration
-        self.random_state = random_state
-        self.verbose = verbose
-        self.n_jobs = n_jobs
 
     @property
     def families(self) -> Gaussian:

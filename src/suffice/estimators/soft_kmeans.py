@@ -8,16 +8,17 @@ import numpy as np
 
 from suffice._arrays import FloatArray
 from suffice.estimators.mixture import Mixture
+from suffice.estimators.settings import SoftKMeansSettings, documented
 from suffice.families import Bernoulli, Gaussian
 from suffice.families.gaussian import GaussianDistributions
 from suffice.families.gaussian.covariance import GivenSphere
 from suffice.mixtures.components import Components, equal_shares
-from suffice.mixtures.starts import N_STARTS
 from suffice.models.named_statistics import ModelStatistics
 from suffice.models.schema import Schema
 
 
-class SoftKMeans(Mixture):
+@documented
+class SoftKMeans(SoftKMeansSettings, Mixture):
     """Soft k-means: equal spherical clusters, with responsibilities proportional to exp(−stiffness · distance²).
 
     It is EM for a mixture of Gaussians with equal weights and one common variance, 1 / (2 · stiffness). As the
@@ -30,22 +31,9 @@ class SoftKMeans(Mixture):
         The number of clusters k.
     stiffness : float or None, default None
         The stiffness, 1 / (2σ²), more than 0; None learns it with the centres.
-    init : "k-means++", "agglomerative", "random", labels, responsibilities or Mixture, default "k-means++"
-        The starting point, as in `Mixture`.
-    n_init : int, default 5
-        The number of starts that are tried, as in `Mixture`.
-    max_iter : int, default 500
-        The maximum number of EM iterations.
-    tol : float, default 1e-6
-        EM ends when the relative increase of the bound is at most `tol`.
-    acceleration : None or "squarem", default None
-        Whether EM takes extrapolation steps, as in `Mixture`.
-    random_state : int, Generator, RandomState or None, default None
-        The seed of the starting points.
-    verbose : bool, default False
-        Whether to show the progress of the fit.
-    n_jobs : int or None, default None
-        The number of threads; None is one per core.
+    {StartSettings}
+    {SearchSettings}
+    {EMSettings}
 
     Attributes
     ----------
@@ -68,31 +56,6 @@ class SoftKMeans(Mixture):
     prior = "auto"
     unseen = "prior"
     _size_name = "n_clusters"
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        stiffness: float | None = None,
-        *,
-        init: Any = "k-means++",
-        n_init: int = N_STARTS,
-        max_iter: int = 500,
-        tol: float = 1e-6,
-        acceleration: str | None = None,
-        random_state: Any = None,
-        verbose: bool = False,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.stiffness = stiffness
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.acceleration = acceleration
-        self.random_state = random_state
-        self.verbose = verbose
-        self.n_jobs = n_jobs
 
     @property
     def _size(self) -> int:

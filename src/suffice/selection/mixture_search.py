@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from threading import Event
 from typing import Any, Self
 
@@ -14,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from suffice._arrays import FloatArray, IntArray
 from suffice.engines.base import ONE_BLAS_THREAD, threads
 from suffice.estimators.mixture import Mixture
+from suffice.estimators.settings import SearchSettings, documented
 from suffice.estimators.warn import warn_of_light_rows
 from suffice.optimize.interrupts import end_early, keep_on_interrupt
 from suffice.priors import PriorSpec
@@ -31,7 +33,22 @@ _SMALLER = {"bic": True, "icl": True, "aic": True, "cv": False}
 _CRITERIA_TRUST = "the criteria take these for very few rows. Scale the weights to a mean of 1."
 
 
-class MixtureSearch(DensityMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class _Settings(SearchSettings):
+    """The settings of `MixtureSearch`."""
+
+    n_components: int | Iterable[int] = range(1, 10)
+    covariance: Any = "all"
+    criterion: str = "bic"
+    _: KW_ONLY
+    families: Any = "auto"
+    prior: PriorSpec = "auto"
+    n_init: int = 2
+    cv: int = 5
+
+
+@documented
+class MixtureSearch(_Settings, DensityMixin, BaseEstimator):
     """A search that fits mixtures of several sizes and covariance structures, and keeps the best.
 
     All structures of one size start from clusters of agglomeration (`mixtures.agglomeration`), and then from the
@@ -57,18 +74,9 @@ class MixtureSearch(DensityMixin, BaseEstimator):
     n_init : int, default 2
         The number of starts per size: agglomeration into ellipsoids, agglomeration into spheres, and from the third on
         k-means++.
-    max_iter : int, default 500
-        The maximum number of EM iterations of a mixture.
-    tol : float, default 1e-6
-        EM ends when the relative increase of the bound is at most `tol`.
-    acceleration : None or "squarem", default None
-        Whether EM takes extrapolation steps, as in `Mixture`.
     cv : int, default 5
         The number of folds for the criterion "cv".
-    random_state : int, Generator, RandomState or None, default None
-        The seed of the starting points.
-    n_jobs : int or None, default None
-        The number of threads; None is one per core.
+    {SearchSettings}
 
     Attributes
     ----------
@@ -95,35 +103,6 @@ class MixtureSearch(DensityMixin, BaseEstimator):
     results_: dict[str, NDArray[Any]]
     best_estimator_: Mixture
     best_index_: int
-
-    def __init__(
-        self,
-        n_components: int | Iterable[int] = range(1, 10),
-        covariance: Any = "all",
-        criterion: str = "bic",
-        *,
-        families: Any = "auto",
-        prior: PriorSpec = "auto",
-        n_init: int = 2,
-        max_iter: int = 500,
-        tol: float = 1e-6,
-        acceleration: str | None = None,
-        cv: int = 5,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.covariance = covariance
-        self.criterion = criterion
-        self.families = families
-        self.prior = prior
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.acceleration = acceleration
-        self.cv = cv
-        self.random_state = random_state
-        self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit all mixtures of the grid, and keep the best.
@@ -191,11 +170,7 @@ class MixtureSearch(DensityMixin, BaseEstimator):
             structure,
             prior,
             n_init=self.n_init,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            acceleration=self.acceleration,
-            random_state=self.random_state,
-            n_jobs=self.n_jobs,
+            **self._em_settings(),
         )
 
     def _of_one_size(self, grid: Grid, k: int, stop: Event) -> list[tuple[Any, dict[str, Any]]]:
