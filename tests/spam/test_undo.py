@@ -6,7 +6,7 @@ import re
 import time
 
 import pytest
-from mailbag import letter, message
+from mailbag import letter, message, tables
 from spam_site import Site, picked, post, write_mbox
 from typer.testing import CliRunner
 
@@ -47,18 +47,6 @@ FORMS = {
 PAIRS = [*itertools.pairwise([*FORMS, "spam"])]
 
 
-def tables(store):
-    """Everything that a store holds, but for the order of rows."""
-    with SpamFilter.open(store) as spam_filter:
-        return tables_of(spam_filter)
-
-
-def tables_of(spam_filter):
-    read = spam_filter._store._connection.execute
-    names = [name for (name,) in read("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()]
-    return {name: sorted(read(f"SELECT * FROM {name}").fetchall()) for name in names}
-
-
 @pytest.fixture(scope="module")
 def aged(tmp_path_factory):
     """A store whose messages were learned a hundred days ago, and count less than those of today."""
@@ -96,27 +84,27 @@ def act(training, spam_filter, raw):
 def test_restoring_a_state_undoes_every_training(store, state):
     raw = STATES[state]
     with SpamFilter(store, clock=lambda: NOW) as spam_filter:
-        before, held = tables_of(spam_filter), spam_filter.state_of(raw)
+        before, held = tables(spam_filter), spam_filter.state_of(raw)
         for first, second in itertools.product(TRAININGS, TRAININGS):
             act(first, spam_filter, raw)
             act(second, spam_filter, raw)
             spam_filter.restore_states([held])
-            assert tables_of(spam_filter) == before, (first, second)
+            assert tables(spam_filter) == before, (first, second)
 
 
 def test_messages_are_restored_together_or_not_at_all(store):
     rng = random.Random(0)
     with SpamFilter(store, clock=lambda: NOW) as spam_filter:
-        before, held = tables_of(spam_filter), [spam_filter.state_of(raw) for raw in STATES.values()]
+        before, held = tables(spam_filter), [spam_filter.state_of(raw) for raw in STATES.values()]
         for _ in range(100):
             act(rng.choice(list(TRAININGS)), spam_filter, rng.choice(list(STATES.values())))
-        after = tables_of(spam_filter)
+        after = tables(spam_filter)
         assert after != before
         with pytest.raises(AttributeError):
             spam_filter.restore_states([*held, None])
-        assert tables_of(spam_filter) == after
+        assert tables(spam_filter) == after
         spam_filter.restore_states(held)
-        assert tables_of(spam_filter) == before
+        assert tables(spam_filter) == before
 
 
 @pytest.mark.parametrize(

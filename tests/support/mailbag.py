@@ -1,5 +1,7 @@
 """Messages to teach a spam filter with, and what its store holds afterwards."""
 
+from suffice.spam import SpamFilter
+
 
 def message(number, kind="ham"):
     words = " ".join(f"{kind}word{(number * 7 + i) % 50}" for i in range(8))
@@ -21,6 +23,16 @@ def contents(spam_filter):
         sorted(read("SELECT digest, label, day FROM messages")),
         dict(read("SELECT * FROM meta")),
     )
+
+
+def tables(store):
+    """Every row of every table of a filter, or of the store at a path."""
+    if not isinstance(store, SpamFilter):
+        with SpamFilter.open(store) as spam_filter:
+            return tables(spam_filter)
+    read = store._store._connection.execute
+    names = [name for (name,) in read("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()]
+    return {name: sorted(read(f"SELECT * FROM {name}").fetchall()) for name in names}
 
 
 def recounted(spam_filter):

@@ -275,7 +275,12 @@ class StoreFile(Connected):
     def copy_to(self, copy: sqlite3.Connection) -> None:
         """Copy the store, as of its last transaction, into an empty database; others may write meanwhile."""
         with self.explained():
-            self._connection.backup(copy)
+            try:
+                self._connection.backup(copy)
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorname != "SQLITE_FULL":
+                    raise
+                raise StoreError(f"the copy of the store {self.name!r} cannot be written: {error}") from error
 
     def replace_by(self, other: sqlite3.Connection, patience: float) -> None:
         """Replace the contents of the store in one transaction; wait up to `patience` seconds for other writers."""

@@ -60,6 +60,7 @@ def _write(target: Path, fill: Any) -> int:
     import gzip
     import os
     import tempfile
+    from contextlib import suppress
 
     from suffice.spam.backup import replaceable
     from suffice.spam.transfer import is_export
@@ -78,9 +79,12 @@ def _write(target: Path, fill: Any) -> int:
             plain.flush()
             os.fsync(plain.fileno())
         os.replace(name, target)
-    except BaseException:
-        os.unlink(name)
+    except OSError as error:  # a full disk is told without a name
+        error.filename = error.filename or str(target)
         raise
+    finally:
+        with suppress(FileNotFoundError):  # it has the name of the target now
+            os.unlink(name)
     return count
 
 

@@ -30,6 +30,8 @@ from suffice.spam.verdict import Verdict
 BATCH, BATCH_BYTES = 24, 2_000_000
 #: seconds between checks of the store for changes by others
 INTERVAL = 1.0
+#: seconds to wait for another process that writes to the store, during which all pages may have to wait
+PATIENCE = 5.0
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -87,7 +89,7 @@ class Desk:
 
     async def open(self) -> None:
         """Open the store, and start reading the mailboxes."""
-        self._filter = await self._do(SpamFilter.open, self.store, budget=BUDGET)
+        self._filter = await self._do(SpamFilter.open, self.store, PATIENCE, BUDGET)
         self._file = file_of(self.store)
         self._task = asyncio.create_task(self._work())
 
@@ -236,7 +238,7 @@ class Desk:
         """Return the filter of the store's current file, reopened if replaced: training the old file would be lost."""
         file = file_of(self.store)
         if file != self._file:
-            found = SpamFilter.open(self.store, budget=BUDGET)
+            found = SpamFilter.open(self.store, PATIENCE, BUDGET)
             self._filter.close()
             self._filter, self._file, self.replaced = found, file, datetime.now()
             self.corrections.clear()  # they were made in another store

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from suffice.spam.filter import SpamFilter
-from suffice.spam.page.desk import file_of, stamp_of
+from suffice.spam.page.desk import PATIENCE, file_of, stamp_of
 from suffice.spam.page.index import Stamp
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Laboratory:
     async def _do(self, work: Callable[[SpamFilter], T]) -> T:
         def work_on_a_filter() -> T:
             file_of(self.store)  # opening would create a store that is gone
-            with SpamFilter.open(self.store) as spam_filter:
+            with SpamFilter.open(self.store, PATIENCE) as spam_filter:
                 return work(spam_filter)
 
         return await asyncio.get_running_loop().run_in_executor(self._worker, work_on_a_filter)
