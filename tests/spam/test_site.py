@@ -13,11 +13,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from mailbag import message
+from mailbag import AWKWARD, message
 from spam.dovecot import PROGRAM, USER, Dovecot
 
 import suffice.spam
 from suffice.spam import SpamFilter
+from suffice.spam.beginning.running import RUN, plan, write
+from suffice.spam.imap.account import Account
 
 pytestmark = pytest.mark.servers
 SYSTEM = Path(suffice.spam.__file__).parent / "system"
@@ -115,12 +117,30 @@ def units(tmp_path):
     return tmp_path
 
 
+def faults(*paths):
+    """Return what systemd says of units, of which the watch is one of a user."""
+    needed("systemd-analyze", "systemd")
+    said = []
+    for of_user in (False, True):
+        chosen = [os.fsencode(path) for path in paths if ("watch" in path.name) == of_user]
+        if not chosen:
+            continue
+        call = ["systemd-analyze", *(["--user"] if of_user else []), "verify", *chosen]
+        environment = {**os.environ, "XDG_RUNTIME_DIR": str(paths[0].parent)}
+        done = subprocess.run(call, capture_output=True, env=environment, timeout=60)
+        assert b"Failed to initialize" not in done.stderr
+        said += [line for line in done.stderr.splitlines() if b"suffice" in line]  # others are of this machine
+    return said
+
+
 def test_systemd_finds_nothing_wrong_with_the_units_and_calls_those_of_the_site_safe(units):
-    done = subprocess.run(
-        ["systemd-analyze", "verify", *map(str, units.glob("*.service"))], capture_output=True, text=True, timeout=60
-    )
-    said = [line for line in done.stderr.splitlines() if "suffice" in line]  # others are of this machine
-    assert said == []
+    paths = [*units.iterdir()]
+    assert faults(*paths) == []
+    for path in paths:  # and a mistake would be found
+        text = path.read_text()
+        path.write_text(text.replace("[Unit]", "[Unit]\nDescripton=no such key"))
+        assert any(b"Descripton" in line for line in faults(path)), path.name
+        path.write_text(text)
     for name in ("suffice-daemon", "suffice-milter"):
         threshold = "--threshold=15"  # tenths of a point of ten
         done = subprocess.run(
@@ -132,6 +152,44 @@ def test_systemd_finds_nothing_wrong_with_the_units_and_calls_those_of_the_site_
         if "unrecognized option" in done.stderr:
             pytest.skip("this systemd judges no unit that is not loaded")
         assert done.returncode == 0, done.stdout[-300:]
+
+
+@pytest.fixture(params=AWKWARD)
+def awkward(request, folder):
+    """A folder with an awkward name, and a program in it."""
+    place = Path(tempfile.mkdtemp(dir=folder), request.param)
+    place.mkdir()
+    (place / "suffice").write_text(f'#!/bin/sh\nexec {sys.executable} -m suffice.cli "$@"\n')
+    (place / "suffice").chmod(0o755)
+    return place
+
+
+def test_systemd_finds_the_program_that_setup_writes_into_a_unit(awkward):
+    account = Account("mail.example.org", "ann")
+    if awkward.name == "u\udcff":
+        pytest.skip("systemd reads UTF-8, and setup says so")
+    for way in ("watch", "milter"):
+        program, store = str(awkward / "suffice"), awkward / "spam.sqlite"
+        [unit, *_] = write(plan(way, program, awkward / "config", store, account=account, usual=False))
+        assert faults(unit) == []
+        if RUN in unit.read_text():
+            continue  # the shell finds the program
+        os.rename(program, program + ".gone")
+        assert any(b"is not executable" in line for line in faults(unit))
+        os.rename(program + ".gone", program)
+
+
+def test_procmail_runs_what_setup_writes(awkward, store):
+    own, junk = awkward / "spam.sqlite", awkward / "Junk"
+    shutil.copy(store, own)
+    planned = plan("procmail", str(awkward / "suffice"), awkward / "config", own, usual=False, junk=str(junk))
+    [rules] = write(planned)
+    search = os.pathsep.join(map(str, sys.path))
+    settings = f"MAILDIR={awkward.parent}\nDEFAULT={awkward.parent}/inbox\nPYTHONPATH={search}\nPATH=/usr/bin:/bin\n"
+    written = awkward.parent / "rc"
+    written.write_bytes(settings.encode() + rules.read_bytes())
+    run(needed("procmail", "procmail"), "-m", written, raw=SPAM)
+    assert b"X-Suffice-Status: spam" in junk.read_bytes()
 
 
 @pytest.mark.parametrize("name", ["suffice-daemon.service", "suffice-milter.service", "suffice-watch.service"])

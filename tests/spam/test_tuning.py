@@ -222,3 +222,42 @@ def test_too_few_messages_and_impossible_costs_are_named():
         for cost in (0, -1.0, math.nan, math.inf):
             with pytest.raises(ValueError, match="cost of a false positive must be a positive number, but it is"):
                 spam_filter.tune(cost)
+
+
+DATES = {
+    "none": lambda i: b"",
+    "equal": lambda i: b"Tue, 14 Nov 2023 22:13:20 +0000",
+    "1970 or 2099": lambda i: (b"Thu, 01 Jan 1970 00:00:00 +0000", b"Thu, 31 Dec 2099 23:59:59 +0000")[i % 2],
+    "damaged": lambda i: (b"yesterday", b"", b"32 Foo 99999 25:61:61 +9999")[i % 3],
+}
+ODD_MAIL = {
+    "usual": lambda i, kind: message(i, kind),
+    "all alike": lambda i, kind: b"From: a@example.org\nX-%d: %s\n\nthe same words\n" % (i, kind.encode()),
+    "mixed up": lambda i, kind: message(i, ("spam", "ham")[i % 2]) + kind.encode(),
+    "empty": lambda i, kind: b"\n" * (i % 2) + b"\n%d%s" % (i, kind.encode()),
+}
+
+
+@pytest.mark.parametrize("dates", DATES)
+@pytest.mark.parametrize("mail", ODD_MAIL)
+def test_on_odd_mail_no_more_hams_are_lost_or_nothing_is_written(mail, dates):
+    for count, cost in ((3, 100.0), (20, 100.0), (40, 1.0)):
+        with SpamFilter() as spam_filter:
+            for kind in ("spam", "ham"):
+                raws = (ODD_MAIL[mail](i, kind) for i in range(count))
+                given = [
+                    b"Date: " + DATES[dates](i) + b"\n" + raw if DATES[dates](i) else raw for i, raw in enumerate(raws)
+                ]
+                spam_filter.train_many(given, kind, processes=1)
+            before = contents(spam_filter)
+            if count < 20:
+                with pytest.raises(ValueError, match="tuning needs at least 20 spams and 20 hams"):
+                    spam_filter.tune(cost)
+            else:
+                tuning = spam_filter.tune(cost)
+                assert tuning.costs[1] <= tuning.costs[0]
+                lost = tuning.before.errors().false_positives, tuning.after.errors().false_positives
+                assert cost < 100 or lost[1] <= lost[0]
+                assert 0 <= spam_filter.thresholds.ham < spam_filter.thresholds.spam <= 1
+            if count < 20 or tuning.is_kept:
+                assert contents(spam_filter) == before

@@ -2,6 +2,21 @@
 
 from suffice.spam import SpamFilter
 
+#: names of folders that mean something else where they are not quoted
+AWKWARD = [
+    "sp ace",
+    "it's",
+    'quo"te',
+    "dol$HOME",
+    "per%hcent",
+    "back\\slash",
+    "`id`",
+    "#1",
+    "a;b|c",
+    "tïlde~",
+    "u\udcff",
+]
+
 
 def message(number, kind="ham"):
     words = " ".join(f"{kind}word{(number * 7 + i) % 50}" for i in range(8))

@@ -29,6 +29,9 @@ _SIEVE = (
     *("suffice.sieve", "suffice-learn-spam.sieve", "suffice-learn-ham.sieve"),
     *("suffice-stamp", "suffice-learn", "dovecot.conf"),
 )
+#: runs a program whose path systemd does not take as the first word: quotes and backslashes are not allowed there, and
+#: `$$` is not read as `$`
+RUN = '/bin/sh -c \'exec "$$0" "$$@"\' '
 _PROGRAM, _SECRET = "%h/.local/bin/suffice", "%h/.config/suffice/imap.env"
 
 
@@ -97,7 +100,8 @@ def plan(
             ),
         )
     if way == "milter":
-        unit = _packaged("suffice-milter.service").replace("/usr/local/bin/suffice", _in_unit(program))
+        check_utf8(program)
+        unit = _packaged("suffice-milter.service").replace("/usr/local/bin/suffice", _program(program))
         return Plan(
             (Written(ours / "suffice-milter.service", unit),),
             (
@@ -120,11 +124,19 @@ def check_paths(*paths: str) -> None:
             )
 
 
+def check_utf8(*paths: str) -> None:
+    """Raise ValueError if a path is not UTF-8, of which systemd reads nothing."""
+    for path in paths:
+        if not path.isascii() and path != path.encode("utf-8", "ignore").decode():
+            raise ValueError(f"the path {path!r} is not UTF-8, and systemd reads no other units; rename it")
+
+
 def _watch(program: str, config: Path, account: Account | None, option: str) -> Plan:
     if account is None:
         raise ValueError("watching needs an account; give --imap imaps://user@host")
+    check_utf8(program, str(config), option)
     secret = config / "suffice" / "imap.env"
-    unit = _packaged("suffice-watch.service").replace(_PROGRAM, _in_unit(program))
+    unit = _packaged("suffice-watch.service").replace(_PROGRAM, _program(program))
     unit = unit.replace(_SECRET, str(secret).replace("%", "%%"))
     start = next(line for line in unit.splitlines() if line.startswith("ExecStart="))
     port = {"tls": "", "starttls": " --starttls", "none": " --no-tls"}[account.security] + f" --port {account.port}"
@@ -161,6 +173,11 @@ def write(planned: Plan) -> list[Path]:
 
 def _in_shell(path: Path) -> str:
     return shlex.quote(str(path))
+
+
+def _program(path: str) -> str:
+    """Return the path of a program as the beginning of a command in a systemd unit."""
+    return (RUN if set(path) & set("\"'\\$") else "") + _in_unit(path)
 
 
 def _in_unit(word: str) -> str:
