@@ -354,7 +354,7 @@ def test_what_is_not_there_is_said() -> None:
         posterior_of(
             Poisson(), _statistics(Poisson(), _counts(np.random.default_rng(0), 4), np.arange(4) % K)
         ).log_evidence([1])
-    with pytest.raises(TypeError, match="no exponential family"):
+    with pytest.raises(TypeError, match="not an exponential family"):
         Poisson().posterior([1, 2]).predictive().natural_parameters()
     assert "BetaPosterior of Bernoulli()" in repr(Bernoulli().posterior([1, 0]))
     assert isinstance(Bernoulli().posterior([1, 0]), Posterior)
