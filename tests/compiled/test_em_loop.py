@@ -241,7 +241,7 @@ def test_a_component_that_collapses_is_said_in_the_words_of_python():
 
 def test_empty_components_are_left_where_there_is_a_prior():
     x, labels = clusters(100, 2, 2, seed=8)
-    fit = em_loop.fit_gaussians(x, "VVV", 3, labels, strength=0.1, believed=np.eye(2))
+    fit = em_loop.fit_gaussians(x, "VVV", 3, labels, strength=0.1, prior_covariance=np.eye(2))
     assert fit.found
     assert fit.count[2] == 0.0
     assert np.isneginf(fit.log_shares[2])
@@ -255,7 +255,7 @@ def test_empty_components_are_left_where_there_is_a_prior():
 def test_labels_shares_and_parameters_begin_the_same(structure):
     x, labels = clusters(150, 3, 3, seed=11)
     weight = np.random.default_rng(0).uniform(0.5, 2.0, 150)
-    settings = {"weight": weight, "strength": 0.5, "believed": np.eye(3), "max_iter": 30, "tol": 1e-12}
+    settings = {"weight": weight, "strength": 0.5, "prior_covariance": np.eye(3), "max_iter": 30, "tol": 1e-12}
     by_labels = em_loop.fit_gaussians(x, structure, 3, labels, **settings)
     by_shares = em_loop.fit_gaussians(x, structure, 3, np.eye(3)[labels], **settings)
     assert by_labels.bounds == by_shares.bounds
@@ -307,8 +307,8 @@ def test_arrays_of_another_length_are_refused():
         em_loop.fit_gaussians(x, "VVV", 3, np.full((30, 2), 0.5))
     with pytest.raises(ValueError, match="weight must be of shape"):
         em_loop.fit_gaussians(x, "VVV", 2, labels, weight=np.ones(29))
-    with pytest.raises(ValueError, match="believed must be of shape"):
-        em_loop.fit_gaussians(x, "VVV", 2, labels, strength=1.0, believed=np.eye(3))
+    with pytest.raises(ValueError, match="prior_covariance must be of shape"):
+        em_loop.fit_gaussians(x, "VVV", 2, labels, strength=1.0, prior_covariance=np.eye(3))
     with pytest.raises(ValueError, match="labels must be between 0 and 1"):
         em_loop.fit_gaussians(x, "VVV", 2, labels + 1)
 

@@ -109,8 +109,8 @@ def test_the_automatic_prior_costs_almost_nothing_of_the_likelihood():
     table = load_breast_cancer()
     for columns in (10, 30):  # strongly correlated columns, which a prior with independent ones would blur
         X = table.data[:, :columns]
-        free, believed = (Mixture(2, prior=prior, init=table.target).fit(X).score(X) for prior in (None, "auto"))
-        assert free - 0.01 < believed <= free
+        free, penalised = (Mixture(2, prior=prior, init=table.target).fit(X).score(X) for prior in (None, "auto"))
+        assert free - 0.01 < penalised <= free
 
 
 def test_given_parameters_predict_and_begin(tmp_path):

@@ -103,8 +103,8 @@ def test_yes_and_no_and_words_keep_their_posterior_means():
     params = {"class_prior": "uniform"}
     averaged, plain = (NaiveBayes(estimate=e, **params).fit(table, y) for e in ("predictive", "map"))
     np.testing.assert_allclose(averaged.predict_joint_log_proba(new), plain.predict_joint_log_proba(new), rtol=1e-12)
-    believed = NaiveBayes(prior=[BetaPrior(3.0, 1.0)], estimate="predictive").fit(table, y)
-    np.testing.assert_allclose(believed.distributions_[1].probability[:, 0], [(2 + 3) / (2 + 4), (1 + 3) / (3 + 4)])
+    with_prior = NaiveBayes(prior=[BetaPrior(3.0, 1.0)], estimate="predictive").fit(table, y)
+    np.testing.assert_allclose(with_prior.distributions_[1].probability[:, 0], [(2 + 3) / (2 + 4), (1 + 3) / (3 + 4)])
 
 
 # -- what it is for ---------------------------------------------------------------------------------------------

@@ -24,10 +24,10 @@ def k_means(
     weight: FloatArray | None,
     first: int,
     uniforms: FloatArray,
-    rounds: int,
+    max_iter: int,
     tol: float,
 ) -> IntArray:
-    """Return the clusters of all rows, (n,): k-means++ and at most `rounds` Lloyd iterations in one call.
+    """Return the clusters of all rows, (n,): k-means++ and at most `max_iter` Lloyd iterations in one call.
 
     The first seed is the row `first`; each further seed is the best of the candidates that a row of `uniforms`
     ((k − 1)×trials) draws in proportion to the squared distance from the seeds so far.
@@ -38,7 +38,7 @@ def k_means(
     origin, weight, uniforms = compiled._reals(origin), compiled._reals_or_none(weight), compiled._reals(uniforms)
     assert compiled.library is not None
     compiled.library(
-        "k_means", "double", rows, n, d, k, origin, weight, first, uniforms, trials, rounds, np.array([tol]), labels,
+        "k_means", "double", rows, n, d, k, origin, weight, first, uniforms, trials, max_iter, np.array([tol]), labels,
         centers,
     )  # fmt: skip
     return labels

@@ -70,8 +70,8 @@ class EMLoop:
     k : int
         The number of components.
     weight : array of shape (n,) or None
-    strength, believed : float, array of shape (d,) or (d, d)
-        The prior: `strength` rows of covariance `believed` in each component; 0 and None are maximum likelihood.
+    strength, prior_covariance : float, array of shape (d,) or (d, d)
+        The prior: `strength` rows with covariance `prior_covariance` per component; 0 and None are maximum likelihood.
     variance : float
         The variance of each column, if `structure` is GIVEN_SPHERE.
     equal_shares : bool
@@ -105,7 +105,7 @@ class EMLoop:
         *,
         weight: FloatArray | None = None,
         strength: float = 0.0,
-        believed: FloatArray | None = None,
+        prior_covariance: FloatArray | None = None,
         variance: float = 0.0,
         equal_shares: bool = False,
         ridge: float = 0.0,
@@ -125,7 +125,7 @@ class EMLoop:
         diagonal, shared = structure in _DIAGONAL, structure in _SHARED
         settings = (0.0, strength, variance, -math.inf, equal_shares, ridge, absolute, least, offset, _NO_EXTRAPOLATION)
         self._settings = np.array(settings, dtype=np.float64)
-        self._believed = _as_kept(believed, d, diagonal) if strength > 0.0 else None
+        self._prior_covariance = _as_kept(prior_covariance, d, diagonal) if strength > 0.0 else None
         self.log_shares, self.means = np.empty(k), np.empty((k, d))
         self.covariance = np.empty((1 if shared else k, *((d,) if diagonal else (d, d))))
         self.count, self.center, self.first = np.empty(k), np.empty((k, d)), np.empty((k, d))
@@ -175,7 +175,7 @@ class EMLoop:
             raise ValueError(f"shares must be of shape {(len(self._x), self._k)}, not {shares.shape}")
         self._begin(_WITH_SHARES, None, shares)
 
-    def race(self, labels: IntArray, tol: float, rounds: int, more: int, kept: int) -> bool:
+    def race(self, labels: IntArray, tol: float, iterations: int, more: int, kept: int) -> bool:
         """Start from the best of several starts, after its first iterations; return whether one has an estimate.
 
         Parameters
@@ -183,19 +183,19 @@ class EMLoop:
         labels : array of shape (starts, n)
             The component of each row, for up to MOST_STARTS starts.
         tol : float
-        rounds, more, kept : int
-            All starts run `rounds` iterations, and the `kept` best ones `more` further iterations. A start that has
+        iterations, more, kept : int
+            All starts run `iterations` iterations, and the `kept` best ones `more` further iterations. A start that has
             almost stopped rising at the bound of an earlier one is chosen at once.
         """
         labels = np.ascontiguousarray(labels, dtype=np.int64)
-        bounds, ended = np.empty(rounds + more), np.empty(1, dtype=np.int64)
+        bounds, ended = np.empty(iterations + more), np.empty(1, dtype=np.int64)
         self._settings[0] = tol
         assert compiled.library is not None
         found = compiled.library(
             "em_race", "double", self._x, *self._x.shape, self._k, self._weight, self._structure, self._settings,
-            self._believed, len(labels), labels, rounds, more, kept, self.log_shares, self.means, self.covariance,
-            self.count, self.center, self.first, self.second, bounds, self._done, ended, len(self._workspace),
-            self._workspace,
+            self._prior_covariance, len(labels), labels, iterations, more, kept, self.log_shares, self.means,
+            self.covariance, self.count, self.center, self.first, self.second, bounds, self._done, ended,
+            len(self._workspace), self._workspace,
         )  # fmt: skip
         if not found:
             return False
@@ -225,14 +225,14 @@ class EMLoop:
         If `rate` is true, the log-likelihood of the parameters at the end is computed too.
         """
         assert compiled.library is not None
-        rounds = min(max_iter, self._per_call)
-        bounds = np.empty(rounds + 1)
+        iterations = min(max_iter, self._per_call)
+        bounds = np.empty(iterations + 1)
         self._settings[0], self._done[0] = tol, 0
         began = time.perf_counter()
         try:
             self.status = compiled.library(
                 "em_loop", "double", self._x, *self._x.shape, self._k, self._weight, self._structure,
-                self._settings, self._believed, *self._start, rounds, rate, self.log_shares, self.means,
+                self._settings, self._prior_covariance, *self._start, iterations, rate, self.log_shares, self.means,
                 self.covariance, self.count, self.center, self.first, self.second, bounds, self._done,
                 len(self._workspace), self._workspace,
             )  # fmt: skip
@@ -262,11 +262,11 @@ def products(structure: str, n_columns: int) -> int:
     return n_columns + 1 if structure == "EEE" else (n_columns + 1) * (n_columns + 2) // 2
 
 
-def _as_kept(believed: FloatArray | None, d: int, diagonal: bool) -> FloatArray:
+def _as_kept(prior_covariance: FloatArray | None, d: int, diagonal: bool) -> FloatArray:
     """Return the prior covariance in the layout of the structure, (d,) or (d, d)."""
-    given = np.asarray(believed, dtype=np.float64)
+    given = np.asarray(prior_covariance, dtype=np.float64)
     if given.shape not in ((d,), (d, d)):
-        raise ValueError(f"believed must be of shape ({d},) or ({d}, {d}), not {given.shape}")
+        raise ValueError(f"prior_covariance must be of shape ({d},) or ({d}, {d}), not {given.shape}")
     if diagonal:
         return compiled._reals(np.diagonal(given) if given.ndim == 2 else given)
     return compiled._reals(np.diag(given) if given.ndim == 1 else given)
@@ -318,7 +318,7 @@ def fit_gaussians(
     *,
     weight: FloatArray | None = None,
     strength: float = 0.0,
-    believed: FloatArray | None = None,
+    prior_covariance: FloatArray | None = None,
     max_iter: int = 500,
     tol: float = 1e-6,
 ) -> GaussianMixtureFit | None:
@@ -334,7 +334,7 @@ def fit_gaussians(
     start : array of shape (n,), array of shape (n, k), or a tuple of log-shares, means and covariances
         Component numbers, responsibilities (without the weights), or parameters.
     weight : array of shape (n,) or None
-    strength, believed : float, array of shape (d,) or (d, d)
+    strength, prior_covariance : float, array of shape (d,) or (d, d)
         The prior; see `EMLoop`.
     max_iter, tol : int, float
 
@@ -349,7 +349,7 @@ def fit_gaussians(
     """
     if not available(structure, x.shape[1]):
         return None
-    loop = EMLoop(x, structure, k, weight=weight, strength=strength, believed=believed)
+    loop = EMLoop(x, structure, k, weight=weight, strength=strength, prior_covariance=prior_covariance)
     if isinstance(start, tuple):
         loop.begin_at(*start)
     elif np.ndim(start) == 1:

@@ -80,7 +80,7 @@ class Bernoulli(ColumnwiseFamily):
 
     def log_prior(self, distributions: BernoulliDistributions, statistics: Sums, prior: PriorSpec) -> float:
         """Return α Σ log p(1 − p)."""
-        rows, p = self.belief(statistics, prior), distributions.probability
+        rows, p = self.prior_as_rows(statistics, prior), distributions.probability
         return 0.0 if rows is None else float((0.5 * rows.amount * (log_of(p) + log_of(1.0 - p))).sum())
 
 

@@ -92,16 +92,16 @@ class Beta(ColumnwiseFamily):
 
     def estimate(self, statistics: Sums, prior: PriorSpec = "auto") -> BetaDistributions:
         """Return the posterior mode; without a prior, the a and b whose mean logarithms are those of the rows."""
-        belief = self.belief(statistics, prior)
+        prior_rows = self.prior_as_rows(statistics, prior)
         means, count = self.means(statistics), statistics.count
-        if belief is None:
+        if prior_rows is None:
             require_rows(count)
             require_spread(self.spread(*means))
             return self.from_moment_parts(*means)
         return self._solved(
             *means,
-            rows=rows_for_each(belief.amount, count),
-            spread=np.broadcast_to(belief.value, count.shape),
+            rows=rows_for_each(prior_rows.amount, count),
+            spread=np.broadcast_to(prior_rows.value, count.shape),
         )
 
     def pseudo_rows(self, statistics: Sums, amount: float) -> PseudoRows:
@@ -117,7 +117,7 @@ class Beta(ColumnwiseFamily):
 
     def log_prior(self, distributions: BetaDistributions, statistics: Sums, prior: PriorSpec) -> float:
         """Return r Σ (½ log T − s T): a Gamma prior for the total."""
-        rows = self.belief(statistics, prior)
+        rows = self.prior_as_rows(statistics, prior)
         if rows is None:
             return 0.0
         total = distributions.a + distributions.b

@@ -160,14 +160,14 @@ class ColumnwiseFamily(Family):
 
     def estimate(self, statistics: Sums, prior: PriorSpec = "auto") -> Any:
         """Return the distributions with E φ = (Σφ + α m) / (count + α); α = 0 is maximum likelihood."""
-        rows = self.belief(statistics, prior)
+        rows = self.prior_as_rows(statistics, prior)
         if rows is None:
             require_rows(statistics.count)
             return self.from_moment_parts(statistics.total / statistics.count)
         total, count = statistics.total + rows.amount * rows.value, statistics.count + rows.amount
         return self.from_moment_parts(total / count)
 
-    def belief(self, statistics: Sums, prior: PriorSpec) -> PseudoRows | None:
+    def prior_as_rows(self, statistics: Sums, prior: PriorSpec) -> PseudoRows | None:
         """Return the prior as rows; None without a prior."""
         if isinstance(prior, PseudoRows):
             return prior
@@ -185,16 +185,16 @@ class ColumnwiseFamily(Family):
 
     def fixed_prior(self, statistics: Sums, prior: PriorSpec, everything: Sums | None = None) -> PriorSpec:
         """Return the prior with the parts that it takes from the data fixed."""
-        return self.belief(statistics, prior)
+        return self.prior_as_rows(statistics, prior)
 
     def prior_of_components(self, overall: Sums, prior: PriorSpec, k: int) -> PriorSpec:
         """Return the prior of k components, given the statistics of all rows as one class."""
-        rows = self.belief(overall, prior)
+        rows = self.prior_as_rows(overall, prior)
         return None if rows is None else self.rows_of_components(rows, overall, k)
 
     def log_prior(self, distributions: Any, statistics: Sums, prior: PriorSpec) -> float:
         """Return Σ α (η m − A(η)): the log-likelihood of α more rows with φ = m."""
-        rows = self.belief(statistics, prior)
+        rows = self.prior_as_rows(statistics, prior)
         if rows is None:
             return 0.0
         (eta,) = distributions.natural_parts()

@@ -133,9 +133,9 @@ class Dirichlet(Family):
 
     def estimate(self, statistics: SignedSums, prior: PriorSpec = "auto") -> DirichletDistributions:
         """Return the posterior mode; without a prior, the α whose mean logarithms are those of the rows."""
-        belief = self.belief(statistics, prior)
+        prior_rows = self.prior_as_rows(statistics, prior)
         means, count = self._means(statistics), statistics.count
-        if belief is None:
+        if prior_rows is None:
             require_rows(count)
             if means.shape[1] > 1:
                 require_finite(
@@ -143,10 +143,10 @@ class Dirichlet(Family):
                     "maximum likelihood needs two different rows, but {noun} {of_class} has only one",
                 )
             return self.from_moments(means)
-        rows = rows_for_each(belief.amount, count)[:, 0]
-        return DirichletDistributions(self, concentrations(means, rows, np.broadcast_to(belief.value, rows.shape)))
+        rows = rows_for_each(prior_rows.amount, count)[:, 0]
+        return DirichletDistributions(self, concentrations(means, rows, np.broadcast_to(prior_rows.value, rows.shape)))
 
-    def belief(self, statistics: SignedSums, prior: PriorSpec) -> PseudoRows | None:
+    def prior_as_rows(self, statistics: SignedSums, prior: PriorSpec) -> PseudoRows | None:
         """Return the prior's rows and their spread, (1,); None without a prior."""
         if isinstance(prior, PseudoRows):
             return prior
@@ -162,16 +162,16 @@ class Dirichlet(Family):
 
     def fixed_prior(self, statistics: SignedSums, prior: PriorSpec, everything: SignedSums | None = None) -> PriorSpec:
         """Return the prior with the parts that it takes from the data fixed."""
-        return self.belief(statistics, prior)
+        return self.prior_as_rows(statistics, prior)
 
     def prior_of_components(self, overall: SignedSums, prior: PriorSpec, k: int) -> PriorSpec:
         """Return the prior of k components, given the statistics of all rows as one class."""
-        rows = self.belief(overall, prior)
+        rows = self.prior_as_rows(overall, prior)
         return None if rows is None else share_of_components(rows, self._overall_spread(overall), _UNIT_SPREAD, k)
 
     def log_prior(self, distributions: DirichletDistributions, statistics: SignedSums, prior: PriorSpec) -> float:
         """Return r Σ (½ (d − 1) log T − s T): a Gamma prior for the total."""
-        rows = self.belief(statistics, prior)
+        rows = self.prior_as_rows(statistics, prior)
         if rows is None or np.isinf(rows.amount).any():
             return 0.0
         total = distributions.alpha.sum(1)

@@ -102,7 +102,7 @@ class SpreadFamily(ColumnwiseFamily):
 
     def estimate(self, statistics: Sums, prior: PriorSpec = "auto") -> Any:
         """Return the mean of each class, and the spread (n s + a s₀) / (n + a); a = 0 is maximum likelihood."""
-        rows = self.belief(statistics, prior)
+        rows = self.prior_as_rows(statistics, prior)
         means = self.means(statistics)
         spread = self.spread(*means)
         if rows is None:
@@ -126,7 +126,7 @@ class SpreadFamily(ColumnwiseFamily):
 
     def log_prior(self, distributions: Any, statistics: Sums, prior: PriorSpec) -> float:
         """Return the log-density of the prior's rows, which lie at the mean of each class and contribute a spread."""
-        rows = self.belief(statistics, prior)
+        rows = self.prior_as_rows(statistics, prior)
         if rows is None:
             return 0.0
         amount = np.where(np.isinf(rows.amount), 0.0, rows.amount)  # a certain prior is the same in every iteration

@@ -134,17 +134,17 @@ class Climbs:
         return GaussianClimb(self.components, loop, _has_begun, self.columns)
 
     def _loop(self) -> em_loop.EMLoop:
-        structure, prior, strength, believed = self._family.structure, self.prior, 0.0, None
+        structure, prior, strength, prior_covariance = self._family.structure, self.prior, 0.0, None
         if isinstance(prior, NormalInverseWishart) and not isinstance(structure, GivenSphere):
             strength = float(prior.scatter_count)
-            believed = None if strength == 0.0 else given_scatter(prior, self.rows.shape[1])
+            prior_covariance = None if strength == 0.0 else given_scatter(prior, self.rows.shape[1])
         return em_loop.EMLoop(
             self._rows,
             _code(structure),
             self.k,
             weight=self.weight,
             strength=strength,
-            believed=None if believed is None else self.columns.varying(believed, matrix=True),
+            prior_covariance=None if prior_covariance is None else self.columns.varying(prior_covariance, matrix=True),
             variance=structure.variance if isinstance(structure, GivenSphere) else 0.0,
             equal_shares=self.equal_shares,
             offset=self.columns.log_prior(prior, 1 if structure.tied else self.k),

@@ -19,9 +19,9 @@ from suffice._arrays import FloatArray
 from suffice.families.gaussian.covariance import Covariance, prior_mean
 from suffice.families.gaussian.covariance.constant import (
     NEUTRAL_VARIANCE,
-    beside_constants,
     columns_left_out,
     prior_of_columns,
+    with_constants,
 )
 from suffice.families.gaussian.covariance.data_scaled_prior import freedom, given_scatter, pull_to_prior_mean
 from suffice.priors import NormalInverseWishart
@@ -79,9 +79,9 @@ def hyperparameters(structure: Covariance, moments: Moments, prior: NormalInvers
         estimate = structure.estimate(moments, prior)
         scatter = (estimate[:, :1] if structure.one_variance else estimate) * _like(dof, estimate)
     else:
-        believed = np.zeros((d, d)) if given is None else given
-        believed = np.diagonal(believed) if structure.diagonal else believed
-        scatter = _pooled(structure, moments.scatter + pull_to_prior_mean(moments, prior), a * believed)
+        prior_covariance = np.zeros((d, d)) if given is None else given
+        prior_covariance = np.diagonal(prior_covariance) if structure.diagonal else prior_covariance
+        scatter = _pooled(structure, moments.scatter + pull_to_prior_mean(moments, prior), a * prior_covariance)
     return Hyperparameters(np.asarray(location), count, scatter, dof, np.ones(d, dtype=bool))
 
 
@@ -111,7 +111,7 @@ def _with_constants(
     else:
         dof = np.full(shared, float(d)) if part is None else part.dof + (d - len(columns))
         estimate = np.empty((shared, 0, 0)) if part is None else part.scatter / dof[:, None, None]
-        scatter = beside_constants(estimate, columns, d, matrix=True) * dof[:, None, None]
+        scatter = with_constants(estimate, columns, d, matrix=True) * dof[:, None, None]
     return Hyperparameters(location, count, scatter, dof, varies, part)
 
 
@@ -130,15 +130,15 @@ def _shared(structure: Covariance, rows: FloatArray, a: float, d: int) -> FloatA
     return np.asarray(a + (rows if structure.diagonal else rows[:, 0]))
 
 
-def _pooled(structure: Covariance, scatter: FloatArray, believed: FloatArray) -> FloatArray:
+def _pooled(structure: Covariance, scatter: FloatArray, prior_scatter: FloatArray) -> FloatArray:
     """Return a V + S, summed over the classes and columns that share a variance."""
     if not structure.diagonal:
-        return np.asarray(believed + (scatter[None] if scatter.ndim == 2 else scatter))
+        return np.asarray(prior_scatter + (scatter[None] if scatter.ndim == 2 else scatter))
     if structure.tied:
         scatter = scatter.sum(0, keepdims=True)
     if structure.one_variance:
-        return np.asarray(believed.sum() + scatter.sum(1, keepdims=True))
-    return np.asarray(believed + scatter)
+        return np.asarray(prior_scatter.sum() + scatter.sum(1, keepdims=True))
+    return np.asarray(prior_scatter + scatter)
 
 
 def _like(dof: FloatArray, covariance: FloatArray) -> FloatArray:

@@ -47,19 +47,19 @@ class GaussianPosterior(Posterior):
 
     def _require_prior(self) -> None:
         d = self.statistics.n_columns
-        given_scatter(self._belief, d)
-        if self._belief.mean is not None:
-            of_shape(self._belief.mean, (d,), "mean of the NormalInverseWishart")
+        given_scatter(self._conjugate_prior, d)
+        if self._conjugate_prior.mean is not None:
+            of_shape(self._conjugate_prior.mean, (d,), "mean of the NormalInverseWishart")
 
     @cached_property
-    def _belief(self) -> NormalInverseWishart:
+    def _conjugate_prior(self) -> NormalInverseWishart:
         prior = find_prior(self.prior, self.priors, AUTOMATIC)
         assert isinstance(prior, NormalInverseWishart)
         return prior
 
     @cached_property
     def _hyper(self) -> Hyperparameters:
-        return hyperparameters(self.family.structure, self.statistics, self._belief)
+        return hyperparameters(self.family.structure, self.statistics, self._conjugate_prior)
 
     @property
     def location(self) -> FloatArray:
@@ -97,7 +97,7 @@ class GaussianPosterior(Posterior):
 
     def _proper(self, least: float) -> tuple[FloatArray, FloatArray]:
         """Return the ν of the prior and its scatter a·V; raise ValueError if the prior is improper."""
-        prior, (k, d) = self._belief, self.location.shape
+        prior, (k, d) = self._conjugate_prior, self.location.shape
         before = degrees_before(self.family.structure, prior, k, d)
         if prior.scatter is None or prior.mean_count <= 0 or not (before > least).all():
             raise ValueError(
@@ -109,7 +109,7 @@ class GaussianPosterior(Posterior):
 
     def _log_counts(self) -> FloatArray:
         """Return ½ Σ_j log κ/κ_n, (k,)."""
-        ratio = np.log(self._belief.mean_count / self.count)
+        ratio = np.log(self._conjugate_prior.mean_count / self.count)
         return 0.5 * np.broadcast_to(ratio, self.location.shape).sum(1)
 
 

@@ -55,12 +55,12 @@ class Penalty:
     """
 
     def __init__(self, prior: NormalInverseWishart) -> None:
-        believed = np.asarray(prior.scatter, dtype=np.float64)
+        prior_covariance = np.asarray(prior.scatter, dtype=np.float64)
         self._rows = float(prior.scatter_count)
         if self._rows == 0.0:  # no prior at all
-            believed = np.ones(len(believed))
-        self._variance = np.diagonal(believed) if believed.ndim == 2 else believed
-        self._root = np.linalg.cholesky(believed if believed.ndim == 2 else np.diag(believed))
+            prior_covariance = np.ones(len(prior_covariance))
+        self._variance = np.diagonal(prior_covariance) if prior_covariance.ndim == 2 else prior_covariance
+        self._root = np.linalg.cholesky(prior_covariance if prior_covariance.ndim == 2 else np.diag(prior_covariance))
         self._log_volumes = np.log(self._variance).sum(), 2.0 * np.log(np.diagonal(self._root)).sum()
 
     def __call__(self, covariance: FloatArray) -> float:

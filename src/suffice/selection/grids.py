@@ -307,8 +307,12 @@ def _loop(
     """Return an EM loop over the rows that has not started; without a prior it is maximum likelihood."""
     if compiled.library is None:
         return PlainLoop(rows.x, structure, k, weight=rows.weight, prior=prior)
-    strength, believed = (0.0, None) if prior is None else (float(prior.scatter_count), np.asarray(prior.scatter))
-    return em_loop.EMLoop(rows.x, structure.code, k, weight=rows.weight, strength=strength, believed=believed)
+    strength, prior_covariance = (
+        (0.0, None) if prior is None else (float(prior.scatter_count), np.asarray(prior.scatter))
+    )
+    return em_loop.EMLoop(
+        rows.x, structure.code, k, weight=rows.weight, strength=strength, prior_covariance=prior_covariance
+    )
 
 
 def _log_sum(joint: FloatArray) -> FloatArray:

@@ -157,7 +157,7 @@ class GaussianDistributions(Distributions):
     def score(self, x: Array, common: bool = True) -> Array:
         """Return log N(x; μ_c, Σ_c), n×k; rows with missing cells are scored by the marginal of the observed ones."""
         if self.constant is not None:
-            return self._score_beside_constants(x, common)
+            return self._score_with_constants(x, common)
         if not self.family.columnwise and shows_missing(x):
             in_runs = self.incomplete.score_in_runs(x)
             if in_runs is not None:
@@ -209,7 +209,7 @@ class GaussianDistributions(Distributions):
         columns = np.arange(self.n_columns) if self.constant is None else np.flatnonzero(~self.constant)
         return columns, self.marginal(columns) if len(columns) else None
 
-    def _score_beside_constants(self, x: Array, common: bool) -> Array:
+    def _score_with_constants(self, x: Array, common: bool) -> Array:
         """Score the varying columns; constant ones are the same for all classes and, kept apart, cost no precision."""
         columns, varying = self._varying
         if varying is not None:

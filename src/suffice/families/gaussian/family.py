@@ -15,12 +15,12 @@ from suffice.families.gaussian.covariance import Covariance, as_structure, overa
 from suffice.families.gaussian.covariance.constant import (
     NEUTRAL_VARIANCE,
     FixedPrior,
-    beside_constants,
     columns_left_out,
     constant,
     of_columns,
     prior_of_columns,
     resolved,
+    with_constants,
 )
 from suffice.families.gaussian.distributions import GaussianDistributions
 from suffice.families.gaussian.missing_in_runs import order_by_pattern
@@ -160,38 +160,38 @@ class Gaussian(Family):
         self, statistics: Moments, prior: PriorSpec, start: GaussianDistributions | None
     ) -> GaussianDistributions:
         """Return means and covariances; structures without a closed form start from the covariances of `start`."""
-        belief = self._belief(prior)
+        conjugate = self._conjugate_prior(prior)
         _require_squares(statistics)
-        still = columns_left_out(self.structure, statistics, belief)
+        still = columns_left_out(self.structure, statistics, conjugate)
         if still is None:
             begin = None if start is None else start.compact
-            return GaussianDistributions(self, *self._estimated(statistics, belief, begin))
-        assert belief is not None
+            return GaussianDistributions(self, *self._estimated(statistics, conjugate, begin))
+        assert conjugate is not None
         (k, d), columns = statistics.center.shape, np.flatnonzero(~still)
         means = np.tile(statistics.total_mean(), (k, 1))
         compact = np.empty((1 if self.structure.tied else k, *((0,) if self.structure.diagonal else (0, 0))))
         if len(columns):
             begin = None if start is None else of_columns(start.compact, columns, matrix=not self.structure.diagonal)
-            part = prior_of_columns(belief, columns, d)
+            part = prior_of_columns(conjugate, columns, d)
             means[:, columns], compact = self._estimated(statistics.of_columns(columns), part, begin)
-        compact = beside_constants(compact, columns, d, matrix=not self.structure.diagonal)
+        compact = with_constants(compact, columns, d, matrix=not self.structure.diagonal)
         return GaussianDistributions(self, means, compact, still)
 
     def _estimated(
-        self, statistics: Moments, belief: NormalInverseWishart | None, start: FloatArray | None
+        self, statistics: Moments, conjugate: NormalInverseWishart | None, start: FloatArray | None
     ) -> tuple[FloatArray, FloatArray]:
         """Return means and covariances of columns that are not constant."""
         mean, count = statistics.mean, statistics.count
-        if belief is None:
+        if conjugate is None:
             require_rows(count)
         else:
-            center = prior_mean(statistics, belief)
-            kappa = belief.mean_count
+            center = prior_mean(statistics, conjugate)
+            kappa = conjugate.mean_count
             share = np.divide(kappa, kappa + count, out=np.ones_like(count), where=kappa + count > 0)
             mean = mean + share * (center - mean)
-        return mean, self.structure.estimate(statistics, belief, start)
+        return mean, self.structure.estimate(statistics, conjugate, start)
 
-    def _belief(self, prior: PriorSpec) -> NormalInverseWishart | None:
+    def _conjugate_prior(self, prior: PriorSpec) -> NormalInverseWishart | None:
         return resolve_prior(prior, NormalInverseWishart, NormalInverseWishart())
 
     def fixed_prior(self, statistics: Moments, prior: PriorSpec, everything: Moments | None = None) -> PriorSpec:
@@ -199,16 +199,16 @@ class Gaussian(Family):
 
         A column that is constant in `statistics` but not in `everything` gets its variance from `everything`.
         """
-        belief = self._belief(prior)
-        if belief is None:
+        conjugate = self._conjugate_prior(prior)
+        if conjugate is None:
             return None
-        fixed = resolved(self.structure, statistics, belief)
-        if everything is None or belief.scatter is not None or fixed.still is None:
+        fixed = resolved(self.structure, statistics, conjugate)
+        if everything is None or conjugate.scatter is not None or fixed.still is None:
             return fixed
         still, scatter = fixed.still & constant(everything), np.array(fixed.scatter)
         woken = np.flatnonzero(fixed.still & ~still)
         scatter[(woken,) * scatter.ndim] = everything.total_variance()[woken]
-        rows = self.structure.prior_rows(belief, max(int((~still).sum()), 1))
+        rows = self.structure.prior_rows(conjugate, max(int((~still).sum()), 1))
         return replace(fixed, scatter=scatter, scatter_count=rows, still=still if still.any() else None)
 
     def prior_of_components(self, overall: Moments, prior: PriorSpec, k: int) -> PriorSpec:
@@ -219,16 +219,16 @@ class Gaussian(Family):
         little to blur tight clusters. The estimate is the posterior mode, so that the bound of EM cannot fall.
         """
         _require_squares(overall)
-        belief = self._belief(prior)
-        if belief is None:
+        conjugate = self._conjugate_prior(prior)
+        if conjugate is None:
             return None
-        rows = _ROWS_OF_COMPONENT if belief.scatter_count == "auto" else belief.scatter_count
-        still, scatter = columns_left_out(self.structure, overall, belief), belief.scatter
+        rows = _ROWS_OF_COMPONENT if conjugate.scatter_count == "auto" else conjugate.scatter_count
+        still, scatter = columns_left_out(self.structure, overall, conjugate), conjugate.scatter
         if scatter is None:
             n_varying = overall.n_columns if still is None else int((~still).sum())
             scatter = _overall_covariance(overall, still) / k ** (2.0 / max(n_varying, 1))
-        numbers = {"scatter_count": rows, "scatter": scatter, "mean": prior_mean(overall, belief), "freedom": 0.0}
-        return FixedPrior(**{**vars(belief), **numbers}, still=still)
+        numbers = {"scatter_count": rows, "scatter": scatter, "mean": prior_mean(overall, conjugate), "freedom": 0.0}
+        return FixedPrior(**{**vars(conjugate), **numbers}, still=still)
 
     def of_all_rows(self, statistics: Moments) -> GaussianDistributions:
         """Return the distribution of all rows as one class; it gives the units of the columns."""
@@ -241,8 +241,8 @@ class Gaussian(Family):
         self, statistics: Moments, prior: PriorSpec, k: float, everything: Moments | None = None
     ) -> PriorSpec:
         """Return the prior of the classes, with the volume of a class shared among k components; the mode is taken."""
-        belief, fixed = self._belief(prior), self.fixed_prior(statistics, prior, everything)
-        if belief is None or belief.scatter is not None:
+        conjugate, fixed = self._conjugate_prior(prior), self.fixed_prior(statistics, prior, everything)
+        if conjugate is None or conjugate.scatter is not None:
             return None if fixed is None else replace(fixed, freedom=0.0)
         varying = statistics.n_columns - (0 if fixed.still is None else int(fixed.still.sum()))
         return replace(fixed, scatter=np.asarray(fixed.scatter) / k ** (2.0 / max(varying, 1)), freedom=0.0)
@@ -254,7 +254,7 @@ class Gaussian(Family):
     def log_prior(self, distributions: GaussianDistributions, statistics: Moments, prior: PriorSpec) -> float:
         """Return the log-density of the normal–inverse-Wishart prior."""
         k, d = distributions.means.shape
-        return self.structure.log_prior(distributions.compact, self._belief(prior), k, d, distributions.means)
+        return self.structure.log_prior(distributions.compact, self._conjugate_prior(prior), k, d, distributions.means)
 
 
 def _require_squares(statistics: Moments) -> None:
@@ -270,4 +270,4 @@ def _overall_covariance(overall: Moments, still: NDArray[np.bool_] | None) -> Fl
     if not len(columns):
         return np.full(len(still), NEUTRAL_VARIANCE)
     part = overall_covariance(overall.of_columns(columns))
-    return beside_constants(part, columns, len(still), matrix=part.ndim == 2)
+    return with_constants(part, columns, len(still), matrix=part.ndim == 2)

@@ -59,7 +59,7 @@ def of_columns(values: FloatArray, columns: IntArray, *, matrix: bool) -> FloatA
     return values[..., columns[:, None], columns] if matrix else values[..., columns]
 
 
-def beside_constants(values: FloatArray, columns: IntArray, n_columns: int, *, matrix: bool) -> FloatArray:
+def with_constants(values: FloatArray, columns: IntArray, n_columns: int, *, matrix: bool) -> FloatArray:
     """Return variances, …×m, or covariances, …×m×m, of some columns, extended to all columns.
 
     A constant column gets the same variance in every class, and no covariances.
@@ -93,8 +93,8 @@ def resolved(structure: Covariance, moments: Moments, prior: NormalInverseWishar
     rows, scatter = 1.0, np.full(d, NEUTRAL_VARIANCE)
     if len(columns):
         part = structure.resolve(moments.of_columns(columns), prior_of_columns(prior, columns, d))
-        rows, believed = float(part.scatter_count), np.asarray(part.scatter)
-        scatter = beside_constants(believed, columns, d, matrix=believed.ndim == 2)
+        rows, prior_covariance = float(part.scatter_count), np.asarray(part.scatter)
+        scatter = with_constants(prior_covariance, columns, d, matrix=prior_covariance.ndim == 2)
     numbers = {"scatter_count": rows, "scatter": scatter, "mean": prior_mean(moments, prior)}
     return FixedPrior(**{**vars(prior), **numbers}, still=still)
 
@@ -134,7 +134,7 @@ class ConstantColumns:
         """Return the covariances of all columns, given those of the columns that are not constant."""
         if self.constant is None:
             return values
-        return beside_constants(values, self._varying, len(self.values), matrix=matrix)
+        return with_constants(values, self._varying, len(self.values), matrix=matrix)
 
     def means(self, values: FloatArray) -> FloatArray:
         """Return the means or centres of all columns."""
@@ -160,8 +160,8 @@ class ConstantColumns:
         if self.constant is None:
             return 0.0
         assert isinstance(prior, NormalInverseWishart)
-        believed = given_scatter(prior, len(self.values))
-        assert believed is not None
+        prior_covariance = given_scatter(prior, len(self.values))
+        assert prior_covariance is not None
         rows = float(prior.scatter_count)
-        terms = np.log(NEUTRAL_VARIANCE) + np.diagonal(believed)[self.constant] / NEUTRAL_VARIANCE
+        terms = np.log(NEUTRAL_VARIANCE) + np.diagonal(prior_covariance)[self.constant] / NEUTRAL_VARIANCE
         return -0.5 * rows * n_covariances * float(terms.sum())

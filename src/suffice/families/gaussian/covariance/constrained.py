@@ -57,7 +57,7 @@ class Constrained(Covariance):
         count = np.maximum(a + freedom(moments.count, prior), _TINY)
         if a == 0.0:
             return self._no_worse(scatter, count, start)
-        return self._no_worse(scatter + a * self._believed(moments, prior), count, start, penalised=True)
+        return self._no_worse(scatter + a * self._prior_covariance(moments, prior), count, start, penalised=True)
 
     def _no_worse(
         self, scatter: FloatArray, count: FloatArray, start: FloatArray | None, *, penalised: bool = False
@@ -99,7 +99,7 @@ class ConstrainedVariances(Constrained):
         """The same structure with one covariance for all classes."""
         return TIED_DIAGONAL
 
-    def _believed(self, moments: Moments, prior: NormalInverseWishart) -> FloatArray:
+    def _prior_covariance(self, moments: Moments, prior: NormalInverseWishart) -> FloatArray:
         return prior_variance(moments, prior)
 
 
@@ -135,7 +135,7 @@ class ConstrainedMatrices(Constrained):
         """The same structure with one covariance for all classes."""
         return TIED
 
-    def _believed(self, moments: Moments, prior: NormalInverseWishart) -> FloatArray:
+    def _prior_covariance(self, moments: Moments, prior: NormalInverseWishart) -> FloatArray:
         return towards_tied(moments, prior, self.prior_rows(prior, moments.n_columns))
 
 

@@ -59,9 +59,9 @@ class Diagonal(PosteriorMean):
 
     def _posterior_mean(self, moments: Moments, scatter: FloatArray, prior: NormalInverseWishart) -> FloatArray:
         a = self.prior_rows(prior, moments.n_columns)
-        return ratio(a * self._believed(moments, prior) + scatter, a + freedom(moments.count, prior))
+        return ratio(a * self._prior_covariance(moments, prior) + scatter, a + freedom(moments.count, prior))
 
-    def _believed(self, moments: Moments, prior: NormalInverseWishart) -> FloatArray:
+    def _prior_covariance(self, moments: Moments, prior: NormalInverseWishart) -> FloatArray:
         return prior_variance(moments, prior)
 
 
@@ -83,7 +83,7 @@ class TiedDiagonal(Diagonal):
         a = self.prior_rows(prior, moments.n_columns)
         rows = freedom(moments.count, prior).sum(0, keepdims=True)
         pooled = scatter.sum(0, keepdims=True)
-        return ratio(a * self._believed(moments, prior) + pooled, a + rows)
+        return ratio(a * self._prior_covariance(moments, prior) + pooled, a + rows)
 
 
 class Spherical(Diagonal):
@@ -110,7 +110,7 @@ class Spherical(Diagonal):
     ) -> FloatArray:
         """Return one variance for all columns."""
         a = self.prior_rows(prior, moments.n_columns)
-        variance = ratio(a * self._believed(moments, prior).sum() + pooled, a * moments.n_columns + rows)
+        variance = ratio(a * self._prior_covariance(moments, prior).sum() + pooled, a * moments.n_columns + rows)
         return over_columns(variance, moments)
 
 
@@ -146,7 +146,7 @@ class Tied(PosteriorMean):
     def _posterior_mean(self, moments: Moments, scatter: FloatArray, prior: NormalInverseWishart) -> FloatArray:
         return shrunk_tied(moments, scatter, prior, self.prior_rows(prior, moments.n_columns))[None]
 
-    def _believed(self, moments: Moments, prior: NormalInverseWishart) -> FloatArray:
+    def _prior_covariance(self, moments: Moments, prior: NormalInverseWishart) -> FloatArray:
         return tied_target(moments, prior)
 
 
@@ -170,10 +170,10 @@ class Full(PosteriorMean):
         rows = freedom(moments.count, prior)[:, :, None]
         if a == 0.0:
             return ratio(scatter, rows)
-        believed = self._believed(moments, prior)
-        return with_ridge(ratio(a * believed + scatter, a + rows))
+        prior_covariance = self._prior_covariance(moments, prior)
+        return with_ridge(ratio(a * prior_covariance + scatter, a + rows))
 
-    def _believed(self, moments: Moments, prior: NormalInverseWishart) -> FloatArray:
+    def _prior_covariance(self, moments: Moments, prior: NormalInverseWishart) -> FloatArray:
         return towards_tied(moments, prior, self.prior_rows(prior, moments.n_columns))
 
 

@@ -65,8 +65,8 @@ class Covariance(ABC):
         """Return the prior with its data-dependent parts as numbers, so that it no longer changes."""
         moments = moments.to_layout(self.layout)
         a = self.prior_rows(prior, moments.n_columns)
-        believed = self._believed(moments, prior) if a > 0 else np.zeros(moments.n_columns)
-        return replace(prior, scatter_count=a, scatter=believed, mean=prior_mean(moments, prior))
+        prior_covariance = self._prior_covariance(moments, prior) if a > 0 else np.zeros(moments.n_columns)
+        return replace(prior, scatter_count=a, scatter=prior_covariance, mean=prior_mean(moments, prior))
 
     def log_prior(
         self,
@@ -96,10 +96,10 @@ class Covariance(ABC):
         if prior is None:
             return 0.0
         a = self.prior_rows(prior, d)
-        believed = given_scatter(prior, d) if a > 0 else np.zeros((d, d))
-        if believed is None:
+        prior_covariance = given_scatter(prior, d) if a > 0 else np.zeros((d, d))
+        if prior_covariance is None:
             raise ValueError("the prior still takes its scatter from the data; pass what `resolve` returns")
-        scatter = np.repeat(a * believed[None], len(compact), axis=0)
+        scatter = np.repeat(a * prior_covariance[None], len(compact), axis=0)
         if prior.mean_count > 0 and means is not None:
             scatter = scatter + self._pull(means, prior, len(compact))
         rows = np.full((len(compact), 1), a - prior.freedom * k / len(compact))
@@ -108,7 +108,7 @@ class Covariance(ABC):
         return expected_log_likelihood(compact, scatter, rows)
 
     @abstractmethod
-    def _believed(self, moments: Moments, prior: NormalInverseWishart) -> FloatArray:
+    def _prior_covariance(self, moments: Moments, prior: NormalInverseWishart) -> FloatArray:
         """Return the prior covariance V of a row, (d,) or (d, d)."""
 
     @staticmethod
