@@ -70,7 +70,7 @@ def test_an_older_backup_is_replaced_and_any_other_file_refused(store, tmp_path)
             assert (tmp_path / name).read_bytes() == content
         with pytest.raises(StoreError, match="is the store itself"):
             spam_filter.backup(store)
-        with pytest.raises(StoreError, match=r"nowhere.*cannot be made"):
+        with pytest.raises(StoreError, match=r"nowhere.*cannot be created"):
             spam_filter.backup(tmp_path / "nowhere" / "copy")
         with SpamFilter.open(tmp_path / "copy") as used:
             assert used.stats().ham == 61
@@ -179,7 +179,7 @@ def damaged(content):
         (damaged, "is damaged or not a store"),
         (lambda content: content[: len(content) // 2], "is damaged or not a store"),
         (lambda content: b"Dear Ann, ...", "is damaged or not a store"),
-        (lambda content: b"", "is no backup"),
+        (lambda content: b"", "is not a backup"),
     ],
 )
 @pytest.mark.parametrize("there", [True, False])

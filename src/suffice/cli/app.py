@@ -53,7 +53,7 @@ def suffice(
 
 @app.command(epilog="[bold]Example[/bold]  [cyan]suffice fit votes.csv --target Class -o votes.suffice[/cyan]")
 def fit(
-    table: Annotated[
+    table_path: Annotated[
         str,
         typer.Argument(
             help="A .csv file, a .parquet file, a folder of .parquet files or a quoted pattern of them "
@@ -101,7 +101,7 @@ def fit(
     families, known_prior = _settings(family or [], covariance, prior)
     print_summary(
         fit_file(
-            table,
+            table_path,
             target,
             output,
             weight=weight,
@@ -127,8 +127,8 @@ def _settings(family: list[str], covariance: str, prior: str) -> tuple[Any, Any]
 
 @app.command(epilog="[bold]Example[/bold]  [cyan]suffice predict votes.suffice new.csv --proba | head[/cyan]")
 def predict(
-    model: Annotated[str, typer.Argument(help="A model that `suffice fit` wrote.", metavar="MODEL")],
-    table: Annotated[
+    model_path: Annotated[str, typer.Argument(help="A model that `suffice fit` wrote.", metavar="MODEL")],
+    table_path: Annotated[
         str,
         typer.Argument(
             help="A .csv file, a .parquet file, a folder of .parquet files or a quoted pattern of them "
@@ -153,7 +153,7 @@ def predict(
     """
     from suffice.cli.predict import predict_file
 
-    rows = predict_file(model, table, output, proba=proba, explain=explain)
+    rows = predict_file(model_path, table_path, output, proba=proba, explain=explain)
     if output is not None:
         typer.echo(f"{rows:,} predictions written to {output}", err=True)
 

@@ -19,7 +19,7 @@ _EXAMPLE = """[bold]Example[/bold]
 
 @app.command(epilog=_EXAMPLE)
 def explain(
-    message: Annotated[
+    message_path: Annotated[
         str, typer.Argument(metavar="MESSAGE", help="A file with one message, BOX:NUMBER, or '-' for standard input.")
     ],
     top: Annotated[
@@ -47,9 +47,9 @@ def explain(
     from suffice.spam.headers import header_of
     from suffice.spam.scoring import FIELD_NAMES, field_of
 
-    check([message], lines=lines)
+    check([message_path], lines=lines)
     path = existing_store(store)
-    place, raw = _only(message, lines)
+    place, raw = _only(message_path, lines)
     with SpamFilter.open(path) as spam_filter:
         verdict, learned_as = spam_filter.score(raw), spam_filter.label_of(raw)
         thresholds = spam_filter.thresholds

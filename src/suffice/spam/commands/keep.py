@@ -13,7 +13,7 @@ from suffice.spam.commands.options import StoreOption, existing_store, json_opti
 
 @app.command(epilog="[bold]Example[/bold]  [cyan]suffice spam backup ~/spam-2025-01-31.sqlite[/cyan]")
 def backup(
-    file: Annotated[
+    backup_path: Annotated[
         Path, typer.Argument(metavar="FILE", help="The backup to write; an older backup of that name is replaced.")
     ],
     store: StoreOption = None,
@@ -27,17 +27,17 @@ def backup(
 
     path = existing_store(store)
     with SpamFilter.open(path) as spam_filter:
-        spam_filter.backup(file)
-    size = file.stat().st_size
+        spam_filter.backup(backup_path)
+    size = backup_path.stat().st_size
     if as_json:
-        say_json({"store": str(path), "backup": str(file), "bytes": size})
+        say_json({"store": str(path), "backup": str(backup_path), "bytes": size})
     else:
-        typer.echo(f"{path} was copied to {file} ({size / 1e6:,.1f} MB)")
+        typer.echo(f"{path} was copied to {backup_path} ({size / 1e6:,.1f} MB)")
 
 
 @app.command(epilog="[bold]Example[/bold]  [cyan]suffice spam restore ~/spam-2025-01-31.sqlite --yes[/cyan]")
 def restore(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A backup that `suffice spam backup` wrote.")],
+    backup_path: Annotated[Path, typer.Argument(metavar="FILE", help="A backup that `suffice spam backup` wrote.")],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Replace the store even if it is not empty.")] = False,
     store: StoreOption = None,
     as_json: Annotated[bool, json_option("store, backup, spam, ham, tokens")] = False,
@@ -49,15 +49,19 @@ def restore(
     from suffice.spam import SpamFilter
 
     path = store_to_make(store)
-    if not file.exists():
-        raise FileNotFoundError(f"there is no backup {str(file)!r}; give a file that `suffice spam backup` wrote")
+    if not backup_path.exists():
+        raise FileNotFoundError(
+            f"there is no backup {str(backup_path)!r}; give a file that `suffice spam backup` wrote"
+        )
     if not yes and (held := _held(path)):
         raise ValueError(f"the store {str(path)!r} {held}, which would be lost; pass --yes to replace it")
-    SpamFilter.restore(path, file)
+    SpamFilter.restore(path, backup_path)
     with SpamFilter.open(path) as spam_filter:
         size = spam_filter.stats()
     if as_json:
-        say_json({"store": str(path), "backup": str(file), "spam": size.spam, "ham": size.ham, "tokens": size.tokens})
+        say_json(
+            {"store": str(path), "backup": str(backup_path), "spam": size.spam, "ham": size.ham, "tokens": size.tokens}
+        )
     else:
         typer.echo(f"{path} is restored: {size.spam:,} spam, {size.ham:,} ham, {size.tokens:,} tokens")
 

@@ -274,8 +274,8 @@ def _show_rehearsal(rehearsal: Rehearsal | None) -> None:
         return
     first, last = (date(1970, 1, 1) + timedelta(days=day) for day in (rehearsal.first, rehearsal.last))
     screen.print(
-        f"Your newest {rehearsal.messages} messages, from {first} to {last}, classified by what the older ones "
-        "teach:\n",
+        f"Your newest {rehearsal.messages} messages, from {first} to {last}, classified by a filter that has "
+        "learned the older ones:\n",
         soft_wrap=True,
     )
     table = grid("", ">delivered", ">unsure", ">marked spam")

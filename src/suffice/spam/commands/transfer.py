@@ -21,7 +21,7 @@ _EXAMPLE = """[bold]Example[/bold]
 
 @app.command(epilog="[bold]Example[/bold]  [cyan]suffice spam export store.jsonl.gz[/cyan]")
 def export(
-    file: Annotated[
+    target_path: Annotated[
         str,
         typer.Argument(
             metavar="FILE", help="The file to write, compressed if its name ends in .gz; '-' for standard output."
@@ -39,20 +39,20 @@ def export(
     from suffice.spam import SpamFilter
     from suffice.spam.commands.screen import meter
 
-    if file == "-" and as_json:
+    if target_path == "-" and as_json:
         raise wrong_usage(
             "--json and the export cannot both be written to standard output; give a file, or leave --json out"
         )
     path = existing_store(store)
-    with SpamFilter.open(path) as spam_filter, meter("exporting", show=file != "-") as bar:
-        if file == "-":
+    with SpamFilter.open(path) as spam_filter, meter("exporting", show=target_path != "-") as bar:
+        if target_path == "-":
             spam_filter.export_text(sys.stdout.buffer, progress=bar.reach)
             return
-        count = _write(Path(file), lambda sink: spam_filter.export_text(sink, progress=bar.reach))
+        count = _write(Path(target_path), lambda sink: spam_filter.export_text(sink, progress=bar.reach))
     if as_json:
-        say_json({"store": str(path), "file": file, "lines": count})
+        say_json({"store": str(path), "file": target_path, "lines": count})
     else:
-        typer.echo(f"{path} was written to {file}: {count:,} messages and imports")
+        typer.echo(f"{path} was written to {target_path}: {count:,} messages and imports")
 
 
 def _write(target: Path, fill: Any) -> int:
@@ -90,7 +90,7 @@ def _write(target: Path, fill: Any) -> int:
 
 @app.command("import", epilog=_EXAMPLE)
 def import_(
-    file: Annotated[
+    source_path: Annotated[
         str | None,
         typer.Argument(
             metavar="FILE",
@@ -135,18 +135,18 @@ def import_(
 
     from suffice.spam import SpamFilter
 
-    if (file is None) == (remove is None):
+    if (source_path is None) == (remove is None):
         raise wrong_usage("give a file to import, or --remove PROGRAM")
     if remove is not None:
         _undo(remove, store, as_json)
         return
-    assert file is not None
-    source = sys.stdin.buffer if file == "-" else open(file, "rb")  # noqa: SIM115 - standard input stays open
+    assert source_path is not None
+    source = sys.stdin.buffer if source_path == "-" else open(source_path, "rb")  # noqa: SIM115 - standard input stays open
     try:
         with SpamFilter.open(store_to_make(store)) as spam_filter:
             done = spam_filter.import_text(source, words=_words(words or []))
     finally:
-        if file != "-":
+        if source_path != "-":
             source.close()
     if as_json:
         say_json(done._asdict())
