@@ -441,7 +441,7 @@ def test_tables_that_are_not_those_of_buckets_are_refused(tmp_path, statement):
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(statement)
         connection.commit()
-    with pytest.raises(StoreError, match="its own tables and nothing else"):
+    with pytest.raises(StoreError, match="its own tables and no others"):
         SpamFilter(path)
 
 

@@ -67,7 +67,7 @@ def test_processes_find_a_store_that_was_opened_by_a_relative_name(monkeypatch, 
         verdicts = list(spam_filter.score_many(RAWS[:PARALLEL_FROM], processes=2))
         assert verdicts == list(spam_filter.score_many(RAWS[:PARALLEL_FROM], processes=1))
         (tmp_path / "store").unlink()
-        with pytest.raises(StoreError, match="is not there any more"):
+        with pytest.raises(StoreError, match="no longer exists"):
             list(spam_filter.score_many(RAWS[:PARALLEL_FROM], processes=2))
     assert not list(Path().iterdir())
 

@@ -118,7 +118,7 @@ def test_the_store_is_named_by_option_variable_or_is_the_users_own_in_a_folder_t
     monkeypatch.setenv("SUFFICE_SPAM_STORE", str(mail / "named.sqlite"))
     assert answer("train", "--spam", mail / "spam.mbox")["store"] == str(mail / "named.sqlite")
     assert answer("stats", "-s", own)["store"] == str(own)
-    assert "cannot be made" in fails("train", "--spam", mail / "spam.mbox", "-s", mail / "no" / "spam.sqlite")
+    assert "cannot be created" in fails("train", "--spam", mail / "spam.mbox", "-s", mail / "no" / "spam.sqlite")
 
 
 def test_only_errors_takes_spam_and_ham_in_turn(mail):

@@ -544,7 +544,9 @@ def test_mistakes_are_one_line(reader, tmp_path, store):
     mistyped = tmp_path / "mistyped" / "spam.sqlite"
     nowhere = run("--store", mistyped, "--port", "0", "--no-open")
     assert nowhere.returncode == 1
-    assert re.fullmatch(r"error: the store '.*' cannot be made: .*; check that its folder exists.*\n", nowhere.stderr)
+    assert re.fullmatch(
+        r"error: the store '.*' cannot be created: .*; check that its folder exists.*\n", nowhere.stderr
+    )
     assert not mistyped.parent.exists()
 
 

@@ -267,7 +267,7 @@ def test_a_store_that_is_gone_or_replaced_is_told_where_the_click_was(chromium, 
     page.locator(".row .to-ham").last.click()
     page.wait_for_selector("#notice .problem")
     assert page.evaluate("scrollY") > 100
-    expect(page.locator("#notice")).to_contain_text("is not there any more")
+    expect(page.locator("#notice")).to_contain_text("no longer exists")
     expect(page.locator("#notice")).to_be_in_viewport()
     shutil.copy(away, site.store)
     page.locator(".row .to-ham").last.click()

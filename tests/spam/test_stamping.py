@@ -253,7 +253,7 @@ def test_a_message_whose_stamps_cannot_be_removed_is_kept_by_the_mail_program(tm
     places = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     done = command(FORGED[0], "-p", "--store", taught, env={**os.environ, "PYTHONPATH": places})
     assert (done.returncode, done.stdout) == (75, b"")
-    assert done.stderr.startswith(b"error: the message is not passed on, for want of memory: ")
+    assert done.stderr.startswith(b"error: the message is not passed on, because there is not enough memory: ")
 
 
 def test_a_message_larger_than_what_is_looked_at_is_copied_whole(taught):

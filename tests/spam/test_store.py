@@ -148,7 +148,7 @@ def test_a_damaged_store_says_so(tmp_path):
 
 
 def test_a_place_that_cannot_hold_a_store_is_named(tmp_path):
-    with pytest.raises(StoreError, match=r"nowhere.*cannot be made.*check that its folder exists"):
+    with pytest.raises(StoreError, match=r"nowhere.*cannot be created.*check that its folder exists"):
         SpamFilter.open(tmp_path / "nowhere" / "store")
     with pytest.raises(StoreError, match="cannot be used"):
         SpamFilter.open(tmp_path)
@@ -272,7 +272,7 @@ def test_other_tables_views_and_triggers_are_refused_before_anything_runs(tmp_pa
         spam_filter.train(message(1, "spam"), "spam")
         change(path, *statements)
         for ask in (lambda: spam_filter.score(message(2)), lambda: spam_filter.train(message(2), "ham")):
-            with pytest.raises(StoreError, match=f"nothing else, but there is {found}; restore a backup"):
+            with pytest.raises(StoreError, match=f"no others, but has {found}; restore a backup"):
                 ask()
     with pytest.raises(StoreError, match=found):
         SpamFilter.open(path)
@@ -292,7 +292,7 @@ def test_work_that_does_not_end_is_interrupted_from_another_thread(tmp_path, mon
         timer = threading.Timer(0.3, spam_filter.interrupt)
         timer.start()
         start = time.monotonic()
-        with pytest.raises(StoreError, match=r"was interrupted; open it anew to go on"):
+        with pytest.raises(StoreError, match=r"was interrupted; open it again to continue"):
             spam_filter.score(message(2))
         assert 0.2 < time.monotonic() - start < 10
         timer.join()

@@ -39,7 +39,7 @@ class ChangedStoreError(StoreError):
 
 def interrupted(name: str) -> StoreError:
     """Return the error of a store whose work was interrupted."""
-    return StoreError(f"work on the store {name!r} was interrupted; open it anew to go on")
+    return StoreError(f"work on the store {name!r} was interrupted; open it again to continue")
 
 
 def explanation(error: Exception, name: str, patience: float, connection: sqlite3.Connection | None) -> Exception:
@@ -61,7 +61,7 @@ def explanation(error: Exception, name: str, patience: float, connection: sqlite
             return interrupted(name)
         reason = f"cannot be used: {error}; check the file, its folder, their permissions and the space left"
         if "locked" in str(error):
-            reason = f"is being written to by another process for more than {patience:g} seconds; try again later"
+            reason = f"has been locked by another process for more than {patience:g} seconds; try again later"
         return StoreError(f"the store {name!r} {reason}")
     damage = ""
     if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.ProgrammingError):

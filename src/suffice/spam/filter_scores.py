@@ -233,7 +233,7 @@ def _score_elsewhere(path: str, patience: float, now: float, chunk: Chunk) -> li
     """Score a chunk of messages in a worker process, with the store at `path`."""
     if path not in _OPENED:
         if not os.path.exists(path):  # opening it would create it
-            raise StoreError(f"the store {path!r} is not there any more; messages cannot be scored")
+            raise StoreError(f"the store {path!r} no longer exists, so messages cannot be scored")
         opened = FilterScores(path, patience=patience)
         _OPENED[path] = opened, KnownWeights(opened._store)
     opened, known = _OPENED[path]

@@ -120,7 +120,7 @@ class FilterStore:
         from suffice.spam.authentication import checked_server
 
         if isinstance(names, str):
-            raise TypeError(f"servers must be a list of names, but it is {names!r}; put it into brackets")
+            raise TypeError(f"servers must be a list of names, but it is {names!r}; put it in brackets")
         checked_names = list(dict.fromkeys(map(checked_server, names)))
         with self._store.transaction():
             self._store.put("servers", checked_names)
@@ -203,7 +203,7 @@ class FilterStore:
         if days is None:
             half_life = self.half_life
             if half_life is None:
-                raise ValueError("expire needs a number of days, since the filter has no half_life; give one of them")
+                raise ValueError("expire needs a number of days, because the filter has no half_life; give one of them")
             days = OLD * half_life
         if not days >= 0:  # also true for NaN
             raise ValueError(f"expire needs a number of days that is at least 0, but it is {days!r}; give another")
@@ -229,6 +229,8 @@ class FilterStore:
     def _day(self, at: float | None) -> int:
         """Return the day of a time, clipped to the range from the year 1 to today."""
         if at is not None and math.isnan(at):
-            raise ValueError("`at` must be a time in seconds since 1970, but it is not a number; leave it out for now")
+            raise ValueError(
+                "`at` must be a time in seconds since 1970, but it is not a number; leave it out for the present time"
+            )
         now = self._clock()
         return int(max(_FIRST * DAY, min(now, now if at is None else at)) // DAY)

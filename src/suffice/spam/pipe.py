@@ -138,7 +138,7 @@ def run(settings: Settings | ValueError) -> int:
         try:
             message = not_judged(message)
         except MemoryError:  # with its forged stamps it must not go on
-            _say(f"error: the message is not passed on, for want of memory: {reason}")
+            _say(f"error: the message is not passed on, because there is not enough memory: {reason}")
             return RETRY
         _say(f"error: the message is passed on with the status error: {reason}")
         code = ERROR

@@ -133,8 +133,7 @@ class StoreFile(Connected):
             return
         if found := foreign_parts(self._connection):
             raise DamagedStoreError(
-                f"the store {self.name!r} must have its own tables and nothing else, but there is {found}; "
-                "restore a backup"
+                f"the store {self.name!r} must have its own tables and no others, but has {found}; restore a backup"
             )
         self.has_buckets = has_bucket_tables(self._connection)
         self._schema_version = version
@@ -196,7 +195,7 @@ class StoreFile(Connected):
         try:
             return state_of(self.path)
         except OSError as error:
-            raise StoreError(f"the store {self.name!r} cannot be read any more: {error.strerror}") from error
+            raise StoreError(f"the store {self.name!r} can no longer be read: {error.strerror}") from error
 
     @contextmanager
     def _begun(self, begin: str) -> Iterator[None]:
@@ -303,5 +302,5 @@ def _prepare_file(path: str) -> None:
         pass
     except OSError as error:
         raise StoreError(
-            f"the store {path!r} cannot be made: {error.strerror}; check that its folder exists and may be written"
+            f"the store {path!r} cannot be created: {error.strerror}; check that its folder exists and may be written"
         ) from error
