@@ -26,7 +26,7 @@ PRIVATE = {
     r"\banew\b": "again",
     r"\bcannot be told\b": "undefined",
     r"\bwithout itself\b|\bwithout themselves\b": "by leave-one-out",
-    r"\} is no \w": "is not a",
+    r"(?<!here )\bis no (?!longer)": "is not a",
     r"\b[Ss]ay (so|missing_label|which|how)\b": "pass",
 }
 #: modules whose strings are data: slots of synthetic messages, signatures of kernels

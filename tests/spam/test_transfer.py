@@ -434,7 +434,7 @@ def test_commands_export_and_import(tmp_path):
     (tmp_path / "letter").write_text("Dear Ann")
     refused = run("export", "--store", tmp_path / "a.sqlite", tmp_path / "letter")
     assert refused.exit_code == 1
-    assert "is no export" in refused.stderr
+    assert "is not an export" in refused.stderr
     assert (tmp_path / "letter").read_text() == "Dear Ann"
     done = json.loads(run("import", "--store", tmp_path / "b.sqlite", tmp_path / "a.jsonl.gz", "--json").stdout)
     assert done["learned"] == 81

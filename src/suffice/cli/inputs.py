@@ -37,10 +37,8 @@ class TableFile(ABC):
         """Raise ValueError unless the table has these columns."""
         absent = [name for name in names if name not in self.names]
         if absent:
-            are_no = "is no column" if len(absent) == 1 else "are no columns"
-            raise ValueError(
-                f"there {are_no} {_listed(absent)} in {self.path!r}; its columns are {_listed(self.names)}"
-            )
+            there_are = "there is no column" if len(absent) == 1 else "there are no columns"
+            raise ValueError(f"{there_are} {_listed(absent)} in {self.path!r}; its columns are {_listed(self.names)}")
 
     def _require_unique(self) -> None:
         repeated = [name for i, name in enumerate(self.names) if name in self.names[:i]]

@@ -48,7 +48,7 @@ def logistic_form(model: JointModel) -> tuple[Design, FloatArray, FloatArray, Fl
             continue
         if isinstance(distributions, Predictive):
             raise ValueError(
-                "averages over parameters are not linear, so a model with estimate='predictive' is no logistic "
+                "averages over parameters are not linear, so a model with estimate='predictive' is not a logistic "
                 "regression; fit it with estimate='map'"
             )
         try:

@@ -106,7 +106,7 @@ class Dirichlet(Family):
                 found=f"{cells[0]:g} (its row sums to {cells.sum():g})",
                 row=row,
                 column=0,
-                remedy="divide each row by its sum, or leave out a column that is no part of the whole",
+                remedy="divide each row by its sum, or leave out a column that is not part of the whole",
             )
         return xp.log(x)
 

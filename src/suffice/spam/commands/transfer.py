@@ -67,7 +67,7 @@ def _write(target: Path, fill: Any) -> int:
 
     target = replaceable(target)
     if target.exists() and not is_export(target):
-        raise ValueError(f"{str(target)!r} exists and is no export of a store; give another name")
+        raise ValueError(f"{str(target)!r} exists and is not an export of a store; give another name")
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
         with os.fdopen(descriptor, "wb") as plain:
