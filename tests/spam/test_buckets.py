@@ -43,7 +43,7 @@ def buckets_of(spam_filter):
     return (
         sorted(read("SELECT name, weight FROM buckets")),
         sorted((token, names[number], weight) for token, number, weight in read("SELECT * FROM bucket_tokens")),
-        sorted((digest, names[number]) for digest, number in read("SELECT * FROM bucketeds")),
+        sorted((digest, names[number]) for digest, number in read("SELECT * FROM bucket_messages")),
     )
 
 
@@ -427,9 +427,9 @@ def test_a_text_with_damaged_buckets_changes_nothing(taught, old, new):
     [
         "DROP TABLE bucket_tokens",
         "CREATE TABLE buckets (id)",
-        "CREATE VIEW bucketeds AS SELECT 1",
+        "CREATE VIEW bucket_messages AS SELECT 1",
         "CREATE TRIGGER t AFTER INSERT ON buckets BEGIN DELETE FROM messages; END",
-        "CREATE INDEX i ON bucketeds (bucket)",
+        "CREATE INDEX i ON bucket_messages (bucket)",
     ],
 )
 def test_tables_that_are_not_those_of_buckets_are_refused(tmp_path, statement):
