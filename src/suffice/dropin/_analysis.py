@@ -105,6 +105,8 @@ class Discriminant(DensityMixin):
     _dtype: Any
     #: the kernels whose results scikit-learn returns in float32 for float32 rows
     _narrow: tuple[Any, ...] = ()
+    #: scikit-learn's message if `covariance_estimator` is set with the solver "svd"
+    _estimator_needs: str
 
     # to be implemented by each analysis
 
@@ -113,14 +115,28 @@ class Discriminant(DensityMixin):
         """Return the family whose statistics the analysis needs."""
 
     @abstractmethod
-    def _require_options(self) -> None:
-        """Raise if the constructor parameters contradict each other."""
-
-    @abstractmethod
     def _model_of(self, statistics: ModelStatistics, rows: Labelled | None) -> JointModel:
         """Return the model of these statistics, and set scikit-learn's attributes."""
 
     # learning
+
+    def _require_options(self) -> None:
+        """Raise if the constructor parameters contradict each other."""
+        if self.solver == "svd":
+            if self.shrinkage is not None:
+                raise NotImplementedError("shrinkage not supported with 'svd' solver.")
+            if self.covariance_estimator is not None:
+                raise ValueError(self._estimator_needs)
+        elif self.covariance_estimator is not None and self.shrinkage is not None and self.shrinkage != 0:
+            raise ValueError(
+                "covariance_estimator and shrinkage parameters are not None. Only one of the two can be set."
+            )
+
+    def _require_no_weight(self, sample_weight: Any) -> None:
+        if self.covariance_estimator is not None and sample_weight is not None:
+            raise ValueError(
+                "covariance_estimator is fitted on rows that all count the same; pass no sample_weight with it"
+            )
 
     def _begin(self) -> None:
         """Check the parameters and delete fitted attributes, so that a failed fit leaves no partial model."""
@@ -240,3 +256,11 @@ class Discriminant(DensityMixin):
     def score_samples(self, X: Any) -> FloatArray:
         """Return log p(x) of each row, (n,): small for outliers."""
         return self._score(log_evidence, X, self._densities())
+
+
+def require_one_per_class(priors: FloatArray, count: FloatArray) -> None:
+    """Raise ValueError unless there is one prior probability per class."""
+    if priors.shape != count.shape:
+        raise ValueError(
+            f"priors must be one number per class, but are of shape {priors.shape} for {len(count)} classes"
+        )

@@ -110,7 +110,7 @@ class ClassAnswers(LinearAnswers):
         >>> from suffice import GaussianDiscriminant
         >>> X, y = load_iris(return_X_y=True)
         >>> print(GaussianDiscriminant(covariance="full").fit(X, y).check(X, y))
-        Looked at 150 rows of 3 classes.
+        Checked 150 rows of 3 classes.
           holds  Within the classes, rows look normal (Mardia).
         """
         from suffice.diagnostics import check_assumptions

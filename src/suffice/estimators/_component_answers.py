@@ -6,11 +6,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from suffice._arrays import FloatArray
+from suffice._arrays import FloatArray, IntArray
 from suffice.estimators._joint_answers import JointAnswers
+from suffice.estimators.sampling import sample_table
 from suffice.families.gaussian import GaussianDistributions
+from suffice.mixtures.start_points import generator
+from suffice.models.joint import most_probable
 from suffice.models.schema import Schema
-from suffice.tables.labels import row_weights
+from suffice.tables.labels import check_weight, row_weights
 
 
 class ComponentAnswers(JointAnswers):
@@ -51,6 +54,45 @@ class ComponentAnswers(JointAnswers):
     def n_parameters_(self) -> int:
         """The number of free parameters: those of the components, and their weights."""
         return sum(found.n_parameters for found in self.distributions_) + len(self._joint.log_prior) - 1
+
+    def predict(self, X: Any) -> IntArray:
+        """Return the most probable component of each row, (n,)."""
+        return self._score(most_probable, X)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the mean log-likelihood per row.
+
+        Parameters
+        ----------
+        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
+            The rows, with the columns of training.
+        y : ignored
+            Accepted for compatibility with scikit-learn.
+        sample_weight : array of shape (n,), optional
+            The weight of each row.
+        """
+        logs = self.score_samples(X)
+        return float(np.average(logs, weights=check_weight(sample_weight, len(logs))))
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, IntArray]:
+        """Draw rows, in the table type of the training data, and their components.
+
+        Parameters
+        ----------
+        n_samples : int, default 1
+            The number of rows.
+        random_state : int, Generator, RandomState or None, default None
+            The seed.
+
+        Returns
+        -------
+        rows : data frame or array
+        components : array of shape (n_samples,)
+        """
+        rng = generator(random_state)
+        weights = self.weights_
+        numbers = rng.choice(len(weights), size=n_samples, p=weights / weights.sum())
+        return sample_table(self.schema_, self.distributions_, numbers, rng), numbers
 
     def bic(self, X: Any, sample_weight: Any = None) -> float:
         """Return −2 log L + p log n: smaller is better."""

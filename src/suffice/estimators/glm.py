@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
 from suffice._arrays import FloatArray
+from suffice.estimators._regression_answers import RegressionAnswers
 from suffice.estimators.inference import Inference
 from suffice.glm.baseline import NullModel, Totals, ends, totals
 from suffice.glm.design import Design, Survey
-from suffice.glm.links import as_link
 from suffice.glm.objective import Found
-from suffice.glm.pairs import LogisticPair, Pair, pair
-from suffice.glm.predicting import answer, explained, is_column, offsets, warn_outside
+from suffice.glm.pairs import Pair
+from suffice.glm.predicting import is_column, offsets
 from suffice.glm.regression import Settings, fit_pair
 from suffice.glm.responses import GaussianResponse, as_response
 from suffice.glm.rows import Data, Target, open_rows
-from suffice.glm.sums import Point, predictor, predictor_variance
 from suffice.glm.targets import as_target
 from suffice.glm.warn import INTERCEPT, warn_of_fit
 from suffice.optimize.interrupts import end_early
@@ -29,7 +26,7 @@ from suffice.tables.sources import Source
 from suffice.tables.table import Table
 
 
-class GLM(Inference, RegressorMixin, BaseEstimator):
+class GLM(RegressionAnswers, Inference, RegressorMixin, BaseEstimator):
     """A generalised linear model: y has the mean μ with g(μ) = intercept + x·coef + offset.
 
     It is fitted by Newton's method with the expected Hessian (iteratively reweighted least squares): one pass over the
@@ -268,168 +265,6 @@ class GLM(Inference, RegressorMixin, BaseEstimator):
         if not self.fit_intercept:
             spread = np.pad(spread, ((1, 0), (1, 0)))
         return np.sqrt(dispersion) * spread
-
-    def _pair(self) -> Pair:
-        return pair(as_response(self.family, self.shape), None if self.link is None else as_link(self.link))
-
-    # -- prediction ---------------------------------------------------------------------------------------------
-
-    def _answer(
-        self,
-        X: Any,
-        kernel: Any,
-        offset: Any,
-        exposure: Any,
-        factor: FloatArray | None = None,
-        offset_of: Callable[[Table, int], FloatArray | None] | None = None,
-    ) -> FloatArray:
-        check_is_fitted(self, "coef_")
-        model = self._pair()
-
-        def read(table: Table, start: int) -> FloatArray | None:
-            return offsets(table, self.design_, model.link, offset, exposure, start)
-
-        at = Point(model, self._center, self._theta, factor=factor)
-        name = type(self).__name__
-        return answer(X, self.design_, kernel, at, offset_of=offset_of or read, estimator=name, n_jobs=self.n_jobs)
-
-    def linear_predictor(self, X: Any, *, offset: Any = None, exposure: Any = None) -> FloatArray:
-        """Return η = intercept + x·coef + offset of each row, (n,).
-
-        Parameters
-        ----------
-        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
-            The rows, with the columns of training.
-        offset, exposure : array of shape (n,), or a column of X by its name or position, optional
-            By default, the column that was named in `fit` is read, if there was one; a given offset or exposure
-            replaces that column. An array that was given in `fit` is not stored.
-        """
-        return self._answer(X, predictor, offset, exposure)
-
-    def predict(self, X: Any, *, offset: Any = None, exposure: Any = None) -> FloatArray:
-        """Return the predicted mean of y for each row, (n,).
-
-        Parameters
-        ----------
-        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
-            The rows, with the columns of training.
-        offset, exposure : as in `linear_predictor`
-            The offset and the exposure of the rows.
-        """
-        eta, link = self.linear_predictor(X, offset=offset, exposure=exposure), self._pair().link
-        warn_outside(link, eta, stacklevel=3)
-        return link.mean(eta)
-
-    def predict_interval(
-        self, X: Any, level: float = 0.95, *, of: str = "mean", offset: Any = None, exposure: Any = None
-    ) -> FloatArray:
-        """Return a confidence or prediction interval for each row, n×2.
-
-        Parameters
-        ----------
-        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
-            The rows, with the columns of training.
-        level : float, default 0.95
-            The level of the interval, between 0 and 1.
-        of : "mean" or "observation", default "mean"
-            "mean" gives a confidence interval for the mean of y, from the standard error of η. "observation" gives a
-            prediction interval for a new y (of weight 1), from the quantiles of its distribution with the predicted
-            mean; it includes the error of the mean only for the Gaussian with the identity link.
-        offset, exposure : as in `linear_predictor`
-            The offset and the exposure of the rows.
-        """
-        check_is_fitted(self, "coef_")
-        if of not in ("mean", "observation"):
-            raise ValueError(f"`of` must be 'mean' or 'observation', not {of!r}")
-        model, quantile = self._pair(), self._quantile(level)
-        if self._factor is None:
-            raise ValueError("there are too many columns for standard errors, so there are no intervals")
-        eta = self.linear_predictor(X, offset=offset, exposure=exposure)
-        if of == "observation" and not isinstance(model.response, GaussianResponse):
-            warn_outside(model.link, eta, stacklevel=3)
-            mean, tail = model.link.mean(eta), 0.5 - 0.5 * level
-            edge = (mean == 0.0) | np.isinf(mean)  # such a distribution is concentrated at its mean
-            within = np.where(edge, 0.5, mean)
-            found = [model.response.quantile(share, within, self.dispersion_) for share in (tail, 1.0 - tail)]
-            return np.column_stack([np.where(edge, mean, bound) for bound in found])
-        variance = self._answer(X, predictor_variance, offset, exposure, self._factor)
-        margin = quantile * np.sqrt(variance + (self.dispersion_ if of == "observation" else 0.0))
-        bounds = np.column_stack([model.link.mean(eta - margin), model.link.mean(eta + margin)])
-        return np.sort(bounds, axis=1)
-
-    def residuals(
-        self,
-        X: Any,
-        y: Any,
-        kind: str = "deviance",
-        *,
-        sample_weight: Any = None,
-        offset: Any = None,
-        exposure: Any = None,
-    ) -> FloatArray:
-        """Return the residual of each row, (n,).
-
-        Parameters
-        ----------
-        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
-            The rows, with the columns of training.
-        y : array of shape (n,)
-            The response, as in `fit`.
-        kind : "deviance", "pearson", "response" or "working", default "deviance"
-            sign(y − μ) √(weight d(y, μ)), (y − μ) √(weight / V(μ)), y − μ, or (y − μ) dη/dμ.
-        sample_weight : array of shape (n,), optional
-            The weight of each row.
-        offset, exposure : as in `linear_predictor`
-            The offset and the exposure of the rows.
-        """
-        model = self._pair()
-        eta = self.linear_predictor(X, offset=offset, exposure=exposure)
-        target = as_target(model, y, sample_weight, len(eta), 0, None)
-        mu = model.link.mean(eta)
-        raw = target.y - mu
-        if kind == "response":
-            return raw
-        if kind == "working":
-            return raw / model.link.derivative(eta)
-        if kind == "pearson":
-            if isinstance(model, LogisticPair):  # μ(1 − μ), where μ may round to 1
-                return raw * np.sqrt(target.weights / np.maximum(model.link.derivative(eta), np.finfo(np.float64).tiny))
-            return raw * np.sqrt(target.weights / model.response.variance(mu))
-        if kind == "deviance":
-            return np.sign(raw) * np.sqrt(target.weights * model.deviance(eta, target.y))
-        raise ValueError(f"residuals are 'deviance', 'pearson', 'response' or 'working', not {kind!r}")
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None, exposure: Any = None) -> float:
-        """Return the fraction of the deviance that is explained, 1 − deviance / null deviance; R² for the Gaussian.
-
-        The null deviance is that of the best model with only an intercept and the same offset, on these rows. If it is
-        0, because y is constant, the score is 1 if the deviance is 0 as well, else 0.
-
-        Parameters
-        ----------
-        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
-            The rows, with the columns of training.
-        y : array of shape (n,)
-            The response, as in `fit`.
-        sample_weight : array of shape (n,), optional
-            The weight of each row.
-        offset, exposure : as in `linear_predictor`
-            The offset and the exposure of the rows.
-        """
-        check_is_fitted(self, "coef_")
-        model = self._pair()
-        shifts: dict[int, FloatArray] = {}
-
-        def offset_of(table: Table, start: int) -> FloatArray | None:
-            shift = offsets(table, self.design_, model.link, offset, exposure, start)
-            if shift is not None:
-                shifts[start] = shift
-            return shift
-
-        eta = self._answer(X, predictor, offset, exposure, offset_of=offset_of)
-        shift = np.concatenate([shifts[start] for start in sorted(shifts)]) if shifts else None
-        target = as_target(model, y, sample_weight, len(eta), 0, shift)
-        return explained(model, eta, target, self.n_jobs)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

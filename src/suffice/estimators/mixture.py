@@ -15,7 +15,6 @@ from suffice.diagnostics.identifiers import warn_of_identifiers
 from suffice.engines.base import ONE_BLAS_THREAD
 from suffice.estimators._component_answers import ComponentAnswers
 from suffice.estimators.partly_labelled import iterate
-from suffice.estimators.sampling import sample_table
 from suffice.estimators.settings import MixtureSettings, documented
 from suffice.estimators.warn import warn_of_light_rows, warn_of_tiny_columns
 from suffice.families import Gaussian
@@ -27,7 +26,7 @@ from suffice.mixtures.start_points import (
 from suffice.mixtures.starts import Start, Starts, compatible
 from suffice.models import passes
 from suffice.models.conditioning import conditional_model, marginal_model
-from suffice.models.joint import JointModel, expect, most_probable
+from suffice.models.joint import JointModel, expect
 from suffice.models.missing import first_sums
 from suffice.models.named_statistics import ModelStatistics
 from suffice.models.schema import Block, Schema, make_schema
@@ -337,48 +336,9 @@ class Mixture(ComponentAnswers, MixtureSettings, DensityMixin, BaseEstimator):
 
     # -- use ----------------------------------------------------------------------------------------------------
 
-    def predict(self, X: Any) -> IntArray:
-        """Return the most probable component of each row, (n,)."""
-        return self._score(most_probable, X)
-
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> IntArray:
         """Fit the mixture and return the most probable component of each row, (n,); parameters as in `fit`."""
         return self.fit(X, y, sample_weight).predict(X)
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return the mean log-likelihood per row.
-
-        Parameters
-        ----------
-        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
-            The rows, with the columns of training.
-        y : ignored
-            Accepted for compatibility with scikit-learn.
-        sample_weight : array of shape (n,), optional
-            The weight of each row.
-        """
-        logs = self.score_samples(X)
-        return float(np.average(logs, weights=check_weight(sample_weight, len(logs))))
-
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, IntArray]:
-        """Draw rows, in the table type of the training data, and their components.
-
-        Parameters
-        ----------
-        n_samples : int, default 1
-            The number of rows.
-        random_state : int, Generator, RandomState or None, default None
-            The seed.
-
-        Returns
-        -------
-        rows : data frame or array
-        components : array of shape (n_samples,)
-        """
-        rng = generator(random_state)
-        weights = self.weights_
-        numbers = rng.choice(len(weights), size=n_samples, p=weights / weights.sum())
-        return sample_table(self.schema_, self.distributions_, numbers, rng), numbers
 
     def marginal(self, columns: Any) -> Mixture:
         """Return the marginal mixture of some columns, p(a) = Σ_c π_c p(a | c).

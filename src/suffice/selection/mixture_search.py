@@ -19,8 +19,10 @@ from suffice.estimators.settings import SearchSettings, documented
 from suffice.estimators.warn import warn_of_light_rows
 from suffice.optimize.interrupts import end_early, keep_on_interrupt
 from suffice.priors import PriorSpec
-from suffice.selection.grids import FIGURES, Grid, NumericGrid, TableGrid
+from suffice.selection.grids import FIGURES, Grid
+from suffice.selection.numeric_grid import NumericGrid
 from suffice.selection.strategy import in_threads
+from suffice.selection.table_grid import TableGrid
 from suffice.tables.conversion import as_table
 from suffice.tables.labels import check_weight
 from suffice.tables.sources import Source

@@ -1,4 +1,4 @@
-"""Linear and quadratic discriminant analysis with scikit-learn's names, parameters and fitted attributes.
+"""scikit-learn's `LinearDiscriminantAnalysis`.
 
 Everything is computed from the class moments, gathered in one pass. An eigendecomposition of the correlations within
 the classes replaces scikit-learn's singular value decomposition of the rows: the squared singular values of the rows
@@ -12,12 +12,17 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError
 from sklearn import discriminant_analysis as peers
 from sklearn.utils import assert_all_finite
 
 from suffice._arrays import FloatArray
-from suffice.dropin._analysis import Discriminant, LinearScores, Whitened, linear_scores, quadratic_scores
+from suffice.dropin._analysis import (
+    Discriminant,
+    LinearScores,
+    Whitened,
+    linear_scores,
+    require_one_per_class,
+)
 from suffice.dropin._common import log_shares
 from suffice.dropin._within import (
     Labelled,
@@ -32,21 +37,16 @@ from suffice.dropin._within import (
 from suffice.errors import NotKeptError
 from suffice.families import Gaussian
 from suffice.families.gaussian import GaussianDistributions
-from suffice.families.gaussian.dense_form import DenseForm
 from suffice.families.gaussian.shared_form import SharedForm
 from suffice.models.joint import JointModel, log_posterior, posterior
 from suffice.models.named_statistics import ModelStatistics
 from suffice.models.schema import Block, Schema
-from suffice.statistics.moments import FullMoments, Moments, TiedMoments
+from suffice.statistics.moments import Moments, TiedMoments
 from suffice.tables.labels import LabelCoder, class_list, sorted_order
 
 _EPSILON = float(np.finfo(np.float64).eps)
 #: with more columns than this, and more columns than rows, the rows are decomposed instead of their moments
 _WIDE = 256
-_ONE_OF_TWO = "covariance_estimator and shrinkage parameters are not None. Only one of the two can be set."
-
-
-# -- linear -----------------------------------------------------------------------------------------------------
 
 
 class LinearDiscriminantAnalysis(Discriminant, peers.LinearDiscriminantAnalysis):  # type: ignore[misc]
@@ -66,20 +66,12 @@ class LinearDiscriminantAnalysis(Discriminant, peers.LinearDiscriminantAnalysis)
     """
 
     _linear: LinearScores
+    _estimator_needs = "covariance estimator is not supported with svd solver. Try another solver"
     _narrow = (linear_scores, posterior, log_posterior)
 
     def _family(self) -> Gaussian:
         own = self.priors is not None and (self.solver != "svd" or self.store_covariance)
         return Gaussian("full" if own or isinstance(self.shrinkage, str) else "tied")
-
-    def _require_options(self) -> None:
-        if self.solver == "svd":
-            if self.shrinkage is not None:
-                raise NotImplementedError("shrinkage not supported with 'svd' solver.")
-            if self.covariance_estimator is not None:
-                raise ValueError("covariance estimator is not supported with svd solver. Try another solver")
-        elif self.covariance_estimator is not None and self.shrinkage is not None and self.shrinkage != 0:
-            raise ValueError(_ONE_OF_TWO)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from labelled rows, in one pass.
@@ -93,7 +85,7 @@ class LinearDiscriminantAnalysis(Discriminant, peers.LinearDiscriminantAnalysis)
         """
         self._begin()
         X, y = validated(self, X, y, least_rows=2)
-        _require_no_weight(self.covariance_estimator, sample_weight)
+        self._require_no_weight(sample_weight)
         if self.solver == "svd" and X.shape[0] < X.shape[1] and X.shape[1] > _WIDE:
             return self._fit_wide(X, y, sample_weight)
         return self._fit(X, y, sample_weight)
@@ -138,7 +130,7 @@ class LinearDiscriminantAnalysis(Discriminant, peers.LinearDiscriminantAnalysis)
         priors = count / count.sum() if self.priors is None else np.asarray(self.priors, dtype=np.float64)
         if (priors < 0).any():
             raise ValueError("priors must be non-negative")
-        _require_one_a_class(priors, count)
+        require_one_per_class(priors, count)
         if abs(priors.sum() - 1.0) > 1e-5:
             warnings.warn("The priors do not sum to 1. Renormalizing", UserWarning, stacklevel=4)
             priors = priors / priors.sum()
@@ -303,121 +295,3 @@ class LinearDiscriminantAnalysis(Discriminant, peers.LinearDiscriminantAnalysis)
         tags = super().__sklearn_tags__()
         tags.array_api_support = False
         return tags
-
-
-# -- quadratic --------------------------------------------------------------------------------------------------
-
-
-class QuadraticDiscriminantAnalysis(Discriminant, peers.QuadraticDiscriminantAnalysis):  # type: ignore[misc]
-    """scikit-learn's `QuadraticDiscriminantAnalysis`: Gaussian classes, each with its own covariance.
-
-    Beyond it: `sample_weight`, exact `partial_fit`, `score_samples` and `explain`.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from suffice.dropin import QuadraticDiscriminantAnalysis
-    >>> X, y = load_iris(return_X_y=True)
-    >>> float(QuadraticDiscriminantAnalysis().fit(X, y).score(X, y))
-    0.98
-    """
-
-    # scikit-learn before 1.8 has none of these options, and behaves as with their defaults
-    solver: Any = "svd"
-    shrinkage: Any = None
-    covariance_estimator: Any = None
-
-    def _family(self) -> Gaussian:
-        return Gaussian("full")
-
-    def _require_options(self) -> None:
-        if self.solver == "svd":
-            if self.shrinkage is not None:
-                raise NotImplementedError("shrinkage not supported with 'svd' solver.")
-            if self.covariance_estimator is not None:
-                raise ValueError("covariance_estimator is not supported with solver='svd'. Try solver='eigen' instead.")
-        elif self.covariance_estimator is not None and self.shrinkage is not None and self.shrinkage != 0:
-            raise ValueError(_ONE_OF_TWO)
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from labelled rows, in one pass.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-        y : array-like of shape (n,)
-        sample_weight : array-like of shape (n,), optional
-            A row of weight 2 counts as two rows, one of weight 0 is left out. Not possible with `covariance_estimator`.
-        """
-        self._begin()
-        X, y = validated(self, X, y)
-        _require_no_weight(self.covariance_estimator, sample_weight)
-        return self._fit(X, y, sample_weight)
-
-    def _model_of(self, statistics: ModelStatistics, rows: Labelled | None) -> JointModel:
-        moments = statistics.joint.blocks[0]
-        assert isinstance(moments, FullMoments)
-        classes, count = class_list(statistics.classes), moments.count[:, 0]
-        if len(classes) < 2:
-            raise ValueError(f"The number of classes has to be greater than one. Got {len(classes)} class.")
-        for label, weight in zip(classes, count.tolist(), strict=True):
-            if weight == 0.0:
-                raise ValueError(f"class {label} has no samples so far, so it has no covariance; pass rows of it")
-            if weight == 1.0 and not self._weighted:
-                raise ValueError(f"y has only 1 sample in class {label}, covariance is ill defined.")
-        priors = count / count.sum() if self.priors is None else np.array(self.priors)
-        _require_one_a_class(priors, count)
-        covariance, _ = class_covariances(moments, self.shrinkage, self.covariance_estimator, rows)
-        # eigenvalues of one symmetric matrix per class, all at once
-        scalings, rotations = np.linalg.eigh(covariance)
-        scalings, rotations = scalings[:, ::-1], rotations[:, :, ::-1]
-        if self.solver == "svd":
-            scalings = (1.0 - self.reg_param) * np.maximum(scalings, 0.0) + self.reg_param
-        self._require_full_rank(classes, count, scalings)
-        if self.solver == "svd" and self.reg_param:
-            covariance = (rotations * scalings[:, None, :]) @ rotations.transpose(0, 2, 1)
-        means = moments.mean
-        if self.store_covariance:
-            self.covariance_ = list(covariance)
-        self.means_, self.priors_ = means, priors
-        self.scalings_, self.rotations_ = list(scalings), list(rotations)
-        whiteners = (rotations / np.sqrt(scalings)[:, None, :]).transpose(0, 2, 1)
-        form = DenseForm(means, covariance, means.mean(0), whiteners, np.log(scalings).sum(1))
-        distributions = Whitened(Gaussian("full"), means, covariance, given=form)
-        return JointModel(statistics.schema, log_shares(priors), (distributions,))
-
-    def _require_full_rank(self, classes: list[Any], count: FloatArray, scalings: FloatArray) -> None:
-        d = scalings.shape[1]
-        for label, n, scaling in zip(classes, count.tolist(), scalings, strict=True):
-            few = self.solver == "svd" and not self._weighted and n <= d
-            # with fewer rows than columns the rank is at most the number of rows, despite regularisation
-            rank = int((scaling > self.tol).sum()) if not few else int((scaling[: int(n)] > self.tol).sum())
-            if rank == d:
-                continue
-            missing = f"The covariance matrix of class {label} is not full rank. "
-            if few:
-                raise LinAlgError(
-                    f"{missing}When using `solver='svd'` the number of samples in each class should be more than the "
-                    f"number of features, but class {label} has {n:g} samples and {d} features. Try using "
-                    f"`solver='eigen'` and setting the parameter `shrinkage` for regularization."
-                )
-            remedy = "shrinkage" if self.solver == "eigen" else "reg_param"
-            raise LinAlgError(f"{missing}Increase the value of `{remedy}` to reduce the collinearity.")
-
-    def decision_function(self, X: Any) -> FloatArray:
-        """Return the log-odds of the second of two classes, (n,), else log p(x, c) up to a constant, n×k."""
-        return self._score(quadratic_scores, X)
-
-
-def _require_no_weight(covariance_estimator: Any, sample_weight: Any) -> None:
-    if covariance_estimator is not None and sample_weight is not None:
-        raise ValueError(
-            "covariance_estimator is fitted on rows that all count the same; pass no sample_weight with it"
-        )
-
-
-def _require_one_a_class(priors: FloatArray, count: FloatArray) -> None:
-    if priors.shape != count.shape:
-        raise ValueError(
-            f"priors must be one number per class, but are of shape {priors.shape} for {len(count)} classes"
-        )
