@@ -13,7 +13,7 @@ from rich.text import Text
 
 from suffice.demo.drawing import WIDTH, bar
 from suffice.spam import SpamFilter, Verdict, read
-from suffice.spam.demo import arriving, taught
+from suffice.spam.sample_mailbox import arriving, taught
 
 if TYPE_CHECKING:
     from suffice.spam.evaluation import Evaluation

@@ -78,7 +78,7 @@ def prepare(folder: Path) -> tuple[Path, list[Path]]:
     INBOX holds messages that arrived later and were not trained, Archive the trained hams and Junk the trained spams.
     """
     from suffice.spam import SpamFilter
-    from suffice.spam.demo import arriving, taught, write
+    from suffice.spam.sample_mailbox import arriving, taught, write
 
     known = list(taught())
     hams, spams = ([raw for raw, label in known if label == wanted] for wanted in ("ham", "spam"))

@@ -14,7 +14,7 @@ from datetime import datetime
 from email.header import Header
 from email.utils import format_datetime
 
-from suffice.spam.demo.templates import Template
+from suffice.spam.sample_mailbox.templates import Template
 
 #: header of every message that marks it as synthetic
 NOTE = "X-Note: synthetic, written for a demonstration"

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-from suffice.spam.demo.envelopes import envelope
-from suffice.spam.demo.templates import filled, templates
+from suffice.spam.sample_mailbox.envelopes import envelope
+from suffice.spam.sample_mailbox.templates import filled, templates
 from suffice.spam.shares import Label
 
 #: number of messages per training template, with different names, amounts and days
@@ -22,7 +22,7 @@ def taught(seed: int = 0) -> Iterator[tuple[bytes, Label]]:
 
     Examples
     --------
-    >>> from suffice.spam.demo import taught
+    >>> from suffice.spam.sample_mailbox import taught
     >>> [label for _, label in taught()].count("spam")
     40
     """
@@ -34,7 +34,7 @@ def arriving(seed: int = 0) -> Iterator[tuple[bytes, Label]]:
 
     Examples
     --------
-    >>> from suffice.spam.demo import arriving
+    >>> from suffice.spam.sample_mailbox import arriving
     >>> [label for _, label in arriving()].count("ham")
     30
     """

@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 from suffice.cli.app import app
 from suffice.spam import SpamFilter, digest, messages, read, tokens
 from suffice.spam.commands.demo import prepare
-from suffice.spam.demo import arriving, taught
-from suffice.spam.demo.envelopes import DISGUISES, PROGRAMS
-from suffice.spam.demo.templates import LISTS, templates
+from suffice.spam.sample_mailbox import arriving, taught
+from suffice.spam.sample_mailbox.envelopes import DISGUISES, PROGRAMS
+from suffice.spam.sample_mailbox.templates import LISTS, templates
 
 HOST = re.compile(r"(?:@|://)([\w.-]+)")
 EXAMPLE = re.compile(r"(?:[\w-]+\.)*example\.(?:org|com|net)")

@@ -88,7 +88,7 @@ class Slots(dict[str, str]):
 
 def templates(name: str) -> list[Template]:
     """Return the templates of a file such as "ham-taught": blocks after lines of "=====", with headers and a text."""
-    content = (files("suffice.spam.demo") / f"{name}.txt").read_text(encoding="utf-8")
+    content = (files("suffice.spam.sample_mailbox") / f"{name}.txt").read_text(encoding="utf-8")
     return [_template(block) for block in content.split("\n=====\n")[1:]]
 
 
