@@ -36,6 +36,7 @@ test-wheels: wheels
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run -Werror src/suffice/compiled/*.[ch] src/suffice/spam/_filter.c
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo --no-cache
 

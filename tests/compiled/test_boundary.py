@@ -1,6 +1,7 @@
 """Nothing reaches a compiled kernel that its declaration does not allow; the declarations are those of the C code."""
 
 import ctypes
+import importlib.util
 import os
 import re
 import subprocess
@@ -160,6 +161,19 @@ def test_declarations_are_those_of_the_c_sources():
             expected.append(f"{fixed}{kind} * {argument.name}")
             expected += [f"int64_t {name}" for name in argument.c_names()[1:]]
         assert found == expected, kernel
+
+
+def test_comments_of_kernels_name_a_fallback_and_modules_that_exist():
+    folder = Path(__file__).parents[1] / "src/suffice/compiled"
+    sources = {path.name: path.read_text() for path in folder.glob("*.[ch]")}
+    kernels = [part for text in sources.values() for part in text.split("\nEXPORT int64_t NAME(")[:-1]]
+    comments = [part.rpartition("/*")[2] for part in kernels if part.endswith("*/")]
+    assert len(comments) == len(signatures.KERNELS)
+    for comment in comments:
+        assert "allback" in comment, comment
+    for name, text in sources.items():
+        for module in set(re.findall(r"suffice(?:\.\w+)+", text)):
+            assert importlib.util.find_spec(module), f"{name} names {module}"
 
 
 @needs_kernels

@@ -1,7 +1,10 @@
-/* Kernels over rows of category codes of type CELL; a negative code is a missing (-1) or an unseen (-2) value. */
+/* Counts and scores of category codes of type CELL, int64 or int32. A negative code is a missing (-1) or an unseen
+ * (-2) value. The fallbacks are in suffice.families.categorical and categorical_distributions. */
 #include "vectors.h"
 
-/* total[c][offset_j + code] += weight; total is k×width */
+/* total[c][offset_j + v] += Σ weight_i over the rows i of class c = codes[i] with the value v in column j; missing and
+ * unseen values add nothing. x is n×d in any memory order, sizes (d) are the numbers of values of the columns,
+ * offset_j their cumulative sum, total is k×width. NumPy fallback: _count in suffice.families.categorical. */
 EXPORT int64_t NAME(count_codes)(const CELL *x, int64_t row_stride, int64_t column_stride, int64_t n, int64_t d,
                                  int64_t k, const int64_t *sizes, const int64_t *codes, const double *weight,
                                  int64_t width, double *total) {
@@ -30,9 +33,9 @@ EXPORT int64_t NAME(count_codes)(const CELL *x, int64_t row_stride, int64_t colu
     return 0;
 }
 
-/* sums of G registers of classes: Σ_j table_j[code] of one row; tables have K columns, whole registers */
+/* out = Σ_j table_j[code_j] of one row for G registers of classes; the tables have K columns, whole registers. */
 INLINE void codes_row(const CELL *x, int64_t column_stride, int64_t d, const int64_t *sizes, const double *table,
-                            int64_t K, double *out, const int G) {
+                      int64_t K, double *out, const int G) {
     doubles sums[4];
     for (int g = 0; g < G; g++) sums[g] = broadcast(0.0);
     for (int64_t j = 0; j < d; j++) {
@@ -45,8 +48,10 @@ INLINE void codes_row(const CELL *x, int64_t column_stride, int64_t d, const int
     for (int g = 0; g < G; g++) store(out + g * LANES, sums[g]);
 }
 
-/* out[i] = Σ_j table_j[code], n×k; each column's table has its values, then UNSEEN (-2) and MISSING (-1), and K columns:
- * k filled up to whole registers; they have `height` rows together. `sums` is scratch of K. */
+/* out[i][c] = Σ_j table_j[code_ij][c], n×k. The table of column j has one row per value, then one for unseen (-2) and
+ * one for missing (-1) values; all tables are stacked to `tables`, height×K, with k padded to K, whole registers.
+ * `sums` is scratch of K. NumPy fallback: CategoricalDistributions.score in
+ * suffice.families.categorical_distributions. */
 EXPORT int64_t NAME(score_codes)(const CELL *x, int64_t row_stride, int64_t column_stride, int64_t n, int64_t d,
                                  int64_t k, int64_t K, int64_t height, const int64_t *sizes, const double *tables,
                                  double *sums, double *out) {

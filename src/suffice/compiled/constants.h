@@ -58,7 +58,7 @@ enum { GROUP = 8 };                                /* clusters whose mergers are
 enum { MOST_TRIALS = 16 };                         /* candidates for one seed of k-means */
 enum { MOST_STARTS = 16 };                         /* starts of EM that `em_race` compares */
 enum { PREFETCH_AHEAD = 8 };                       /* rows, or cells of a sparse row, that are prefetched in advance */
-enum { LBFGS_STEPS = 12 };                         /* steps that L-BFGS remembers; _MEMORY in covariance/orientation.py */
+enum { LBFGS_STEPS = 12 }; /* steps that L-BFGS remembers; _MEMORY in covariance/orientation.py */
 
 /* rows of CELL in a block of an EM pass, which are whole pairs of registers, and cells between its columns */
 #define BLOCK (BLOCK_BYTES / (int64_t)sizeof(CELL))
@@ -77,11 +77,11 @@ enum { LBFGS_STEPS = 12 };                         /* steps that L-BFGS remember
 /* -- numbers ------------------------------------------------------------------------------------------------------- */
 
 #define LOG_2PI 1.8378770664093453
-#define EPSILON 2.220446049250313e-16          /* of double */
+#define EPSILON 2.220446049250313e-16           /* of double */
 #define SMALLEST_NUMBER 2.2250738585072014e-308 /* the smallest normal double */
 #define LARGEST_NUMBER 1.7e308                  /* a variance or pivot above this is not finite */
-#define LEAST_WEIGHT 1e-130                     /* smaller responsibilities count as 0: their products would be subnormal */
-#define LARGEST_LOG_MEAN 700.0                  /* the sums over rows of larger exp η could overflow */
+#define LEAST_WEIGHT 1e-130    /* smaller responsibilities count as 0: their products would be subnormal */
+#define LARGEST_LOG_MEAN 700.0 /* the sums over rows of larger exp η could overflow */
 
 /* the exponent up to which responsibilities of a pass in cells of CELL are 0: their products would be subnormal */
 #define LEAST_EXPONENT (sizeof(CELL) == sizeof(double) ? -300.0 : -40.0)

@@ -1,63 +1,69 @@
-/* Whole iterations of EM for a mixture of Gaussians, for tables so small that the interpreter would take longer.
+/* EM for a mixture of Gaussians, for tables so small that the interpreter would take longer than the rows.
  *
- * An iteration takes the expected moments of each component and the log-likelihood by `mixture_pass`, and from these
- * the next means and covariances as `suffice.families.gaussian.covariance` does. Where the moments about a common origin would lose
- * digits, rows are taken about each component instead.
- */
+ * An iteration takes the expected moments of each component and the log-likelihood from `mixture_pass`
+ * (em_expectation.c), and from these the next means and covariances, as suffice.families.gaussian.covariance does
+ * (em_covariance.c, em_volumes.c, em_orientation.c). If the moments about a common origin would lose digits, rows are
+ * taken about each component instead. em_extrapolation.c accelerates the iterations, em_loop.c runs them, em_starts.c
+ * compares several starts. */
 #ifndef SUFFICE_EM_H
 #define SUFFICE_EM_H
 
 #include "common.h"
 
-/* The parameters of a mixture. `shared` covariances are kept once; those of matrices are d×d, variances are (d,). */
+/* The parameters of a mixture: log_share (k), mean (k×d), and covariances, d×d matrices or variances (d), one per
+ * component or, if they are shared, one. */
 typedef struct {
     double *log_share, *mean, *covariance;
-    double *whitener, *log_determinant; /* L⁻¹ with L Lᵀ = Σ, and log |Σ|, of each covariance that is kept */
-    double *axes;                       /* d×d, of all components, where the structure shares them */
+    double *whitener, *log_determinant; /* L⁻¹ with L Lᵀ = Σ, and log|Σ|, of each covariance */
+    double *axes;                       /* d×d, of all components, if the structure shares them */
     int has_axes;
 } em_model;
 
-/* Moments of each component about its centre: count (k,), center and first (k, d), second (k, d), (k, d, d), or (d, d)
- * of all components together. */
+/* Moments of each component about its center: count (k), center and first (k×d), and second: k×d, k×d×d, or d×d of all
+ * components together. */
 typedef struct {
     double *count, *center, *first, *second;
 } em_sums;
 
-/* Axes that all components share (d×d), and how good they are: the criterion, with its derivatives in the angles of all
- * pairs of axes, the largest of these, and how far rounding may have put them off. */
+/* Axes that all components share (d×d), and the criterion there: its value, its derivatives in the angles of all pairs
+ * of axes, the largest of these, the rows, and the size of rounding errors. */
 typedef struct {
     double *axes, *gradient, *curvature, value, rows, steepest, rounding;
 } em_point;
 
-/* What the extrapolation steps remember: how many of the last iterations and their bounds, how long a step may be, how
- * long the one under way is, and whether it is still to be tried. All are doubles, as they lie in the workspace. */
+/* The state of extrapolation: how many of the last iterations are kept, the maximum length of a step, the length of
+ * the current step, whether that is still to be tried, and the bounds of the iterations. All are doubles, because they
+ * are stored in the workspace. */
 typedef struct {
     double kept, longest, length, pending, bounds[3];
 } em_history;
 
+/* The rows, the settings and the workspace of a run. */
 typedef struct {
     const double *x, *weight, *belief;
     int64_t stride, n, d, k, structure;
-    int64_t matrices, shared; /* whether covariances are matrices, and whether there is one for all components */
-    double strength, given;   /* the rows that the prior is worth, of covariance `belief`; the variance of GIVEN_SPHERE */
+    int64_t matrices, shared; /* whether covariances are matrices, and whether all components share one */
+    double strength, given;   /* the prior: `strength` rows of covariance `belief`; variance of GIVEN_SPHERE */
     int equal;                /* whether all components have the same share */
-    double ridge, least;      /* what is added to every variance; the rows that a component must have more of */
+    double ridge, least;      /* added to every variance; a component must have more rows than `least` */
     /* the tables of `mixture_pass` and its scratch */
     int64_t form, products, *left, *right;
     double *origin, *linear, *quadratic, *constant, *scratch, *wide, *tiles, *tiles_of_all, *moments, *half;
-    /* of the maximisation: scatters without and with the ridge that keeps them regular, the rows of each component,
-     * scatters and variances along axes (k×d), matrices of each component (k×d×d) */
+    /* of the M-step: scatters without and with the ridge that keeps them regular, the rows of each component, scatters
+     * and variances along axes (k×d), matrices of each component (k×d×d) */
     double *scatter, *ridged, *rows, *along, *variance, *white, *whitened, *shares_of_columns;
     double *newton[5], *hessian[2], *regular; /* (k,) and k×k */
     em_point points[2];
-    double *steps, *changes, *angles;  /* of the last steps in the angles, and two more of all angles */
-    double *matrix[4], *vector[2];     /* d×d and (d,) */
-    double *share;     /* k×n */
-    em_sums others; /* moments that nobody asks for */
+    /* the last steps of L-BFGS and the changes of the gradient; two vectors of angles */
+    double *steps, *changes, *angles;
+    double *matrix[4], *vector[2]; /* d×d and (d,) */
+    double *share;                 /* k×n */
+    em_sums others;                /* moments that are not returned */
     em_history *history;
     em_sums last[3]; /* the moments of the last iterations */
 } em_run;
 
+/* the number of covariances, the cells of each, and the cells of the second moments */
 INLINE int64_t n_covariances(const em_run *em) { return em->shared ? 1 : em->k; }
 INLINE int64_t cells_of_covariance(const em_run *em) { return em->matrices ? em->d * em->d : em->d; }
 INLINE int64_t n_second(const em_run *em) {
@@ -65,6 +71,7 @@ INLINE int64_t n_second(const em_run *em) {
     return !em->matrices ? em->k * d : em->structure == EEE ? d * d : em->k * d * d;
 }
 
+/* Return whether all of n values are finite. */
 INLINE int finite_values(const double *values, int64_t n) {
     double sum = 0.0;
     for (int64_t i = 0; i < n; i++) sum += 0.0 * values[i];

@@ -1,8 +1,9 @@
-/* The maximisation step of `em_loop`: means and covariances of the moments, as `suffice.families.gaussian.covariance` estimates them. */
+/* The M-step of `em_loop`: means and covariances from the moments, as suffice.families.gaussian.covariance estimates
+ * them (NumPy fallback). */
 #include "em.h"
 #include "matrices.h"
 
-/* Σ r (x − mean)(x − mean)ᵀ in the layout of the second moments */
+/* em->scatter = Σ r (x − mean)(x − mean)ᵀ = second − first firstᵀ / count, in the layout of the second moments. */
 static void scatters(const em_run *em, const em_sums *s) {
     const int64_t d = em->d, k = em->k;
     memcpy(em->scatter, s->second, n_second(em) * sizeof(double));
@@ -22,7 +23,8 @@ static void scatters(const em_run *em, const em_sums *s) {
     }
 }
 
-/* (aV + S) / (a + n) of matrices, with a ridge that keeps correlations a little below 1 where there is a prior */
+/* covariance = (aV + S) / (a + n) of matrices, with a ridge that keeps correlations a little below 1 if there is a
+ * prior. */
 static void averaged_matrix(const em_run *em, const double *scatter, double count, double *covariance) {
     const int64_t d = em->d;
     const double a = em->strength, rows = a + count;
@@ -31,7 +33,8 @@ static void averaged_matrix(const em_run *em, const double *scatter, double coun
     for (int64_t j = 0; a > 0.0 && j < d; j++) covariance[j * (d + 1)] *= 1.0 + LEAST_RIDGE;
 }
 
-/* The covariances that are averages of scatters, or given. */
+/* The covariances that are averages of scatters, or given: EII, VII, EEI, VVI, EEE, VVV and GIVEN_SPHERE. In Python:
+ * suffice.families.gaussian.covariance.structure and fixed_sphere. */
 static void averages(const em_run *em, const em_sums *s, double *covariance) {
     const int64_t d = em->d, k = em->k;
     const double a = em->strength;
@@ -71,9 +74,9 @@ static void averages(const em_run *em, const em_sums *s, double *covariance) {
     }
 }
 
-/* Σ_c −½ n_c log|Σ_c| − ½ tr(Σ_c⁻¹ S_c) of em->rows and em->scatter, and −∞ where one is not positive definite. Maxima of
- * the likelihood have Σ_c tr(Σ_c⁻¹ S_c) = n d, so `maximal` ones need not be multiplied by scatters, which rounding spoils
- * where one is almost singular. */
+/* Return Σ_c −½ n_c log|Σ_c| − ½ tr(Σ_c⁻¹ S_c) of em->rows and em->scatter; −∞ if a covariance is not positive
+ * definite. At a maximum of the likelihood Σ_c tr(Σ_c⁻¹ S_c) = n d, so that a `maximal` one needs no products with
+ * scatters, which rounding spoils if one is almost singular. */
 static double expected_log_likelihood(const em_run *em, const double *covariance, int maximal) {
     const int64_t d = em->d, cells = cells_of_covariance(em);
     double sum = 0.0;
@@ -95,8 +98,8 @@ static double expected_log_likelihood(const em_run *em, const double *covariance
     return -0.5 * sum;
 }
 
-/* Add the rows of the prior to em->scatter, and make em->ridged what is fitted to: where there is a prior, matrices have
- * correlations a little below 1, and a little variance along every axis if they are to be rotated. */
+/* Add the rows of the prior to em->scatter; em->ridged = the scatters to fit. With a prior, their correlations are a
+ * little below 1, and they have a little variance along every axis if they will be rotated. */
 static void add_prior(const em_run *em, const em_sums *s) {
     const int64_t d = em->d, k = em->k, cells = cells_of_covariance(em);
     const double a = em->strength;
@@ -116,7 +119,8 @@ static void add_prior(const em_run *em, const em_sums *s) {
     }
 }
 
-/* EEV and VEV: each component has the axes of its scatter, from the shortest to the longest. */
+/* EEV and VEV: each component has the axes of its scatter, from the shortest to the longest. In Python: OwnAxes in
+ * suffice.families.gaussian.covariance.constrained. */
 static int own_axes(const em_run *em, const em_model *before, double *covariance) {
     const int64_t d = em->d, k = em->k, cells = d * d;
     double rows = 0.0;
@@ -140,9 +144,10 @@ static int own_axes(const em_run *em, const em_model *before, double *covariance
     return 1;
 }
 
-/* The covariances of largest likelihood, of which some of volume, shape and orientation are shared; 0 where there are
- * none. Those that are found by iteration go on from `before`, and stay as they are where that is better: maximum
- * likelihood that comes to singular ones has no estimate, but a prior has one, which rounding then hides. */
+/* The covariances of largest likelihood that share some of volume, shape and orientation; returns 0 if there are none.
+ * Iterative estimates start from `before`, and keep it if it is better: without a prior there is no estimate if they
+ * become singular; with a prior there is one, which rounding then hides. In Python: Constrained in
+ * suffice.families.gaussian.covariance.constrained. */
 static int constrained(em_run *em, const em_sums *s, const em_model *before, em_model *after) {
     const int64_t cells = cells_of_covariance(em);
     int found = 0, iterative = 1;
@@ -173,8 +178,9 @@ static int constrained(em_run *em, const em_sums *s, const em_model *before, em_
     return 1;
 }
 
-/* The model that the moments give; what has no closed form goes on from `before`, if there is one. 0 where there is none,
- * unless only `factorise` can tell. */
+/* after = the model of the moments: log_share = log(count / Σ count), mean = center + first / count, and the
+ * covariances of the structure. Iterative estimates start from `before`, if there is one. Returns 0 if there is no
+ * estimate; that a covariance is singular only `factorise` finds. */
 int improve(em_run *em, const em_sums *s, const em_model *before, em_model *after) {
     const int64_t d = em->d, k = em->k;
     double total = 0.0;
@@ -191,7 +197,12 @@ int improve(em_run *em, const em_sums *s, const em_model *before, em_model *afte
     }
     scatters(em, s);
     switch (em->structure) {
-        case EII: case VII: case EEI: case VVI: case EEE: case VVV:
+        case EII:
+        case VII:
+        case EEI:
+        case VVI:
+        case EEE:
+        case VVV:
         case GIVEN_SPHERE:
             averages(em, s, after->covariance);
             for (int64_t c = 0; c < n_covariances(em); c++)

@@ -1,10 +1,12 @@
+/* The E-step of `em_loop`: the log-densities of a model, and the expected moments of the rows. NumPy fallback: expect
+ * in suffice.models.joint. */
 #include "em.h"
 #include "matrices.h"
 #include "mixture.h"
 
 /* -- the log-densities of a model ---------------------------------------------------------------------------------- */
 
-/* Factorise the covariances; 0 where one is singular or not positive. */
+/* Factorise the covariances; returns 0 if one is singular or not positive. */
 int factorise(const em_run *em, em_model *m) {
     const int64_t d = em->d, cells = cells_of_covariance(em);
     for (int64_t c = 0; c < n_covariances(em); c++) {
@@ -12,7 +14,7 @@ int factorise(const em_run *em, em_model *m) {
         double *whitener = m->whitener + c * cells, *scale = em->vector[0], sum = 0.0;
         for (int64_t j = 0; j < d; j++) {
             const double variance = covariance[em->matrices ? j * (d + 1) : j];
-            if (!(variance > 0.0 && variance < 1.7e308)) return 0;
+            if (!(variance > 0.0 && variance < LARGEST_NUMBER)) return 0;
             scale[j] = sqrt(variance);
             sum += log(variance);
         }
@@ -33,7 +35,7 @@ int factorise(const em_run *em, em_model *m) {
     return 1;
 }
 
-/* The log-density of the prior: Σ −½ a log|Σ| − ½ tr(Σ⁻¹ aV) over the covariances that are kept. */
+/* Return the log-density of the prior, Σ −½ a log|Σ| − ½ tr(Σ⁻¹ aV) over the covariances; a: strength, V: belief. */
 double log_prior(const em_run *em, const em_model *m) {
     const int64_t d = em->d, cells = cells_of_covariance(em);
     double sum = 0.0;
@@ -49,7 +51,8 @@ double log_prior(const em_run *em, const em_model *m) {
     return -0.5 * em->strength * sum;
 }
 
-/* linear (d×k), quadratic (p×k) and constant (k) of the product form of matrices; 0 where its terms would cancel */
+/* linear (d×k), quadratic (p×k) and constant (k) of log π_c + log N(x; μ_c, Σ_c) in the product form, constant_c +
+ * z·linear_c + Σ_{i≤j} z_i z_j quadratic_cij with z = x − origin. Returns 0 if its terms would cancel. */
 static int product_tables(const em_run *em, const em_model *m) {
     const int64_t d = em->d, k = em->k;
     double *centred = em->vector[0], *slope = em->vector[1], largest = 0.0;
@@ -80,7 +83,8 @@ static int product_tables(const em_run *em, const em_model *m) {
     return largest * EPSILON <= TOLERATED_ERROR;
 }
 
-/* The tables of independent columns, by the form that `DiagonalForm.mixture_pass` chooses; that form is returned. */
+/* The same for independent columns, in the form that is returned, which DiagonalForm.mixture_pass
+ * (suffice.families.gaussian.diagonal_form) chooses by the same rule. */
 static int64_t column_tables(const em_run *em, const em_model *m) {
     const int64_t d = em->d, k = em->k;
     double largest = 0.0, furthest = 0.0;
@@ -97,8 +101,8 @@ static int64_t column_tables(const em_run *em, const em_model *m) {
         largest = squared > largest ? squared : largest;
     }
     const int64_t form = spheres && largest * EPSILON <= TOLERATED_ERROR ? SPHERE
-                         : sqrt(furthest) < MAX_SCALED_MEAN                   ? SCALED
-                                                                   : DIAGONAL;
+                         : sqrt(furthest) < MAX_SCALED_MEAN              ? SCALED
+                                                                         : DIAGONAL;
     for (int64_t c = 0; c < k; c++) {
         const int64_t own = em->shared ? 0 : c;
         const double *variance = m->covariance + own * d;
@@ -121,7 +125,7 @@ static int64_t column_tables(const em_run *em, const em_model *m) {
 
 /* -- the expectation step ------------------------------------------------------------------------------------------ */
 
-/* Put the sums of `mixture_pass` where they belong, about the origin. */
+/* Copy the sums of `mixture_pass` to the moments about the origin. */
 static void unpack(const em_run *em, em_sums *s) {
     const int64_t d = em->d, k = em->k, products = em->products;
     for (int64_t c = 0; c < k; c++) {
@@ -141,7 +145,7 @@ static void unpack(const em_run *em, em_sums *s) {
             for (int64_t j = i; j < d; j++) s->second[i * d + j] = s->second[j * d + i] = em->half[i * d + j];
 }
 
-/* Whether the origin is so far from some component that its variance has lost half its digits. */
+/* Return whether the origin is so far from some component that its variance has lost half its digits. */
 static int lost_digits(const em_run *em, const em_sums *s) {
     const int64_t d = em->d, k = em->k;
     for (int64_t j = 0; j < d; j++) {
@@ -158,7 +162,8 @@ static int lost_digits(const em_run *em, const em_sums *s) {
     return 0;
 }
 
-/* Moments and log-likelihood by `mixture_pass`; 0 where they are not finite, or would lose digits. */
+/* Moments and log-likelihood by `mixture_pass`, about the average of the means; returns 0 if they are not finite or
+ * would lose digits. */
 static int expect_about_origin(em_run *em, const em_model *m, em_sums *s, double *log_likelihood) {
     const int64_t d = em->d, k = em->k;
     for (int64_t j = 0; j < d; j++) {
@@ -166,8 +171,10 @@ static int expect_about_origin(em_run *em, const em_model *m, em_sums *s, double
         for (int64_t c = 0; c < k; c++) sum += m->mean[c * d + j];
         em->origin[j] = sum / k;
     }
-    if (!em->matrices) em->form = column_tables(em, m);
-    else if (!product_tables(em, m)) return 0;
+    if (!em->matrices)
+        em->form = column_tables(em, m);
+    else if (!product_tables(em, m))
+        return 0;
     NAME(mixture_pass)(em->x, 0, em->stride, em->n, d, k, em->weight, em->origin, em->form, em->linear,
                        em->form == TIED ? 0 : em->quadratic, em->constant, em->products, em->left, em->right,
                        em->scratch, em->wide, em->tiles, em->tiles_of_all, em->moments, em->half, log_likelihood);
@@ -181,7 +188,7 @@ static int expect_about_origin(em_run *em, const em_model *m, em_sums *s, double
            finite_values(s->second, n_second(em)) && !lost_digits(em, s);
 }
 
-/* The moments of rows of which em->share (k×n) says what part belongs to each component, about its mean. */
+/* The moments of each component about its mean, under the responsibilities em->share (k×n). */
 void moments_of_shares(const em_run *em, em_sums *s) {
     const int64_t d = em->d, k = em->k, n = em->n;
     memset(s->second, 0, n_second(em) * sizeof(double));
@@ -212,7 +219,7 @@ void moments_of_shares(const em_run *em, em_sums *s) {
     }
 }
 
-/* Moments and log-likelihood with every row taken about each component itself; 0 where they are not finite. */
+/* Moments and log-likelihood, with rows taken about the mean of each component; returns 0 if they are not finite. */
 static int expect_about_means(const em_run *em, const em_model *m, em_sums *s, double *log_likelihood) {
     const int64_t d = em->d, k = em->k, n = em->n, cells = cells_of_covariance(em);
     double *z = em->vector[0], total = 0.0;
@@ -239,14 +246,14 @@ static int expect_about_means(const em_run *em, const em_model *m, em_sums *s, d
         total += weight * (largest + log(sum));
     }
     moments_of_shares(em, s);
-    for (int64_t c = 0; c < k; c++) /* a component without rows stays where it is */
+    for (int64_t c = 0; c < k; c++) /* a component without rows keeps its mean */
         if (!(s->count[c] > 0.0)) memcpy(s->center + c * d, m->mean + c * d, d * sizeof(double));
     *log_likelihood = total;
     return finite_values(&total, 1) && finite_values(s->count, k) && finite_values(s->first, k * d) &&
            finite_values(s->second, n_second(em));
 }
 
+/* Moments and log-likelihood of the rows under a model; returns 0 if they are not finite. */
 int expect(em_run *em, const em_model *m, em_sums *s, double *log_likelihood) {
     return expect_about_origin(em, m, s, log_likelihood) || expect_about_means(em, m, s, log_likelihood);
 }
-

@@ -1,15 +1,16 @@
-/* Extrapolation steps of EM, as in `suffice.acceleration.Squarem`: S = (1 − a)² S₀ + 2a (1 − a) S₁ + a² S₂ of the moments
- * of three iterations, with a read from the gains of the bound. */
+/* Extrapolation steps of EM: S = (1 − a)² S₀ + 2a (1 − a) S₁ + a² S₂ of the moments of three iterations, with the
+ * length a taken from the gains of the bound, as Squarem in suffice.optimize.extrapolation does (NumPy fallback). */
 #include "em.h"
 
-/* Begin to remember, unless what is there is to be gone on with. */
+/* Start without any iterations, unless the state of an earlier call is to be continued and is valid. */
 void begin_history(em_history *l, double how) {
-    if (how == EXTRAPOLATION_CONTINUES) { /* what `leap_after` leaves */
+    if (how == EXTRAPOLATION_CONTINUES) { /* the states that `extrapolate_after` leaves */
         if (l->kept == 0.0 || l->kept == 1.0 || l->kept == 2.0 || (l->kept == 3.0 && l->length > 0.0)) return;
     }
     *l = (em_history){.longest = LONGEST_FIRST_STEP};
 }
 
+/* Copy moments. */
 void copy_sums(const em_run *em, const em_sums *from, const em_sums *to) {
     memcpy(to->count, from->count, em->k * sizeof(double));
     memcpy(to->center, from->center, em->k * em->d * sizeof(double));
@@ -17,7 +18,7 @@ void copy_sums(const em_run *em, const em_sums *from, const em_sums *to) {
     memcpy(to->second, from->second, n_second(em) * sizeof(double));
 }
 
-/* Add `weight` times the moments of a part to `sums`, about the centres of these. */
+/* Add `weight` times the moments of `part` to `sums`, about the centers of `sums`. */
 static void add_moved(const em_run *em, const em_sums *part, double weight, const em_sums *sums) {
     const int64_t d = em->d;
     double *delta = em->vector[0];
@@ -36,7 +37,7 @@ static void add_moved(const em_run *em, const em_sums *part, double weight, cons
     }
 }
 
-/* Go on with the last `kept` iterations. */
+/* Keep only the last `kept` iterations, 0 or 1. */
 static void restart_history(const em_run *em, int64_t kept) {
     em_history *const l = em->history;
     const int64_t last = (int64_t)l->kept - 1;
@@ -45,7 +46,7 @@ static void restart_history(const em_run *em, int64_t kept) {
     l->kept = (double)kept, l->length = 0.0;
 }
 
-/* The model of the longest step that gives one, to `ahead`; each that gives none is halved towards the last moments. */
+/* ahead = the model of the longest step that gives one; a step that gives none is halved towards the last moments. */
 static int extrapolate(em_run *em, const em_model *now, em_model *ahead) {
     em_history *const l = em->history;
     const double first = l->bounds[1] - l->bounds[0], second = l->bounds[2] - l->bounds[1];
@@ -65,9 +66,8 @@ static int extrapolate(em_run *em, const em_model *now, em_model *ahead) {
     return 0;
 }
 
-/* What follows an iteration that did not lower the bound: whether `ahead` is where to go on. */
-int extrapolate_after(em_run *em, const em_sums *sums, double bound, const em_model *now,
-                            em_model *ahead) {
+/* Record an iteration that did not lower the bound; returns whether to continue from the extrapolated model `ahead`. */
+int extrapolate_after(em_run *em, const em_sums *sums, double bound, const em_model *now, em_model *ahead) {
     em_history *const l = em->history;
     if (l->length > 0.0) {
         l->longest *= l->length == l->longest ? LONGEST_FIRST_STEP : 1.0;
@@ -82,7 +82,7 @@ int extrapolate_after(em_run *em, const em_sums *sums, double bound, const em_mo
     return 0;
 }
 
-/* Go on from before the last step, which lowered the bound, and step less far. */
+/* Continue from before the last step, which lowered the bound, with shorter steps. */
 void undo_extrapolation(const em_run *em) {
     const double shorter = em->history->longest / LONGEST_FIRST_STEP;
     em->history->longest = shorter > LONGEST_FIRST_STEP ? shorter : LONGEST_FIRST_STEP;

@@ -1,15 +1,16 @@
+/* The iterations of EM for a mixture of Gaussians, and their workspace. NumPy fallback: PlainLoop in
+ * suffice.mixtures.numpy_loop. */
 #include "em.h"
 #include "vectors.h"
 
-/* -- the loop ------------------------------------------------------------------------------------------------------ */
-
-/* The next part of the workspace, which begins with a cache line; only counted where there is none. */
+/* Return the next part of the workspace, which starts at a cache line; without a workspace, only count its cells. */
 static double *take_part(double *workspace, int64_t *used, int64_t cells) {
     double *here = workspace ? workspace + *used : 0;
     *used += (cells + 7) / 8 * 8;
     return here;
 }
 
+/* Place a model in the workspace. */
 static void take_model(const em_run *em, double *workspace, int64_t *used, em_model *m) {
     const int64_t cells = n_covariances(em) * cells_of_covariance(em);
     m->log_share = take_part(workspace, used, em->k);
@@ -21,13 +22,12 @@ static void take_model(const em_run *em, double *workspace, int64_t *used, em_mo
     m->has_axes = 0;
 }
 
-/* Divide the workspace; returns how many doubles it has to have. */
+/* Place all arrays in the workspace; returns the number of doubles that it must have. */
 int64_t divide_workspace(em_run *em, double *workspace, em_model *models) {
     const int64_t d = em->d, k = em->k, angles = d * (d - 1) / 2;
     int64_t used = 0;
     em->matrices = em->structure >= EEE && em->structure != GIVEN_SPHERE;
-    em->shared = em->structure == EII || em->structure == EEI || em->structure == EEE ||
-                 em->structure == GIVEN_SPHERE;
+    em->shared = em->structure == EII || em->structure == EEI || em->structure == EEE || em->structure == GIVEN_SPHERE;
     em->form = !em->matrices ? SCALED : em->shared ? TIED : FULL;
     em->products = em->form == FULL ? (d + 1) * (d + 2) / 2 : em->form == TIED ? d + 1 : 2 * d + 1;
     for (int i = 0; i < 3; i++) take_model(em, workspace, &used, models + i);
@@ -76,7 +76,7 @@ int64_t divide_workspace(em_run *em, double *workspace, em_model *models) {
     return used;
 }
 
-/* The products of two columns that are summed for each component; column 0 is all ones. */
+/* List the products of two columns that are summed for each component; column 0 is all ones. */
 static void pair_columns(const em_run *em) {
     int64_t p = 0;
     for (int64_t j = 0; j <= em->d; j++, p++) em->left[p] = 0, em->right[p] = j;
@@ -85,7 +85,7 @@ static void pair_columns(const em_run *em) {
     for (int64_t fill = 0; fill < PADDING; fill++) em->left[p + fill] = em->right[p + fill] = 0;
 }
 
-/* Whether some column has one value only, but for rounding. Such a column says nothing, which only Python knows. */
+/* Return whether some column has one value only, up to rounding. Python leaves such a column out. */
 static int has_constant_column(const em_run *em) {
     for (int64_t j = 0; j < em->d; j++) {
         double total = 0.0, mean = 0.0, square = 0.0;
@@ -105,30 +105,33 @@ static int has_constant_column(const em_run *em) {
     return 0;
 }
 
-static void copy_model(const em_run *em, const em_model *from, double *log_share, double *mean,
-                             double *covariance) {
+/* Copy the parameters of a model to where the caller wants them. */
+static void copy_model(const em_run *em, const em_model *from, double *log_share, double *mean, double *covariance) {
     const int64_t cells = n_covariances(em) * cells_of_covariance(em);
     memcpy(log_share, from->log_share, em->k * sizeof(double));
     memcpy(mean, from->mean, em->k * em->d * sizeof(double));
     memcpy(covariance, from->covariance, cells * sizeof(double));
 }
 
-/* How many doubles the workspace of `em_loop` has to have. */
+/* Return the number of doubles that the workspace of `em_loop` must have. The fallback of that needs no workspace. */
 EXPORT int64_t NAME(em_workspace_size)(int64_t n, int64_t d, int64_t k, int64_t structure) {
     em_run em = {.n = n, .d = d, .k = k, .structure = structure};
     em_model models[3];
     return divide_workspace(&em, 0, models);
 }
 
-/* Up to `rounds` iterations of EM over n rows of d columns without missing values.
+/* Run at most `rounds` iterations of EM over n rows of d columns without missing values: E-step, bound = Σ w log Σ_c
+ * π_c N(x; μ_c, Σ_c) + log prior + offset, M-step.
  *
- * They begin with a model in log_share (k,), mean (k, d) and covariance where `begin` is 0; with its maximisation by
- * `labels` where it is 1, or by `shares` (n×k, with the weights in them) where it is 2. The model at the end, the
- * moments that it was estimated from and the bound of each iteration are written where they belong; bounds has room for
- * one more, the log-likelihood of the model at the end, where `rate` asks for it. `done` is how many iterations there
- * were; the workspace has `size` doubles, and holds what extrapolation steps remember from call to call. Returns how it
- * ended: where that is NO_ESTIMATE, the moments have none and the model is the one before; where it is NOT_FINITE, the
- * moments of the model could not be taken. */
+ * `begin` says how: BEGIN_AT_MODEL with the parameters in log_share (k), mean (k×d) and covariance; BEGIN_WITH_LABELS
+ * and BEGIN_WITH_SHARES with their estimates from `labels` (n) or responsibilities `shares` (n×k, weights included).
+ * The last model, the moments that it was estimated from and the bound of each iteration are written to the arguments
+ * after `rate`, which asks for one more bound, the log-likelihood of the last model. `done` is the number of
+ * iterations. The workspace of `size` doubles also keeps the state of extrapolation from call to call.
+ *
+ * Returns how it ended: EM_CONTINUES after `rounds` iterations, EM_CONVERGED, EM_NO_ESTIMATE if the moments have no
+ * estimate (the model is then the one before), EM_NOT_FINITE if the moments of the model are not finite, or
+ * EM_CONSTANT if a column is constant. NumPy fallback: PlainLoop.advance in suffice.mixtures.numpy_loop. */
 EXPORT int64_t NAME(em_loop)(const double *x, int64_t stride, int64_t n, int64_t d, int64_t k, const double *weight,
                              int64_t structure, const double *settings, const double *belief, int64_t begin,
                              const int64_t *labels, const double *shares, int64_t rounds, int64_t rate,
@@ -191,7 +194,7 @@ EXPORT int64_t NAME(em_loop)(const double *x, int64_t stride, int64_t n, int64_t
         }
         em_model *const swapped = now;
         now = next, next = swapped;
-        double rows = 0.0; /* where they weigh less than one together, so does what the bound may still rise by */
+        double rows = 0.0; /* with a total weight below one, the tolerance of the bound shrinks likewise */
         for (int64_t c = 0; c < k; c++) rows += count[c];
         const int stays = settings[ABSOLUTE] != 0.0 ? fabs(change) < settings[TOL]
                                                     : change <= settings[TOL] * (fmin(1.0, rows) + fabs(bound));

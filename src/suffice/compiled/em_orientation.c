@@ -1,15 +1,19 @@
-/* Axes that all components share, as in `suffice.families.gaussian.covariance.orientation`: orthogonal D for which the matrices Dᵀ W_c D are
- * as diagonal as can be, found by L-BFGS in the angles of all pairs of axes. */
+/* Axes that all components share: an orthogonal matrix D for which the matrices Dᵀ W_c D are as diagonal as possible,
+ * found by L-BFGS in the angles of all pairs of axes. NumPy fallback: common_axes in
+ * suffice.families.gaussian.covariance.orientation.
+ *
+ * The criterion is Σ_c n_c Σ_j log q_cj for free volumes, and n d log Σ_c exp(Σ_j log q_cj / d) for equal volumes,
+ * with q_cj the diagonal of Dᵀ W_c D. */
 #include "em.h"
 #include "matrices.h"
 
-/* scatters (k×d×d), the rows of each component, and whether all volumes are equal */
+/* The criterion: scatters W_c (k×d×d), the rows n_c (k), and whether all volumes are equal. */
 typedef struct {
     const double *scatter, *count;
     int equal;
 } axes_criterion;
 
-/* The criterion and its derivatives in the angles of the pairs i < j, at em->points[].axes. */
+/* The criterion and its derivatives in the angles of the pairs i < j, at the axes of a point. */
 static void expand_axes(const em_run *em, const axes_criterion *of, em_point *at) {
     const int64_t k = em->k, d = em->d, cells = d * d;
     double *q = em->along, *v = em->newton[0], *half = em->matrix[0], *ratios = em->matrix[1];
@@ -58,13 +62,14 @@ static void expand_axes(const em_run *em, const axes_criterion *of, em_point *at
         }
 }
 
+/* Return a·b. */
 static double dot(const double *a, const double *b, int64_t n) {
     double sum = 0.0;
     for (int64_t i = 0; i < n; i++) sum += a[i] * b[i];
     return sum;
 }
 
-/* direction = −H⁻¹g by the two loops of L-BFGS, over the last `kept` of `taken` steps */
+/* direction = −H⁻¹g by the two loops of L-BFGS, over the last `kept` of `taken` steps. */
 static void quasi_newton(const em_run *em, const em_point *at, int64_t taken, int64_t kept, double *direction) {
     const int64_t p = em->d * (em->d - 1) / 2;
     double shares[LBFGS_STEPS];
@@ -83,7 +88,8 @@ static void quasi_newton(const em_run *em, const em_point *at, int64_t taken, in
     }
 }
 
-/* after.axes = axes·(I − A/2)⁻¹ (I + A/2), with A the skew matrix of share·angles (Cayley's rotation) */
+/* after.axes = axes·(I − A/2)⁻¹(I + A/2), with A the skew-symmetric matrix of share·angles (Cayley's rotation);
+ * returns 0 if that is singular. */
 static int turn(const em_run *em, const em_point *at, const double *angles, double share, em_point *after) {
     const int64_t d = em->d;
     double *left = em->matrix[0], *right = em->matrix[1];
@@ -100,9 +106,9 @@ static int turn(const em_run *em, const em_point *at, const double *angles, doub
     return 1;
 }
 
-/* The share of the step that leads to `after`, or 0 where rounding is all that is left. */
+/* Return the share of the step that leads to `after`, or 0 if the gain of every share is lost in rounding. */
 static double search_line(const em_run *em, const axes_criterion *of, const em_point *at, const double *step,
-                                em_point *after) {
+                          em_point *after) {
     const double slope = dot(step, at->gradient, em->d * (em->d - 1) / 2);
     const double rounding = at->rounding + 4.0 * EPSILON * fabs(at->value);
     double share = 1.0;
@@ -110,13 +116,13 @@ static double search_line(const em_run *em, const axes_criterion *of, const em_p
         if (!turn(em, at, step, share, after)) return 0.0;
         expand_axes(em, of, after);
         if (after->value <= at->value + 1e-4 * share * slope) return share;
-        if (-share * slope <= rounding) /* the value can tell no more, but the gradient can */
+        if (-share * slope <= rounding) /* rounding hides the gain in the value, but not in the gradient */
             return after->value <= at->value + rounding && after->steepest < 0.8 * at->steepest ? share : 0.0;
     }
     return 0.0;
 }
 
-/* Turn the axes of em->points[0], which were expanded, into a local minimum of the criterion. */
+/* Turn the axes of em->points[0], which is expanded, to a local minimum of the criterion. */
 static void descend(em_run *em, const axes_criterion *of, int iterations) {
     const int64_t p = em->d * (em->d - 1) / 2;
     double *step = em->angles;
@@ -135,8 +141,8 @@ static void descend(em_run *em, const axes_criterion *of, int iterations) {
         for (int64_t i = 0; longest > LARGEST_ANGLE && i < p; i++) step[i] *= LARGEST_ANGLE / longest;
         const double share = search_line(em, of, at, step, after);
         if (share == 0.0) return;
-        double *const newest = em->steps + taken % LBFGS_STEPS * p, *const change = em->changes + taken % LBFGS_STEPS * p;
-        double *const spare = em->angles + p;
+        double *const newest = em->steps + taken % LBFGS_STEPS * p;
+        double *const change = em->changes + taken % LBFGS_STEPS * p, *const spare = em->angles + p;
         for (int64_t i = 0; i < p; i++) spare[i] = after->gradient[i] - at->gradient[i];
         if (dot(spare, step, p) > 0.0) {
             for (int64_t i = 0; i < p; i++) newest[i] = share * step[i], change[i] = spare[i];
@@ -148,7 +154,7 @@ static void descend(em_run *em, const axes_criterion *of, int iterations) {
     }
 }
 
-/* Make the columns of d×d axes orthonormal again. */
+/* Make the columns of d×d axes orthonormal again, by Gram and Schmidt. */
 static void orthonormalise(double *axes, int64_t d) {
     for (int64_t j = 0; j < d; j++) {
         double square = 0.0;
@@ -162,8 +168,8 @@ static void orthonormalise(double *axes, int64_t d) {
     }
 }
 
-/* Expand the criterion at the eigenvectors of a symmetric matrix, which is overwritten, and keep them in em->points[0] if
- * they are the first or better than those there. */
+/* Expand the criterion at the eigenvectors of a symmetric matrix, which is overwritten, and keep them in em->points[0]
+ * if they are the first or better. */
 static void try_axes(em_run *em, const axes_criterion *of, double *matrix, int is_first) {
     em_point *at = em->points + (is_first ? 0 : 1);
     eigen(matrix, em->d, em->vector[0], at->axes);
@@ -173,8 +179,8 @@ static void try_axes(em_run *em, const axes_criterion *of, double *matrix, int i
     em->points[0] = *at, *at = swapped;
 }
 
-/* The axes that covariances share, to em->points[0]: eigenvectors of a sum with uneven weights, made exact on the
- * covariances themselves. */
+/* em->points[0] = the axes that covariances share: eigenvectors of a sum with unequal weights, refined on the
+ * covariances. In Python: axes_of. */
 static void axes_of(em_run *em, const double *covariance) {
     const int64_t k = em->k, d = em->d, cells = d * d;
     double *weighted = em->matrix[2], *scaled = em->white, *ones = em->newton[1];
@@ -194,7 +200,7 @@ static void axes_of(em_run *em, const double *covariance) {
     descend(em, &of, 200);
 }
 
-/* The axes to begin with where there are none: the best of those of all components together and of the largest ones. */
+/* Axes to start from without any: the best of those of all components together and of each of the largest. */
 static void first_axes(em_run *em, const axes_criterion *of, double *covariance) {
     const int64_t k = em->k, cells = em->d * em->d;
     double *matrix = em->matrix[2];
@@ -219,7 +225,8 @@ static void first_axes(em_run *em, const axes_criterion *of, double *covariance)
     }
 }
 
-/* The covariances (k×d×d) of largest likelihood that have the same axes; 0 where there are none. `after` gets the axes. */
+/* The covariances (k×d×d) of largest likelihood that have the same axes, and these axes, to `after`; returns 0 if
+ * there are none. */
 int common_axes(em_run *em, const double *scatter, const em_model *before, em_model *after) {
     const int64_t k = em->k, d = em->d, cells = d * d;
     const axes_criterion of = {scatter, em->rows, em->structure == EVE};
@@ -234,7 +241,7 @@ int common_axes(em_run *em, const double *scatter, const em_model *before, em_mo
             axes_of(em, before->covariance);
         }
         expand_axes(em, &of, em->points);
-        descend(em, &of, 50); /* what is left the next estimate does */
+        descend(em, &of, 50); /* the next estimate continues */
     }
     const double *axes = em->points[0].axes;
     memcpy(after->axes, axes, cells * sizeof(double));

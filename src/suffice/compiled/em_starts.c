@@ -1,16 +1,18 @@
+/* Several starts of EM in one call: all run a few iterations, the best ones some more, and the best is kept. */
 #include "em.h"
 
-/* A start of `em_race`: its parameters and moments in the order of `em_loop`, the bounds of its iterations, and how they
- * ended. */
+/* A start: its parameters and moments in the order of `em_loop`, the bounds of its iterations, how many there were,
+ * how they ended, and whether it ran the further iterations. */
 typedef struct {
     double *log_share, *mean, *covariance, *count, *center, *first, *second, *bounds;
     int64_t made, ended, went_on;
 } em_start;
 
+/* whether a start has an estimate, and its last bound */
 static int has_estimate(const em_start *s) { return s->ended == EM_CONTINUES || s->ended == EM_CONVERGED; }
 static double last_bound(const em_start *s) { return has_estimate(s) ? s->bounds[s->made - 1] : -INFINITY; }
 
-/* Whether two starts have almost stopped rising, at almost the same bound. */
+/* Return whether two starts have almost stopped rising, at almost the same bound. */
 static int agree(const em_start *a, const em_start *b) {
     if (!has_estimate(a) || !has_estimate(b) || a->made < 2 || b->made < 2) return 0;
     const double near = SETTLED * (1.0 + fabs(last_bound(a)));
@@ -18,10 +20,11 @@ static int agree(const em_start *a, const em_start *b) {
            last_bound(b) - b->bounds[b->made - 2] <= near;
 }
 
-/* The best of up to MOST_STARTS starts, each given by the labels of its rows (starts×n). All of them make `rounds`
- * iterations, and the `kept` best of them `more`; where a start agrees with an earlier one it is taken at once. The model,
- * its moments and its bounds are written as by `em_loop`, and how it ended to `ended`. Returns 1 where some start has an
- * estimate. `sets` has room for the parameters and moments of every start, `rises` for its bounds and one more. */
+/* The best of up to MOST_STARTS starts, each given by the component of each row (labels, starts×n). All run `rounds`
+ * iterations, and the `kept` best of them `more`; a start that agrees with an earlier one is chosen at once. Its
+ * model, moments and bounds are written as by `em_loop`, and how it ended to `ended`. Returns 1 if some start has an
+ * estimate. Scratch: `sets` for the parameters and moments of every start, `rises` for its bounds and one more. NumPy
+ * fallback: the starts of suffice.mixtures.starts, one by one. */
 EXPORT int64_t NAME(em_race)(const double *x, int64_t stride, int64_t n, int64_t d, int64_t k, const double *weight,
                              int64_t structure, const double *settings, const double *belief, int64_t starts,
                              const int64_t *labels, int64_t rounds, int64_t more, int64_t kept, double *sets,
@@ -78,4 +81,3 @@ EXPORT int64_t NAME(em_race)(const double *x, int64_t stride, int64_t n, int64_t
     *done = best->made, *ended = best->ended;
     return 1;
 }
-

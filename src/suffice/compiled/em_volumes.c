@@ -1,15 +1,15 @@
-/* The volumes of components that share a shape, or share the volume itself, as in `suffice.families.gaussian.covariance.volumes`.
+/* The volumes of components that share a shape, or that share the volume itself. NumPy fallback: the functions of the
+ * same names in suffice.families.gaussian.covariance.volumes, and minimise in covariance.convex.
  *
- * With the shape at its best for given volumes, what is left to minimise is convex in x_c = −log λ_c, and does not change
- * when one number is added to all of them.
- */
+ * With the best shape for given volumes λ_c, the function that remains to be minimised is convex in x_c = −log λ_c,
+ * and does not change if one number is added to all of them. */
 #include "em.h"
 #include "matrices.h"
 
-/* A function of k variables: its value, which may be ∞, gradient (k,) and Hessian (k×k) at x. */
+/* A function of k variables: returns its value, which may be ∞, with its gradient (k) and Hessian (k×k) at x. */
 typedef double expansion(const em_run *em, const double *x, double *gradient, double *hessian);
 
-/* step = −H⁻¹g, with the direction in which nothing changes made regular; 0 where there is none. */
+/* step = −H⁻¹g, with H made regular along (1, …, 1), where nothing changes; returns 0 if there is none. */
 static int newton_step(const em_run *em, const double *gradient, const double *hessian, double *step) {
     const int64_t k = em->k;
     double size = 0.0, mean = 0.0, longest = 1e-300;
@@ -30,7 +30,7 @@ static int newton_step(const em_run *em, const double *gradient, const double *h
     return finite_values(step, k);
 }
 
-/* Minimise a convex function by Newton's method from x, which becomes the minimum. */
+/* Minimise a convex function by Newton's method with backtracking, from x, which becomes the minimum. */
 static void minimise(const em_run *em, expansion *expand, double *x, double weight) {
     const int64_t k = em->k;
     double *gradient = em->newton[0], *next_gradient = em->newton[1], *step = em->newton[2], *tried = em->newton[3];
@@ -51,18 +51,19 @@ static void minimise(const em_run *em, expansion *expand, double *x, double weig
         value = next;
         swapped = gradient, gradient = next_gradient, next_gradient = swapped;
         swapped = hessian, hessian = next_hessian, next_hessian = swapped;
-        blind += promised <= EPSILON * (fabs(value) + weight); /* steps that promise less than the value can show */
+        blind += promised <= EPSILON * (fabs(value) + weight); /* steps whose gain is below the rounding of the value */
         if (promised <= 1e-17 * weight || blind == 3) return;
     }
 }
 
+/* Return the largest of n values. */
 double largest_of(const double *values, int64_t n) {
     double most = values[0];
     for (int64_t i = 1; i < n; i++) most = values[i] > most ? values[i] : most;
     return most;
 }
 
-/* Σ_j n log Σ_c exp(x_c) s_cj − d Σ_c n_c x_c, with s in em->along and n_c in em->rows */
+/* Return n Σ_j log Σ_c exp(x_c) s_cj − d Σ_c n_c x_c, with s in em->along (k×d), n_c in em->rows and n = Σ_c n_c. */
 static double expand_shape(const em_run *em, const double *x, double *gradient, double *hessian) {
     const int64_t k = em->k, d = em->d;
     const double top = largest_of(x, k);
@@ -93,13 +94,13 @@ static double expand_shape(const em_run *em, const double *x, double *gradient, 
     return value;
 }
 
-/* Begin with log-volumes less what is added to all: x = −log λ. */
+/* x = −log λ of a model, up to a number that is the same for all components. */
 static void begin_volumes(const em_run *em, const double *log_determinants, double *x) {
     for (int64_t c = 0; c < em->k; c++) x[c] = -log_determinants[c] / em->d;
 }
 
-/* The variances λ_c b_j (k×d) of largest likelihood for the scatters em->along (k×d); 0 where some are 0. They begin with
- * the volumes of `before`, if there are any. */
+/* variance = λ_c b_j (k×d), of largest likelihood for the scatters em->along (k×d), starting from the volumes of
+ * `before`, if there is one; returns 0 if some variance is 0. */
 int shared_shape(const em_run *em, const em_model *before, double *variance) {
     const int64_t k = em->k, d = em->d;
     double *x = em->newton[4], *sum = em->vector[0], rows = 0.0, mean = 0.0;
@@ -126,7 +127,7 @@ int shared_shape(const em_run *em, const em_model *before, double *variance) {
     return 1;
 }
 
-/* n log |Σ_c exp(x_c) W_c| − d Σ_c n_c x_c, with the scatters in em->white (k×d×d) and n_c in em->rows */
+/* Return n log|Σ_c exp(x_c) W_c| − d Σ_c n_c x_c, with W in em->white (k×d×d), n_c in em->rows and n = Σ_c n_c. */
 static double expand_matrix(const em_run *em, const double *x, double *gradient, double *hessian) {
     const int64_t k = em->k, d = em->d, cells = d * d;
     const double top = largest_of(x, k);
@@ -158,8 +159,8 @@ static double expand_matrix(const em_run *em, const double *x, double *gradient,
     return value;
 }
 
-/* The covariances λ_c C (k×d×d) of largest likelihood for scatters (k×d×d); 0 where their sum, or one of them, has no
- * volume. They begin with the volumes of `before`, if there are any. */
+/* covariance = λ_c C (k×d×d), of largest likelihood for scatters (k×d×d), starting from the volumes of `before`, if
+ * there is one; returns 0 if the sum of the scatters, or one of them, has no volume. */
 int shared_matrix(const em_run *em, const double *scatter, const em_model *before, double *covariance) {
     const int64_t k = em->k, d = em->d, cells = d * d;
     double *lower = em->matrix[0], *inverse = em->matrix[1], *half = em->matrix[2], *x = em->newton[4];
@@ -189,8 +190,7 @@ int shared_matrix(const em_run *em, const double *scatter, const em_model *befor
     return 1;
 }
 
-/* scale[c] = λ / v_c of scatters whose volumes v_c are given by their logarithms: λ, the average volume, is what all
- * components get. */
+/* scale[c] = λ / v_c for scatters of log-volumes log v_c: λ = Σ v_c / n is the volume that all components get. */
 static void equal_scales(const em_run *em, const double *log_volume, double *scale) {
     const double top = largest_of(log_volume, em->k);
     double sum = 0.0, rows = 0.0;
@@ -198,8 +198,8 @@ static void equal_scales(const em_run *em, const double *log_volume, double *sca
     for (int64_t c = 0; c < em->k; c++) scale[c] = exp(top - log_volume[c]) * sum / rows;
 }
 
-/* The variances (k×d) of largest likelihood whose product over the columns is the same for all components, for the
- * scatters em->along (k×d); 0 where one of these is 0. */
+/* variance (k×d), of largest likelihood for the scatters em->along (k×d), whose product over the columns is the same
+ * for all components; returns 0 if a scatter is 0. */
 int equal_volume(const em_run *em, double *variance) {
     const int64_t k = em->k, d = em->d;
     double *log_volume = em->newton[0], *scale = em->newton[1];
@@ -216,8 +216,8 @@ int equal_volume(const em_run *em, double *variance) {
     return 1;
 }
 
-/* The covariances (k×d×d) of largest likelihood whose determinants are the same, for scatters (k×d×d); 0 where one of
- * these is singular. */
+/* covariance (k×d×d), of largest likelihood for scatters (k×d×d), with the same determinant for all components;
+ * returns 0 if a scatter is singular. */
 int equal_determinant(const em_run *em, const double *scatter, double *covariance) {
     const int64_t k = em->k, d = em->d, cells = d * d;
     double *log_volume = em->newton[0], *scale = em->newton[1];

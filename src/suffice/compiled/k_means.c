@@ -1,8 +1,9 @@
-/* k-means over rows of doubles: seeds by k-means++, and Lloyd's algorithm. The rows are transposed once, BLOCK_ROWS at a
- * time, and taken about their mean: blocks[n / BLOCK_ROWS rounded up][d][BLOCK_ROWS]. */
+/* k-means over rows of doubles: seeds by k-means++, then Lloyd's algorithm. The rows are transposed once, BLOCK_ROWS
+ * at a time, about their mean: blocks[n / BLOCK_ROWS rounded up][d][BLOCK_ROWS]. Fallback: scikit-learn, by
+ * _scikit_learns_k_means in suffice.mixtures.kmeans. */
 #include "rows.h"
 
-/* blocks = x − origin; rows that are not there repeat others */
+/* blocks = x − origin, transposed; rows that do not exist repeat others. Fallback: that of `k_means`. */
 EXPORT int64_t NAME(to_blocks)(const double *x, int64_t stride, int64_t n, int64_t d, const double *origin,
                                double *blocks) {
     for (int64_t i = 0; i < n; i += BLOCK_ROWS, blocks += BLOCK_ROWS * d)
@@ -13,7 +14,7 @@ EXPORT int64_t NAME(to_blocks)(const double *x, int64_t stride, int64_t n, int64
     return 0;
 }
 
-/* Row i of the blocks, whose columns lie BLOCK_ROWS apart */
+/* Return row i of the blocks, whose columns are BLOCK_ROWS apart. */
 INLINE const double *row_of(const double *blocks, int64_t d, int64_t i) {
     return blocks + i / BLOCK_ROWS * BLOCK_ROWS * d + i % BLOCK_ROWS;
 }
@@ -22,7 +23,7 @@ INLINE void copy_row(const double *blocks, int64_t d, int64_t i, double *out) {
     for (int64_t j = 0; j < d; j++) out[j] = row[j * BLOCK_ROWS];
 }
 
-/* |z − center|² of 2·LANES rows of a block */
+/* out[r] = |z_r − center|² of 2·LANES rows of a block. */
 INLINE void squared_distances(const double *block, int64_t d, const double *center, double *out) {
     doubles low = broadcast(0.0), high = broadcast(0.0);
     for (int64_t j = 0; j < d; j++) {
@@ -36,9 +37,10 @@ INLINE void squared_distances(const double *block, int64_t d, const double *cent
     store(out + LANES, high);
 }
 
-/* potentials[t] = Σ weight · min(closest, |z − candidate_t|²) for up to MOST_TRIALS candidates (trials×d) */
-EXPORT int64_t NAME(seed_potentials)(const double *blocks, int64_t n, int64_t d, const double *candidates, int64_t trials,
-                                     const double *weight, const double *closest, double *potentials) {
+/* potentials[t] = Σ_i w_i min(closest_i, |z_i − candidate_t|²) for up to MOST_TRIALS candidates (trials×d). Fallback:
+ * that of `k_means`. */
+EXPORT int64_t NAME(seed_potentials)(const double *blocks, int64_t n, int64_t d, const double *candidates,
+                                     int64_t trials, const double *weight, const double *closest, double *potentials) {
     double sums[MOST_TRIALS][2 * LANES] = {{0}}, distance[2 * LANES], nearest[2 * LANES], w[2 * LANES];
     if (trials > MOST_TRIALS) return OUT_OF_RANGE;
     for (int64_t i = 0; i < n; i += 2 * LANES) {
@@ -61,7 +63,7 @@ EXPORT int64_t NAME(seed_potentials)(const double *blocks, int64_t n, int64_t d,
     return 0;
 }
 
-/* closest = min(closest, |z − center|²) */
+/* closest_i = min(closest_i, |z_i − center|²), (n,). Fallback: that of `k_means`. */
 EXPORT int64_t NAME(seed_take)(const double *blocks, int64_t n, int64_t d, const double *center, double *closest) {
     double distance[2 * LANES];
     for (int64_t i = 0; i < n; i += 2 * LANES) {
@@ -72,9 +74,10 @@ EXPORT int64_t NAME(seed_take)(const double *blocks, int64_t n, int64_t d, const
     return 0;
 }
 
-/* places[t] = the first row up to which Σ weight · closest reaches values[t], or the last; total[0] is the whole sum */
+/* places[t] = the first row up to which Σ_i w_i closest_i reaches values[t], otherwise the last row; total[0] = the
+ * whole sum. Fallback: that of `k_means`. */
 EXPORT int64_t NAME(seed_places)(const double *closest, const double *weight, int64_t n, const double *values,
-                              int64_t trials, int64_t *places, double *total) {
+                                 int64_t trials, int64_t *places, double *total) {
     double sum = 0.0, least = INFINITY;
     for (int64_t t = 0; t < trials; t++) {
         places[t] = -1;
@@ -96,9 +99,10 @@ EXPORT int64_t NAME(seed_places)(const double *closest, const double *weight, in
     return 0;
 }
 
-/* best, nearest = the largest of z·c − ½|c|² over G centers and those before, and which of them it is */
+/* Update the largest z·c − ½|c|² over the centers so far, `best`, and its center, `nearest`, by G more centers, from
+ * number `first` on. */
 INLINE void nearest_group(const double *block, int64_t d, const double *linear, const double *half, int64_t K,
-                                int64_t first, doubles *best, doubles *nearest, const int G) {
+                          int64_t first, doubles *best, doubles *nearest, const int G) {
     doubles low[MAX_CLASSES], high[MAX_CLASSES];
     for (int g = 0; g < G; g++) low[g] = high[g] = broadcast(half[g]);
     for (int64_t j = 0; j < d; j++) {
@@ -118,16 +122,17 @@ INLINE void nearest_group(const double *block, int64_t d, const double *linear, 
     }
 }
 
-/* sums (k×d) and count (k) += a row of a cluster, or −= it where `sign` is −1 */
+/* sums (d) += sign · w · row and count += sign · w, for one cluster. */
 INLINE void count_row(const double *row, int64_t d, double w, double sign, double *restrict sums,
-                            double *restrict count) {
+                      double *restrict count) {
     *count += sign * w;
     for (int64_t j = 0; j < d; j++) sums[j] += sign * w * row[j * BLOCK_ROWS];
 }
 
-/* Put each row to the nearest of k centers. The nearest has the largest z·c − ½|c|²; `linear` (d×k) are the centers and
- * `half` (k) is −½|c|². sums (k×d) and count (k) are those of the labels before, and become those of the labels now by
- * way of the rows that change; where `fresh`, all rows are added to them. changed[0] += how many labels change. */
+/* labels[i] = the nearest of k centers: that with the largest z·c − ½|c|², with the centers in `linear` (d×k) and
+ * −½|c|² in `half` (k). sums (k×d) and count (k), those of the previous labels, are updated by the rows that change
+ * their cluster; if `fresh`, all rows are added to them. changed[0] += the number of labels that change. Fallback:
+ * that of `k_means`. */
 EXPORT int64_t NAME(lloyd_pass)(const double *blocks, int64_t n, int64_t d, int64_t k, const double *linear,
                                 const double *half, const double *weight, int64_t fresh, int64_t *labels, double *sums,
                                 double *count, int64_t *changed) {
@@ -158,7 +163,7 @@ EXPORT int64_t NAME(lloyd_pass)(const double *blocks, int64_t n, int64_t d, int6
     return 0;
 }
 
-/* linear (d×k) and half (k) of centers (k×d) */
+/* linear (d×k) and half (k) of centers (k×d), as `lloyd_pass` reads them. */
 static void place_centers(const double *centers, int64_t k, int64_t d, double *linear, double *half) {
     for (int64_t c = 0; c < k; c++) {
         half[c] = 0.0;
@@ -169,11 +174,10 @@ static void place_centers(const double *centers, int64_t k, int64_t d, double *l
     }
 }
 
-/* Give each cluster without rows the row that is farthest from the center of its own, and take it off there; returns
- * whether there was one. */
+/* Move to each cluster without rows the row that is farthest from its own center; returns whether there was such a
+ * cluster. */
 static int fill_empty(const double *blocks, int64_t n, int64_t d, int64_t k, const double *weight,
-                            const double *centers, const int64_t *labels, double *distance, double *sums,
-                            double *count) {
+                      const double *centers, const int64_t *labels, double *distance, double *sums, double *count) {
     int filled = 0;
     for (int64_t c = 0; c < k; c++) {
         if (count[c] > 0.0) continue;
@@ -215,20 +219,21 @@ static double average_centers(const double *sums, const double *count, int64_t k
     return shift;
 }
 
-/* After a pass of Lloyd's algorithm over all rows: the next centers (k×d); shift[0] is the squared way that they went.
- * Where clusters without rows are filled, sums and count are no longer those of the labels. `distance` is scratch of n. */
+/* The centers (k×d) after a pass over all rows; shift[0] = Σ|change|². If clusters without rows are filled, sums and
+ * count no longer match the labels. `distance` is scratch of n. Fallback: that of `k_means`. */
 EXPORT int64_t NAME(lloyd_centers)(const double *blocks, int64_t n, int64_t d, int64_t k, const double *weight,
-                                   const int64_t *labels, double *distance, double *sums, double *count, double *centers,
-                                   double *shift) {
+                                   const int64_t *labels, double *distance, double *sums, double *count,
+                                   double *centers, double *shift) {
     if (!codes_within(labels, n, k)) return OUT_OF_RANGE;
     fill_empty(blocks, n, d, k, weight, centers, labels, distance, sums, count);
     *shift = average_centers(sums, count, k, d, centers);
     return 0;
 }
 
-/* All of k-means for rows that are few: seeds beginning with the row `first` and then the best of `trials` that
- * `uniforms` ((k − 1)×trials, between 0 and 1) draw, and up to `rounds` of Lloyd's algorithm, until no label changes or
- * the centers move by no more than √tol. `work` has room for K_MEANS_WORK. */
+/* All of k-means for few rows: the first seed is the row `first`, each further one the best of `trials` rows that
+ * `uniforms` ((k − 1)×trials, between 0 and 1) draw in proportion to their squared distance; then at most `rounds`
+ * iterations of Lloyd's algorithm, until no label changes or the centers move by at most √tol. Returns the number of
+ * iterations. `work` is scratch of K_MEANS_WORK. Fallback: _scikit_learns_k_means in suffice.mixtures.kmeans. */
 EXPORT int64_t NAME(k_means)(const double *x, int64_t stride, int64_t n, int64_t d, int64_t k, const double *origin,
                              const double *weight, int64_t first, const double *uniforms, int64_t trials,
                              int64_t rounds, const double *tol, double *work, int64_t *labels, double *centers) {
@@ -265,7 +270,7 @@ EXPORT int64_t NAME(k_means)(const double *x, int64_t stride, int64_t n, int64_t
         NAME(lloyd_pass)(blocks, n, d, k, linear, half, weight, fresh, labels, sums, count, &changed);
         if (last || !changed) break;
         fresh = fill_empty(blocks, n, d, k, weight, centers, labels, closest, sums, count);
-        fresh |= weight != 0; /* sums of weights that are taken off again may miss 0 */
+        fresh |= weight != 0; /* weights that are added and subtracted again may not sum to 0 */
         if (average_centers(sums, count, k, d, centers) <= *tol) rounds = round + 1;
         round++;
     }

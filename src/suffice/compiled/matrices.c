@@ -1,17 +1,16 @@
-/* Small dense matrices, row-major: Cholesky factors, inverses, linear systems and symmetric eigenproblems.
- *
- * They are for the few columns and components of a mixture, where calling a library takes longer than the work.
- */
+/* Small dense matrices of doubles, row-major: Cholesky factors, inverses, linear systems and symmetric eigenproblems,
+ * for the few columns and components of a mixture, where a call of LAPACK takes longer than the work. In Python:
+ * numpy.linalg. */
 #include "matrices.h"
 
-/* lower (d×d) with lower·lowerᵀ = a, which is symmetric and may be `lower` itself. Returns the smallest pivot, and 0 where
- * `a` is not positive definite. Rows are subtracted from rows, which compilers turn into vectors. */
+/* lower (d×d) with lower·lowerᵀ = a, which is symmetric and may be `lower` itself. Returns the smallest pivot, 0 if
+ * `a` is not positive definite. Rows are subtracted from rows, which compilers vectorise. */
 double cholesky(const double *a, int64_t d, double *lower) {
     double least = INFINITY;
     if (lower != a) memcpy(lower, a, d * d * sizeof(double));
-    for (int64_t p = 0; p < d; p++) { /* the factor is made above the diagonal, and turned over at the end */
+    for (int64_t p = 0; p < d; p++) { /* the factor is made above the diagonal, and transposed at the end */
         double *row = lower + p * d, square = row[p];
-        if (!(square > 0.0 && square < 1.7e308)) return 0.0;
+        if (!(square > 0.0 && square < LARGEST_NUMBER)) return 0.0;
         const double pivot = sqrt(square), inverse = 1.0 / pivot;
         least = pivot < least ? pivot : least;
         row[p] = pivot;
@@ -27,14 +26,14 @@ double cholesky(const double *a, int64_t d, double *lower) {
     return least;
 }
 
-/* Σ log of the diagonal: half the logarithm of the determinant of what `lower` is the Cholesky factor of */
+/* Return Σ log lower_ii: ½ log|a| for the Cholesky factor of a. */
 double half_log_determinant(const double *lower, int64_t d) {
     double sum = 0.0;
     for (int64_t i = 0; i < d; i++) sum += log(lower[i * d + i]);
     return sum;
 }
 
-/* inverse = lower⁻¹, both lower triangular */
+/* inverse = lower⁻¹, both lower triangular. */
 void invert_lower(const double *lower, int64_t d, double *inverse) {
     memset(inverse, 0, d * d * sizeof(double));
     for (int64_t i = 0; i < d; i++) {
@@ -48,7 +47,7 @@ void invert_lower(const double *lower, int64_t d, double *inverse) {
     }
 }
 
-/* out = wᵀw on and above its diagonal, for a lower triangular w */
+/* out = wᵀw on and above its diagonal, for a lower triangular w. */
 void lower_squared(const double *w, int64_t d, double *out) {
     memset(out, 0, d * d * sizeof(double));
     for (int64_t r = 0; r < d; r++) {
@@ -58,19 +57,19 @@ void lower_squared(const double *w, int64_t d, double *out) {
     }
 }
 
-/* tr(w s wᵀ) for a lower triangular w and a symmetric s; `product` is scratch, d×d */
-double whitened_trace(const double *w, const double *s, int64_t d, double *product) {
+/* Return tr(w s wᵀ) for a lower triangular w and a symmetric s; `square` is scratch, d×d. */
+double whitened_trace(const double *w, const double *s, int64_t d, double *square) {
     double trace = 0.0;
-    lower_squared(w, d, product);
+    lower_squared(w, d, square);
     for (int64_t i = 0; i < d; i++) {
-        double sum = 0.5 * product[i * (d + 1)] * s[i * (d + 1)];
-        for (int64_t j = i + 1; j < d; j++) sum += product[i * d + j] * s[i * d + j];
+        double sum = 0.5 * square[i * (d + 1)] * s[i * (d + 1)];
+        for (int64_t j = i + 1; j < d; j++) sum += square[i * d + j] * s[i * d + j];
         trace += 2.0 * sum;
     }
     return trace;
 }
 
-/* out = left·right, all d×d, and out is neither of them */
+/* out = left·right, all d×d; out is neither of them. */
 void product(const double *left, const double *right, int64_t d, double *out) {
     memset(out, 0, d * d * sizeof(double));
     for (int64_t i = 0; i < d; i++)
@@ -80,7 +79,7 @@ void product(const double *left, const double *right, int64_t d, double *out) {
         }
 }
 
-/* out = leftᵀ·right */
+/* out = leftᵀ·right, all d×d; out is neither of them. */
 void transposed_product(const double *left, const double *right, int64_t d, double *out) {
     memset(out, 0, d * d * sizeof(double));
     for (int64_t t = 0; t < d; t++)
@@ -90,7 +89,7 @@ void transposed_product(const double *left, const double *right, int64_t d, doub
         }
 }
 
-/* out = w s wᵀ for a lower triangular w and a symmetric s; `half` is scratch, d×d */
+/* out = w s wᵀ for a lower triangular w and a symmetric s; `half` is scratch, d×d. */
 void whiten(const double *w, const double *s, int64_t d, double *half, double *out) {
     memset(half, 0, d * d * sizeof(double));
     for (int64_t t = 0; t < d; t++) /* half = s wᵀ = (w s)ᵀ, a column of w at a time */
@@ -106,8 +105,8 @@ void whiten(const double *w, const double *s, int64_t d, double *half, double *o
         }
 }
 
-/* Solve a·x = b for m right-hand sides (b is n×m) by elimination with partial pivoting; both are overwritten, b by the
- * solution. Returns 0 where `a` is singular. */
+/* Solve a·x = b for m right-hand sides, b n×m, by elimination with partial pivoting. Both are overwritten, b by the
+ * solution. Returns 0 if `a` is singular. */
 int solve(double *a, int64_t n, double *b, int64_t m) {
     for (int64_t c = 0; c < n; c++) {
         int64_t pivot = c;
@@ -140,7 +139,8 @@ int solve(double *a, int64_t n, double *b, int64_t m) {
     return 1;
 }
 
-/* Rotate rows and columns p and q of the symmetric `a` so that a[p][q] becomes 0, and the columns of `axes` with them. */
+/* Rotate rows and columns p and q of the symmetric `a` so that a[p][q] becomes 0, and the columns p and q of `axes`
+ * likewise. */
 static void rotate(double *a, double *axes, int64_t d, int64_t p, int64_t q) {
     const double off = a[p * d + q], ratio = 0.5 * (a[q * d + q] - a[p * d + p]) / off;
     const double t = (ratio >= 0.0 ? 1.0 : -1.0) / (fabs(ratio) + sqrt(1.0 + ratio * ratio));
@@ -192,7 +192,7 @@ void eigen(double *a, int64_t d, double *values, double *axes) {
     }
 }
 
-/* out = axes·diag(values)·axesᵀ, exactly symmetric */
+/* out = axes·diag(values)·axesᵀ, exactly symmetric. */
 void compose_symmetric(const double *axes, const double *values, int64_t d, double *out) {
     for (int64_t i = 0; i < d; i++)
         for (int64_t j = 0; j <= i; j++) {

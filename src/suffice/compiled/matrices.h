@@ -20,7 +20,7 @@ double cholesky(const double *a, int64_t d, double *lower);
 double half_log_determinant(const double *lower, int64_t d);
 void invert_lower(const double *lower, int64_t d, double *inverse);
 void lower_squared(const double *w, int64_t d, double *out);
-double whitened_trace(const double *w, const double *s, int64_t d, double *product_of_w);
+double whitened_trace(const double *w, const double *s, int64_t d, double *square);
 void product(const double *left, const double *right, int64_t d, double *out);
 void transposed_product(const double *left, const double *right, int64_t d, double *out);
 void whiten(const double *w, const double *s, int64_t d, double *half, double *out);

@@ -1,9 +1,9 @@
-/* Agglomerative clustering by the likelihood of Gaussian clusters: the two clusters whose merger costs least become one,
- * until one is left. What a merger costs depends on its two clusters alone, so all pairs are computed once, and those of
- * a new cluster when it comes to be. */
+/* Agglomerative clustering by the likelihood of Gaussian clusters: the two clusters whose merger costs least become
+ * one, until one is left. The cost of a merger depends on its two clusters alone, so all pairs are computed once, and
+ * those of a new cluster when it is made. */
 #include "common.h"
 
-/* The clusters at hand, one per column of the arrays, which have `room` columns. */
+/* The current clusters, one per column of the arrays, which have `room` columns. */
 typedef struct {
     int64_t room, d, criterion;
     double alpha;                                  /* keeps the cost of a cluster without scatter finite */
@@ -13,25 +13,27 @@ typedef struct {
     int64_t *nearest, *name;
 } clusters;
 
+/* determinant[g] *= |matrix_g| of GROUP symmetric matrices, whose upper triangles are stored row by row, by
+ * elimination, which overwrites them. */
 static void determinants(double *matrix, int64_t d, double *determinant) {
     double *restrict row = matrix; /* cells (a, a), (a, a + 1), … of the matrices, by elimination */
     for (int64_t a = 0; a < d; a++) {
         double inverse[GROUP], *restrict below = row + (d - a) * GROUP;
         for (int64_t g = 0; g < GROUP; g++) {
-            const double pivot = row[g] > 0.0 ? row[g] : 0.0; /* 0 where the matrix is singular */
+            const double pivot = row[g] > 0.0 ? row[g] : 0.0; /* 0 if the matrix is singular */
             determinant[g] *= pivot;
             inverse[g] = pivot > 0.0 ? 1.0 / pivot : 0.0;
         }
         for (int64_t b = 1; b < d - a; b++)
             for (int64_t c = b; c < d - a; c++, below += GROUP)
-                for (int64_t g = 0; g < GROUP; g++)
-                    below[g] -= row[b * GROUP + g] * row[c * GROUP + g] * inverse[g];
+                for (int64_t g = 0; g < GROUP; g++) below[g] -= row[b * GROUP + g] * row[c * GROUP + g] * inverse[g];
         row += (d - a) * GROUP;
     }
 }
 
-/* The costs of the unions of cluster i with `size` clusters from `begin` on, at most GROUP. With n rows and the scatter
- * matrix W: tr W, n log((tr W + α)/n), or n log(|W/n| + (tr W + α)/n), the determinant only where n > d. */
+/* out[g] = the costs of the unions of cluster i with `size` clusters from `begin` on, at most GROUP. With n rows and
+ * the scatter matrix W these are tr W (SAME_SPHERES), n log((tr W + α)/n) (OWN_SPHERES) or n log(|W/n| + (tr W + α)/n)
+ * (OWN_ELLIPSOIDS), with a determinant only if n > d. */
 static void costs_of_unions(const clusters *all, int64_t i, int64_t begin, int64_t size, double *out) {
     const int64_t d = all->d, room = all->room;
     double count[GROUP], factor[GROUP], trace[GROUP], determinant[GROUP], *restrict delta = all->delta, most = 0.0;
@@ -58,7 +60,7 @@ static void costs_of_unions(const clusters *all, int64_t i, int64_t begin, int64
         widest = trace[g] / count[g] > widest ? trace[g] / count[g] : widest;
         least = (trace[g] + all->alpha) / count[g] < least ? (trace[g] + all->alpha) / count[g] : least;
     }
-    /* |W/n| ≤ (tr W/(n d))^d, which among many columns is nothing beside the trace */
+    /* |W/n| ≤ (tr W/(n d))^d, which is negligible beside the trace if there are many columns */
     const int matters = (double)d * log(widest / (double)d) > log(NEGLIGIBLE_DETERMINANT * least);
     if (all->criterion == OWN_ELLIPSOIDS && most > (double)d && matters) {
         double *restrict cell = all->matrix;
@@ -73,15 +75,15 @@ static void costs_of_unions(const clusters *all, int64_t i, int64_t begin, int64
     } else {
         for (int64_t g = 0; g < GROUP; g++) determinant[g] = 0.0;
     }
-    for (int64_t g = 0; g < size; g++)
-        out[g] = count[g] * log(determinant[g] + (trace[g] + all->alpha) / count[g]);
+    for (int64_t g = 0; g < size; g++) out[g] = count[g] * log(determinant[g] + (trace[g] + all->alpha) / count[g]);
 }
 
+/* Return the place of the gain of two clusters. */
 static float *gain_of(const clusters *all, int64_t r, int64_t c) {
     return all->gain + (r > c ? r * (r - 1) / 2 + c : c * (c - 1) / 2 + r);
 }
 
-/* Find the least gain of row r again; of ties the last. */
+/* Find the least gain of row r again; ties take the last. */
 static void rescan(const clusters *all, int64_t r) {
     const float *gain = all->gain + r * (r - 1) / 2;
     float least = INFINITY;
@@ -95,7 +97,7 @@ static void rescan(const clusters *all, int64_t r) {
     all->nearest[r] = nearest;
 }
 
-/* Take up a new gain of row r and column c < r. */
+/* Update the least gain of row r by a new gain in column c < r. */
 static void renew(const clusters *all, int64_t r, int64_t c) {
     const float gain = *gain_of(all, r, c);
     if (all->nearest[r] == c && gain > all->least[r]) {
@@ -106,8 +108,8 @@ static void renew(const clusters *all, int64_t r, int64_t c) {
     }
 }
 
-/* Compute the gains of cluster i and those from `begin` to `end`. Gains are kept in float: those that are equal but for
- * rounding are then ties, on every processor. */
+/* Compute the gains of cluster i with those from `begin` to `end`. Gains are kept in float, so that those that differ
+ * by rounding only are ties on every processor. */
 static void compute_gains(const clusters *all, int64_t i, int64_t begin, int64_t end) {
     double cost[GROUP];
     for (int64_t c = begin; c < end; c += GROUP) {
@@ -118,7 +120,7 @@ static void compute_gains(const clusters *all, int64_t i, int64_t begin, int64_t
     }
 }
 
-/* Let cluster `low` be its union with `high`. */
+/* Replace cluster `low` by its union with `high`. */
 static void merge_into(const clusters *all, int64_t low, int64_t high) {
     const int64_t d = all->d, room = all->room;
     const double sum = all->count[low] + all->count[high], factor = all->count[low] * all->count[high] / sum;
@@ -139,7 +141,7 @@ static void merge_into(const clusters *all, int64_t low, int64_t high) {
     all->count[low] = sum;
 }
 
-/* Move cluster `last` to the place `to`, which is free. */
+/* Move cluster `last` to the free place `to`. */
 static void move(const clusters *all, int64_t last, int64_t to) {
     const int64_t rows = all->d + all->d * (all->d + 1) / 2;
     all->count[to] = all->count[last];
@@ -151,17 +153,31 @@ static void move(const clusters *all, int64_t last, int64_t to) {
         if (c != to) *gain_of(all, to, c) = *gain_of(all, last, c);
 }
 
-/* Merge clusters until one is left. At first cluster c is count[c] rows at mean[c] (n×d). Writes the names of the two
- * clusters of each merger to `merged`, n − 1 pairs: the first is that of the union. Of ties the last pair is merged.
- *
- * `work` has MERGE_WORK cells, `gain` n(n−1)/2, `least` n, `places` 2n. */
+/* Merge clusters until one is left. Cluster c begins as count[c] rows at mean[c] (n×d); the cost of a union is that of
+ * `costs_of_unions`, and each merger has the least cost(union) − cost(a) − cost(b), the last pair among ties. Writes
+ * the two clusters of each merger to `merged`, (n − 1)×2; the union keeps the number of the first. Scratch: `work` of
+ * MERGE_WORK, `gain` of n(n−1)/2, `least` of n, `places` of 2n. NumPy fallback: _merge_clusters in
+ * suffice.mixtures.agglomeration. */
 EXPORT int64_t NAME(merge_clusters)(const double *count, const double *mean, int64_t n, int64_t d, int64_t criterion,
-                                const double *alpha, double *work, float *gain, float *least, int64_t *places,
-                                int64_t *merged) {
+                                    const double *alpha, double *work, float *gain, float *least, int64_t *places,
+                                    int64_t *merged) {
     const int64_t pairs = d * (d + 1) / 2;
     double *means = work + 3 * n, *scatters = means + d * n, *delta = scatters + pairs * n;
-    const clusters all = {n,     d,        criterion, *alpha,            work, work + n, work + 2 * n, means,
-                                scatters, delta, delta + d * GROUP, gain, least, places,   places + n};
+    const clusters all = {.room = n,
+                          .d = d,
+                          .criterion = criterion,
+                          .alpha = *alpha,
+                          .count = work,
+                          .trace = work + n,
+                          .cost = work + 2 * n,
+                          .mean = means,
+                          .scatter = scatters,
+                          .delta = delta,
+                          .matrix = delta + d * GROUP,
+                          .gain = gain,
+                          .least = least,
+                          .nearest = places,
+                          .name = places + n};
     memset(scatters, 0, sizeof(double) * (size_t)(pairs * n));
     for (int64_t c = 0; c < n; c++) {
         all.name[c] = c;
@@ -188,9 +204,11 @@ EXPORT int64_t NAME(merge_clusters)(const double *count, const double *mean, int
         compute_gains(&all, low, 0, last);
         if (low > 0) rescan(&all, low);
         for (int64_t r = low + 1; r < last; r++) {
-            /* the column `high` has other gains now, and those that were nearest to it */
-            if (r > high && all.nearest[r] == high) rescan(&all, r);
-            else if (r > high) renew(&all, r, high);
+            /* the gains of column `high` are now those of another cluster */
+            if (r > high && all.nearest[r] == high)
+                rescan(&all, r);
+            else if (r > high)
+                renew(&all, r, high);
             renew(&all, r, low);
         }
     }

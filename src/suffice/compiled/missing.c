@@ -1,9 +1,14 @@
-/* Gaussian rows with holes (NaN), by the precision Λ of each class: A = Λ over the missing cells, g = (Λz) there, z being
- * the deviations from the mean, 0 where they are missing. Then E[z_missing] = −A⁻¹g with covariance A⁻¹, and the marginal of
- * the rest has zᵀΛz − gᵀA⁻¹g and log|Σ| + log|A|. Rows of Λ have D cells, d filled up to whole registers. */
+/* Gaussian rows with missing cells (NaN), one by one, by the precision Λ of each class. With A = Λ_mm over the missing
+ * cells, z the deviations from the mean, 0 if missing, and g = (Λz)_m:
+ *
+ *     E[z_m] = −A⁻¹g with covariance A⁻¹
+ *     the marginal of the observed cells has z_oᵀ Σ_oo⁻¹ z_o = zᵀΛz − gᵀA⁻¹g and log|Σ_oo| = log|Σ| + log|A|
+ *
+ * Rows of Λ are padded to D cells, whole registers. The NumPy fallbacks are in
+ * suffice.families.gaussian.missing_cells. */
 #include "missing.h"
 
-/* z = row − mean with 0 for missing cells, whose places go to `missing`; returns how many are missing */
+/* z = row − mean, 0 for missing cells, whose columns go to `missing`; returns their number. */
 INLINE int64_t deviations(const double *row, const double *mean, int64_t d, double *restrict z, int64_t *missing) {
     int64_t m = 0;
     for (int64_t j = 0; j < d; j++) {
@@ -15,7 +20,7 @@ INLINE int64_t deviations(const double *row, const double *mean, int64_t d, doub
     return m;
 }
 
-/* p = Λz; returns zᵀp */
+/* p = Λz; returns zᵀp. */
 INLINE double times_precision(const double *precision, const double *z, int64_t d, int64_t D, double *restrict p) {
     for (int64_t j = 0; j < D; j++) p[j] = 0.0;
     for (int64_t i = 0; i < d; i++) {
@@ -29,7 +34,7 @@ INLINE double times_precision(const double *precision, const double *z, int64_t 
     return squared;
 }
 
-/* delta = −A⁻¹ g by the factor of A; returns g·delta */
+/* delta = −A⁻¹g by the Cholesky factor of A; returns g·delta. */
 INLINE double expect_missing(const double *a, const double *p, const int64_t *missing, int64_t m, double *delta) {
     double gained = 0.0;
     for (int64_t i = 0; i < m; i++) {
@@ -45,11 +50,11 @@ INLINE double expect_missing(const double *a, const double *p, const int64_t *mi
     return gained;
 }
 
-/* out[i][c] = −½ (log|Σ_oo| + z_oᵀ Σ_oo⁻¹ z_o) for the cells that are there, n×k; work is scratch of MISSING_WORK, missing of
- * d + 1 */
+/* out[i][c] = −½ (log|Σ_oo| + z_oᵀ Σ_oo⁻¹ z_o) over the observed cells, n×k. Scratch: work of MISSING_WORK, missing of
+ * d + 1. NumPy fallback: IncompleteRows.score_by_row. */
 EXPORT int64_t NAME(missing_scores)(const double *x, int64_t n, int64_t d, int64_t k, int64_t D, const double *means,
-                               const double *precision, const double *log_determinant, double *work, int64_t *missing,
-                               double *out) {
+                                    const double *precision, const double *log_determinant, double *work,
+                                    int64_t *missing, double *out) {
     double *z = work, *p = work + D, *a = work + 2 * D, *delta = a + d * d;
     for (int64_t j = 0; j < 2 * D; j++) work[j] = 0.0;
     for (int64_t i = 0; i < n; i++)
@@ -64,17 +69,17 @@ EXPORT int64_t NAME(missing_scores)(const double *x, int64_t n, int64_t d, int64
     return 0;
 }
 
-/* first (k×D) and second (k×d×D) += the expected moments about the means of rows with weights (n×k); work is scratch of
- * MISSING_WORK, missing of d + 1 */
+/* first[c] += Σ_i weights[i][c] E[z] and second[c] += Σ_i weights[i][c] E[z zᵀ] about the means; first is k×D, second
+ * k×d×D. Scratch: work of MISSING_WORK, missing of d + 1. NumPy fallback: IncompleteRows._statistics_by_row. */
 EXPORT int64_t NAME(missing_moments)(const double *x, int64_t n, int64_t d, int64_t k, int64_t D, const double *means,
-                                const double *precision, const double *weights, double *work, int64_t *missing,
-                                double *first, double *second) {
+                                     const double *precision, const double *weights, double *work, int64_t *missing,
+                                     double *first, double *second) {
     double *z = work, *p = work + D, *a = work + 2 * D, *inverse = a + d * d, *delta = inverse + d * d;
     for (int64_t j = 0; j < 2 * D; j++) work[j] = 0.0;
     for (int64_t i = 0; i < n; i++)
         for (int64_t c = 0; c < k; c++) {
             const double w = weights[i * k + c], *own = precision + c * d * D;
-            if (w < 1e-130) continue; /* too little to count, and its products would be subnormal */
+            if (w < LEAST_WEIGHT) continue;
             double *restrict one = first + c * D, *restrict two = second + c * d * D;
             const int64_t m = deviations(x + i * d, means + c * d, d, z, missing);
             if (m) {

@@ -4,7 +4,7 @@
 
 #include "common.h"
 
-/* a (m×m) = the Cholesky factor of Λ over the missing cells; returns log|A| */
+/* a (m×m, lower triangle) = the Cholesky factor of A; returns log|A|. */
 INLINE double factor_missing(const double *precision, int64_t D, const int64_t *missing, int64_t m, double *a) {
     double product = 1.0, logs = 0.0;
     for (int64_t i = 0; i < m; i++)
@@ -21,7 +21,7 @@ INLINE double factor_missing(const double *precision, int64_t D, const int64_t *
     return logs + log(product);
 }
 
-/* inverse (m×m) of A by its factor, which is lost */
+/* inverse (m×m) = A⁻¹ by the Cholesky factor of A, which is overwritten. */
 INLINE void invert_missing(double *a, int64_t m, double *inverse) {
     for (int64_t j = 0; j < m; j++) { /* columns of L⁻¹, below the diagonal of `a` */
         a[j * m + j] = 1.0 / a[j * m + j];

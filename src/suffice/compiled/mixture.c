@@ -1,15 +1,15 @@
-/* One pass of expectation and maximisation over a chunk of rows, in cells of CELL, which is double or float.
+/* One iteration of EM over a chunk of rows for a mixture of Gaussians, in cells of CELL, which is double or float.
  *
- * A block of rows is transposed, scored, turned into shares of the components and added to their moments while it is in
- * the cache. z[1 + j][row] are the cells about the origin, z[0][row] is 1; share[c][row] are first the scores and then
- * the shares; STEP cells lie from one column to the next. A moment is Σ share·left·right, with two columns of z; the
- * sums are in the order in which `moment_tile` computes them until `place_sums` puts them in theirs.
- */
+ * A block of BLOCK rows is transposed, scored, turned into responsibilities and added to the moments of the components
+ * while it is in the cache. z[0][row] is 1 and z[1 + j][row] are the cells about the origin; share[c][row] first has
+ * the scores, then the responsibilities; columns are STEP cells apart. A moment is Σ share·left·right with two columns
+ * of z. The sums are in the order in which `moment_tile` computes them, until `reorder_sums` sorts them by component
+ * and product. */
 #include "mixture.h"
 
 #include "rows.h"
 
-/* Load once what is used several times. */
+/* Keep in a register what is used several times, instead of loading it again. */
 #if defined(__x86_64__) && !defined(EMULATED)
 #define IN_REGISTER(v) __asm__("" : "+v"(v))
 #elif defined(__aarch64__)
@@ -18,10 +18,10 @@
 #define IN_REGISTER(v) ((void)0)
 #endif
 
-/* z[j][row] = x[row][j] − origin[j], up to a whole number of pairs of registers, which is returned; rows that are not
- * there repeat another. The rows are floats where `narrow`, or else doubles. */
-int64_t load_rows(const void *x, int64_t narrow, int64_t stride, int64_t rows, int64_t d,
-                               const double *origin, double *wide, CELL *z) {
+/* z[j][row] = x[row][j] − origin[j], d×STEP. Returns the number of rows, rounded up to a pair of registers; rows that
+ * do not exist repeat another. x has floats if `narrow`, otherwise doubles; `wide` is scratch of d·2·LANES. */
+int64_t load_rows(const void *x, int64_t narrow, int64_t stride, int64_t rows, int64_t d, const double *origin,
+                  double *wide, CELL *z) {
     const int64_t size = (rows + 2 * WIDTH - 1) / (2 * WIDTH) * (2 * WIDTH);
     for (int64_t i = 0; i < size; i += 2 * LANES) {
         const int64_t from = i < rows ? i : 0, left = rows - from;
@@ -37,10 +37,10 @@ int64_t load_rows(const void *x, int64_t narrow, int64_t stride, int64_t rows, i
     return size;
 }
 
-/* constant_c + z·linear_c + Σ_{i≤j} z_i z_j pairs_cij of G components for a pair of registers of rows; linear is d×K
- * and pairs p×K with K components side by side */
+/* score_c = constant_c + z·linear_c + Σ_{i≤j} z_i z_j pairs_cij of G components for two registers of rows; linear is
+ * d×K and pairs p×K, with K components side by side. */
 INLINE void quadratic_tile(const CELL *z, int64_t d, const CELL *linear, const CELL *pairs, int64_t K,
-                                 const CELL *constant, CELL *score, const int G) {
+                           const CELL *constant, CELL *score, const int G) {
     vector sums[MAX_CLASSES][2], factors[MAX_CLASSES][2], v[2];
     for (int g = 0; g < G; g++)
         for (int h = 0; h < 2; h++) sums[g][h] = broadcast_vector(constant[g]);
@@ -63,9 +63,9 @@ INLINE void quadratic_tile(const CELL *z, int64_t d, const CELL *linear, const C
         for (int h = 0; h < 2; h++) store_vector(score + g * STEP + h * WIDTH, sums[g][h]);
 }
 
-/* constant_c + z·linear_c of G components for a pair of registers of rows; linear is d×K */
-INLINE void linear_tile(const CELL *z, int64_t d, const CELL *linear, int64_t K, const CELL *constant,
-                              CELL *score, const int G) {
+/* score_c = constant_c + z·linear_c of G components for two registers of rows; linear is d×K. */
+INLINE void linear_tile(const CELL *z, int64_t d, const CELL *linear, int64_t K, const CELL *constant, CELL *score,
+                        const int G) {
     vector low[MAX_CLASSES], high[MAX_CLASSES];
     for (int g = 0; g < G; g++) low[g] = high[g] = broadcast_vector(constant[g]);
     for (int64_t j = 0; j < d; j++) {
@@ -82,10 +82,10 @@ INLINE void linear_tile(const CELL *z, int64_t d, const CELL *linear, int64_t K,
     }
 }
 
-/* constant_c − Σ_j (factor_cj z_j − mean_cj)² where `scaled`, or else constant_c + Σ_j factor_cj (z_j − mean_cj)², of G
- * components for a pair of registers of rows; factor and mean are d×K */
+/* score_c = constant_c − Σ_j (factor_cj z_j − mean_cj)² if `scaled`, otherwise constant_c + Σ_j factor_cj (z_j −
+ * mean_cj)², of G components for two registers of rows; factor and mean are d×K. */
 INLINE void diagonal_tile(const CELL *z, int64_t d, const CELL *mean, const CELL *factor, int64_t K,
-                                const CELL *constant, CELL *score, const int scaled, const int G) {
+                          const CELL *constant, CELL *score, const int scaled, const int G) {
     vector low[MAX_CLASSES], high[MAX_CLASSES];
     for (int g = 0; g < G; g++) low[g] = high[g] = broadcast_vector(constant[g]);
     for (int64_t j = 0; j < d; j++) {
@@ -103,9 +103,9 @@ INLINE void diagonal_tile(const CELL *z, int64_t d, const CELL *mean, const CELL
     }
 }
 
-/* constant_c + z·linear_c + factor_c |z|² of G components for a pair of registers of rows; linear is d×K */
+/* score_c = constant_c + z·linear_c + factor_c |z|² of G components for two registers of rows; linear is d×K. */
 INLINE void sphere_tile(const CELL *z, int64_t d, const CELL *linear, const CELL *factor, int64_t K,
-                              const CELL *constant, CELL *score, const int G) {
+                        const CELL *constant, CELL *score, const int G) {
     vector low[MAX_CLASSES], high[MAX_CLASSES], low_square = broadcast_vector(0), high_square = low_square;
     for (int g = 0; g < G; g++) low[g] = high[g] = broadcast_vector(constant[g]);
     for (int64_t j = 0; j < d; j++) {
@@ -125,19 +125,19 @@ INLINE void sphere_tile(const CELL *z, int64_t d, const CELL *linear, const CELL
     }
 }
 
-/* Σ weight · (most + log(sum)) over `size` rows */
+/* Return Σ weight · (most + log(sum)) over `size` rows: the log-likelihood, from the results of `softmax`. */
 double log_sums(const CELL *most, const CELL *sum, const double *weight, int64_t size) {
     doubles total = broadcast(0.0);
     double result = 0.0, each[LANES];
-    for (int64_t b = 0; b < size; b += LANES)
-        total += load(weight + b) * (widen(most + b) + logarithm(widen(sum + b)));
+    for (int64_t b = 0; b < size; b += LANES) total += load(weight + b) * (widen(most + b) + logarithm(widen(sum + b)));
     store(each, total);
     for (int r = 0; r < LANES; r++) result += each[r];
     return result;
 }
 
-/* share[c][row] = weight · softmax over c of share[c][row], for `size` rows; the maximum and the sum of each row's
- * exponentials go to `most` and `sum`. Shares too small to count are 0: their products would be subnormal, and slow. */
+/* share[c][row] = weight · exp(s_c) / Σ_b exp(s_b) with s_c = share[c][row], for `size` rows. The maximum of each row
+ * and the sum of its exponentials above that go to `most` and `sum`. Very small responsibilities become 0, because
+ * subnormal products are slow. */
 void softmax(CELL *share, int64_t k, int64_t size, const double *weight, CELL *most, CELL *sum) {
     for (int64_t b = 0; b < size; b += 2 * WIDTH) {
         vector largest[2], total[2], part[2];
@@ -161,13 +161,13 @@ void softmax(CELL *share, int64_t k, int64_t size, const double *weight, CELL *m
     }
 }
 
-/* How many products (up to 6) to take with G components, and in how many registers (up to 24) their sums are kept. */
+/* The number of products (at most 6) to take with G components, and of registers (at most 24) that hold their sums. */
 #define TILE(G) (MAX_CLASSES > 5 ? ((G) > 8 ? 2 : (G) > 6 ? 3 : (G) > 4 ? 4 : (G) > 1 ? 6 : 4) : (G) > 2 ? 2 : 4)
 #define SLOTS(G) ((TILE(G) * (G) + LANES - 1) / LANES * LANES)
 
-/* sums[t·G + g] += Σ_rows share[g] · left_t · right_t for G components and TILE(G) products */
+/* sums[t·G + g] += Σ_rows share[g] · left_t · right_t for G components and TILE(G) products. */
 INLINE void moment_tile(const CELL *share, const CELL *z, const int64_t *left, const int64_t *right, int64_t size,
-                              double *restrict sums, const int G) {
+                        double *restrict sums, const int G) {
     vector total[24], product[6];
     const CELL *one[6], *two[6];
     for (int t = 0; t < TILE(G); t++) one[t] = z + left[t] * STEP, two[t] = z + right[t] * STEP;
@@ -183,7 +183,8 @@ INLINE void moment_tile(const CELL *share, const CELL *z, const int64_t *left, c
     for (int s = 0; s < SLOTS(G); s += LANES) store(sums + s, load(sums + s) + row_sums(total + s));
 }
 
-/* The sums of products `first` to `products` for a group of G components; returns where those of the next group go. */
+/* Add the products from `first` on to the sums of a group of G components; returns where the sums of the next group
+ * are. */
 INLINE double *add_group(const CELL *share, const CELL *z, const int64_t *left, const int64_t *right, int64_t first,
                          int64_t products, int64_t size, double *sums, const int G) {
     for (int64_t p = first; p < products; p += TILE(G), sums += SLOTS(G))
@@ -191,8 +192,8 @@ INLINE double *add_group(const CELL *share, const CELL *z, const int64_t *left, 
     return sums;
 }
 
-/* sums += Σ_rows share_c · left_p · right_p for k components and `products` products, or for component c those from c on
- * if `triangle`, in the order of `moment_tile`; left and right are padded to whole tiles. */
+/* sums += Σ_rows share_c · left_p · right_p for k components and `products` products, or, if `triangle`, those from c
+ * on for component c. left and right are padded to whole tiles. */
 void add_moments(const CELL *share, int64_t k, const CELL *z, const int64_t *left, const int64_t *right,
                  int64_t products, int triangle, int64_t size, double *sums) {
     for (int64_t c = 0; c < k;) {
@@ -202,7 +203,7 @@ void add_moments(const CELL *share, int64_t k, const CELL *z, const int64_t *lef
     }
 }
 
-/* out[c][product] from the order of `moments` */
+/* out[c][product] = the sums of `add_moments`; k×products. */
 void reorder_sums(const double *sums, int64_t k, int64_t products, int triangle, double *out) {
     for (int64_t c = 0; c < k;) {
         const int64_t group = group_size(k - c);
@@ -213,7 +214,7 @@ void reorder_sums(const double *sums, int64_t k, int64_t products, int triangle,
     }
 }
 
-/* Whether ROOM is enough for the sums of `moments` */
+/* Return whether SUMS_SIZE is enough for the sums of `add_moments`. */
 int sums_fit(int64_t k, int64_t products, int triangle) {
     int64_t size = 0;
     for (int64_t c = 0, group; c < k; c += group) {
@@ -223,18 +224,19 @@ int sums_fit(int64_t k, int64_t products, int triangle) {
     return size <= SUMS_SIZE(k, products);
 }
 
-/* Ask for the cells of some rows, which lie `stride` bytes apart and are `width` bytes wide. */
+/* Prefetch some rows, which are `stride` bytes apart and `width` bytes wide. */
 INLINE void prefetch_rows(const char *row, int64_t rows, int64_t stride, int64_t width) {
     if (stride == width) width *= rows, rows = 1;
     for (int64_t r = 0; r < rows; r++, row += stride)
         for (int64_t at = 0; at < width; at += 64) __builtin_prefetch(row + at);
 }
 
-/* Scores of all k components by the form that the parameters have: `first` is linear or the means, `second` the pairs
- * or the factors (of spheres one a component), if any. Meanwhile, the `ahead` rows of the next block are asked for. */
+/* score[c][row] of all k components, by the form of the parameters: `first` has the linear coefficients or the means,
+ * d×k; `second` the pairs, the factors or, for spheres, one factor per component. Meanwhile the `ahead` rows of the
+ * next block, from `next` on, are prefetched. */
 void score_block(int64_t form, const CELL *z, int64_t d, int64_t k, const CELL *first, const CELL *second,
-                         const CELL *constant, int64_t size, CELL *score, const char *next, int64_t ahead,
-                         int64_t stride, int64_t width) {
+                 const CELL *constant, int64_t size, CELL *score, const char *next, int64_t ahead, int64_t stride,
+                 int64_t width) {
     for (int64_t c = 0; c < k;) {
         const int64_t group = group_size(k - c);
         for (int64_t b = 0; b < size; b += 2 * WIDTH) {
@@ -256,10 +258,14 @@ void score_block(int64_t form, const CELL *z, int64_t d, int64_t k, const CELL *
     }
 }
 
-/* One pass over n rows: moments[c][p] = Σ share_c·left_p·right_p, and the log-likelihood Σ weight · log Σ_c e^score.
- * Where the form is TIED, products are the d + 1 columns, and scatter (d×d, on and above its diagonal) = Σ weight z zᵀ.
- * The rows are floats where `narrow`; left and right have PADDING more entries, to fill up tiles. `scratch` has room for
- * (2d + k + 1)·STEP cells, `wide` for d·2·LANES doubles, `sums`, and `sums_of_all` where TIED, for all tiles (ROOM). */
+/* With r_c = w exp(score_c) / Σ_b exp(score_b): moments[c][p] = Σ_rows r_c·left_p·right_p, k×products, and
+ * log_likelihood = Σ_rows w log Σ_c exp(score_c). The form of the scores is FULL, TIED, SCALED, DIAGONAL or SPHERE
+ * (`score_block`). If it is TIED, the products are the d + 1 columns, and scatter (d×d, on and above its diagonal) =
+ * Σ_rows w z zᵀ; the quadratic term, which all components share, is left to the caller. x has floats if `narrow`; left
+ * and right have PADDING more entries, to fill tiles. Scratch: (2d + k + 1)·STEP cells, `wide` of d·2·LANES doubles,
+ * `sums` of SUMS_SIZE(k, products) and, if TIED, `sums_of_all` of SUMS_SIZE(d, d). NumPy fallback:
+ * expect in suffice.models.joint by score and statistics; see DenseForm, SharedForm and DiagonalForm.mixture_pass in
+ * suffice.families.gaussian. */
 EXPORT int64_t NAME(mixture_pass)(const void *x, int64_t narrow, int64_t stride, int64_t n, int64_t d, int64_t k,
                                   const double *weight, const double *origin, int64_t form, const CELL *first,
                                   const CELL *second, const CELL *constant, int64_t products, const int64_t *left,

@@ -1,7 +1,10 @@
-/* Moments of dense rows of CELL, which is double or float, by class. */
+/* Moments of dense rows of CELL, which is double or float, by class: Σ w, Σ w z and Σ w z² or Σ w z zᵀ with z = x −
+ * center. The NumPy fallbacks are in suffice.families.gaussian.moments. */
 #include "scatter.h"
 
-/* Moments of each class about a centre, the first row of the class: count[c], center, first and second are k×d. */
+/* count[c] = Σ w, first[c][j] = Σ w z_j and second[c][j] = Σ w z_j² over the rows of class c = codes[i], with z = x −
+ * center_c. The center is the first row of the class; weight is optional; count is (k,), the others are k×d. NumPy
+ * fallback: diagonal_moments. */
 EXPORT int64_t NAME(diagonal_moments)(const CELL *x, int64_t stride, int64_t n, int64_t d, int64_t k,
                                       const int64_t *codes, const double *weight, double *count, double *center,
                                       double *first, double *second) {
@@ -32,25 +35,26 @@ EXPORT int64_t NAME(diagonal_moments)(const CELL *x, int64_t stride, int64_t n, 
     return 0;
 }
 
-/* The places of rows without holes (NaN) go to `complete`; returns how many they are, or INFINITE. */
+/* Write the positions of the rows without missing cells (NaN) to `complete`, (n + 1,). Returns their number, or
+ * INFINITE if some cell is infinite. NumPy fallback: _complete_rows. */
 EXPORT int64_t NAME(complete_rows)(const CELL *x, int64_t stride, int64_t n, int64_t d, int64_t *complete) {
     int64_t size = 0, infinite = 0;
     for (int64_t i = 0; i < n; i++) {
         const CELL *restrict row = x + i * stride;
-        int64_t holes = 0;
+        int64_t missing = 0;
         for (int64_t j = 0; j < d; j++) {
             const CELL nothing = row[j] - row[j];
-            holes |= row[j] != row[j];
+            missing |= row[j] != row[j];
             infinite |= (row[j] == row[j]) & (nothing != nothing);
         }
         complete[size] = i;
-        size += !holes;
+        size += !missing;
     }
     return infinite ? INFINITE : size;
 }
 
-/* As `diagonal_moments`, of the cells that are there where others are missing (NaN): count is k×d, and a centre, NaN to
- * begin with, is the first cell of its column and class. */
+/* The sums of `diagonal_moments` over the observed cells, those that are not NaN: count is k×d too, and center, NaN at
+ * first, becomes the first observed cell of the class in each column. NumPy fallback: diagonal_moments. */
 EXPORT int64_t NAME(observed_moments)(const CELL *x, int64_t stride, int64_t n, int64_t d, int64_t k,
                                       const int64_t *codes, const double *weight, double *count, double *center,
                                       double *first, double *second) {
@@ -73,11 +77,10 @@ EXPORT int64_t NAME(observed_moments)(const CELL *x, int64_t stride, int64_t n, 
     return 0;
 }
 
-/* Rows about the centre of their class, times the root of their weight, filled up with zeros to D cells; sorted by
- * class where `place` (k) says where each class begins; else in order. Their weighted sums go to `first`. */
-INLINE void centre_rows(const CELL *x, int64_t stride, int64_t n, int64_t d, const int64_t *codes,
-                              const double *weight, double *count, double *center, double *first, int64_t *place,
-                              int64_t D, CELL *z) {
+/* z = √w (x − center_c), rows padded with zeros to D cells. With `place` (k), where each class begins, the rows are
+ * sorted by class; otherwise they keep their order. Adds to count, and Σ w (x − center_c) to first. */
+INLINE void centre_rows(const CELL *x, int64_t stride, int64_t n, int64_t d, const int64_t *codes, const double *weight,
+                        double *count, double *center, double *first, int64_t *place, int64_t D, CELL *z) {
     for (int64_t i = 0; i < n; i++) {
         const int64_t c = codes[i];
         const double w = weight ? weight[i] : 1.0;
@@ -109,9 +112,10 @@ INLINE void centre_rows(const CELL *x, int64_t stride, int64_t n, int64_t d, con
     }
 }
 
-/* Moments about a centre, the first row of its class: count (k), center and first (k×d), and second: D×D for all classes
- * together, or k×D×D where `grouped`, and then `place` (k + 1) is scratch to sort rows by class. D is d filled up to whole
- * registers, z is scratch of `size` rows of D. */
+/* count[c] = Σ w, first[c] = Σ w z and the second moments Σ w z zᵀ with z = x − center_c, the center being the first
+ * row of the class. count is (k,), center and first are k×d; second is k×D×D, one per class, if `grouped`, otherwise
+ * D×D of all classes together. D is d padded to whole registers; scratch: z of `size` rows of D, `place` (k + 1) to
+ * sort rows by class. NumPy fallbacks: full_moments and tied_moments. */
 EXPORT int64_t NAME(dense_moments)(const CELL *x, int64_t stride, int64_t n, int64_t d, int64_t k, int64_t grouped,
                                    const int64_t *codes, const double *weight, int64_t D, int64_t size, int64_t *place,
                                    CELL *z, double *count, double *center, double *first, double *second) {
@@ -139,4 +143,3 @@ EXPORT int64_t NAME(dense_moments)(const CELL *x, int64_t stride, int64_t n, int
             for (int64_t j = 0; j < i; j++) second[i * D + j] = second[j * D + i];
     return 0;
 }
-

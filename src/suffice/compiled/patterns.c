@@ -1,63 +1,71 @@
-/* Rows with holes (NaN) that come in runs of the same holes. In a run, the cells that are there (o) have the precision
+/* Gaussian rows with missing cells (NaN) in runs of rows that miss the same cells. In a run, the observed cells (o)
+ * have the precision
  *
  *     P = Λ_oo − Λ_om W,   W = A⁻¹ Λ_mo,   A = Λ_mm,
  *
- * so its rows are scored and summed as complete rows of fewer columns, by the loops of kernels_mixture.h. A missing cell is
- * b − W z_o with covariance A⁻¹, where b = μ_m + W μ_o (all about the origin): its expected moments are products of W and b
- * with the sums over the run, whatever its length. */
+ * so its rows are scored and summed as complete rows of fewer columns, by the steps of mixture.c. A missing cell is
+ * b − W z_o with covariance A⁻¹, where b = μ_m + W μ_o (all about the origin): its expected moments are products of
+ * W and b with the sums over the run, whatever its length. */
 #include "missing.h"
 #include "mixture.h"
 
-/* The columns of a run: `there` (o) in the order in which z has them, and `missing` (m), of d */
+/* The columns of a run: `there`, the o observed ones in the order of z, and the m `missing` ones, of d. */
 typedef struct {
     int64_t d, o, m;
     int64_t *there, *missing;
 } run_columns;
 
-/* How many rows from `i` on miss the same cells as row i */
-#define SAME_HOLES(TYPE)                                                                                               \
-    for (const TYPE *head = (const TYPE *)x + i * stride, *row = head + stride; end < n; end++, row += stride) {       \
-        int64_t differs = 0;                                                                                           \
-        for (int64_t j = 0; j < d; j++) differs |= (int64_t)((row[j] == row[j]) ^ (head[j] == head[j]));               \
-        if (differs) break;                                                                                            \
-    }
-static int64_t run_length(const void *x, int64_t narrow, int64_t stride, int64_t n, int64_t d, int64_t i) {
+/* Return whether a cell is missing; x has floats if `narrow`, otherwise doubles. */
+INLINE int is_missing(const void *x, int64_t narrow, int64_t at) {
+    if (narrow) return ((const float *)x)[at] != ((const float *)x)[at];
+    return ((const double *)x)[at] != ((const double *)x)[at];
+}
+
+/* Return the number of rows from row i on that miss the same cells as row i; `narrow` is a constant. */
+INLINE int64_t same_pattern(const void *x, const int narrow, int64_t stride, int64_t n, int64_t d, int64_t i) {
     int64_t end = i + 1;
-    if (narrow) {
-        SAME_HOLES(float)
-    } else {
-        SAME_HOLES(double)
+    for (; end < n; end++) {
+        int64_t differs = 0;
+        for (int64_t j = 0; j < d; j++)
+            differs |= is_missing(x, narrow, end * stride + j) ^ is_missing(x, narrow, i * stride + j);
+        if (differs) break;
     }
     return end - i;
 }
+static int64_t run_length(const void *x, int64_t narrow, int64_t stride, int64_t n, int64_t d, int64_t i) {
+    return narrow ? same_pattern(x, 1, stride, n, d, i) : same_pattern(x, 0, stride, n, d, i);
+}
 
-/* Find the columns of a run by a row of it: those that are there keep their places, and the last ones go to the places
- * of the first that are missing, so that z has them side by side. */
-static void find_columns(const void *x, int64_t narrow, int64_t at, run_columns * run) {
+/* Find the columns of a run by a row of it, which begins at cell `at`. Observed columns keep their places, and the
+ * last ones move to the places of the first that are missing, so that z has them side by side. */
+static void find_columns(const void *x, int64_t narrow, int64_t at, run_columns *run) {
     int64_t last = run->d;
     run->m = 0;
-#define HOLE(j) (narrow ? isnan(((const float *)x)[at + (j)]) : isnan(((const double *)x)[at + (j)]))
     for (int64_t j = 0; j < run->d; j++)
-        if (HOLE(j)) run->missing[run->m++] = j;
+        if (is_missing(x, narrow, at + j)) run->missing[run->m++] = j;
     run->o = run->d - run->m;
     for (int64_t j = 0; j < run->o; j++) {
         run->there[j] = j;
-        if (!HOLE(j)) continue;
+        if (!is_missing(x, narrow, at + j)) continue;
         do last--;
-        while (HOLE(last));
+        while (is_missing(x, narrow, at + last));
         run->there[j] = last;
     }
 }
 
-/* P (o×o), W (m×o) and A⁻¹ (m×m) of one precision, each with room for d×d; log |A| comes last. */
+/* P (o×o), W (m×o) and A⁻¹ (m×m) of one precision, each with room for d×d, and log|A|. */
 typedef struct {
     double *marginal, *weights, *spread, *logs;
 } conditional;
 INLINE conditional conditional_at(double *place, int64_t d) {
     return (conditional){place, place + d * d, place + 2 * d * d, place + 3 * d * d};
 }
+INLINE conditional class_conditional(double *conditionals, int shared, int64_t d, int64_t c) {
+    return conditional_at(conditionals + (shared ? 0 : c) * CONDITIONAL_SIZE(d), d);
+}
 
-static void condition(conditional g, const double *precision, const run_columns * run, double *factor) {
+/* Compute P, W, A⁻¹ and log|A| of a precision; `factor` is scratch of m×m. */
+static void condition(conditional g, const double *precision, const run_columns *run, double *factor) {
     const int64_t d = run->d, o = run->o, m = run->m, *there = run->there, *missing = run->missing;
     *g.logs = factor_missing(precision, d, missing, m, factor);
     invert_missing(factor, m, g.spread);
@@ -80,10 +88,10 @@ static void condition(conditional g, const double *precision, const run_columns 
     }
 }
 
-/* Class c of k in the product form: linear is o×k, pairs o(o+1)/2×k. `mean` is about the origin; returns the constant,
- * without the log-determinant and the share of the class. */
-static double product_form(conditional g, const double *mean, const run_columns * run, int64_t c,
-                                 int64_t k, double *linear, double *pairs) {
+/* Column c of the coefficients of `quadratic_tile`: linear is o×k, pairs o(o+1)/2×k. `mean` is about the origin.
+ * Returns −½ (o log 2π + log|A| + μᵀPμ). */
+static double product_form(conditional g, const double *mean, const run_columns *run, int64_t c, int64_t k,
+                           double *linear, double *pairs) {
     double squared = 0.0;
     for (int64_t i = 0; i < run->o; i++) {
         const double *row = g.marginal + i * run->o;
@@ -93,13 +101,13 @@ static double product_form(conditional g, const double *mean, const run_columns 
         squared += sum * mean[run->there[i]];
         for (int64_t j = i; j < run->o; j++, pairs += k) pairs[c] = (i == j ? -0.5 : -1.0) * row[j];
     }
-    return -0.5 * ((double)run->o * 1.8378770664093453 + *g.logs + squared); /* log 2π */
+    return -0.5 * ((double)run->o * LOG_2PI + *g.logs + squared);
 }
 
-/* second (d×d) += the expected second moments of a run of `count` rows with Σ z_o z_oᵀ = scatter (o×o, on and above its
- * diagonal, which is filled up), as if b were 0; `across` is scratch of m×o */
-static void add_scatter(conditional g, double *scatter, double count, const run_columns * run,
-                              double *across, double *second) {
+/* second (d×d) += Σ E[z zᵀ] over a run of `count` rows with Σ z_o z_oᵀ = scatter (o×o, on and above its diagonal,
+ * which is filled), as if b were 0; `across` is scratch of m×o. */
+static void add_scatter(conditional g, double *scatter, double count, const run_columns *run, double *across,
+                        double *second) {
     const int64_t d = run->d, o = run->o, m = run->m, *there = run->there, *missing = run->missing;
     for (int64_t i = 0; i < o; i++)
         for (int64_t j = 0; j < o; j++) {
@@ -126,10 +134,10 @@ static void add_scatter(conditional g, double *scatter, double count, const run_
     }
 }
 
-/* first (d) += the expected sums of `count` rows of a class with Σ z_o = sums (o), and second (d×d) += what b adds to it;
- * `shift` is scratch of 2m */
-static void add_shift(conditional g, const double *mean, double count, const double *sums,
-                            const run_columns * run, double *shift, double *first, double *second) {
+/* first (d) += Σ E[z] over `count` rows of a class with Σ z_o = sums (o), and second (d×d) += the terms with b;
+ * `shift` is scratch of 2m. */
+static void add_shift(conditional g, const double *mean, double count, const double *sums, const run_columns *run,
+                      double *shift, double *first, double *second) {
     const int64_t d = run->d, o = run->o, m = run->m, *there = run->there, *missing = run->missing;
     double *b = shift, *moved = shift + m; /* moved: −W Σ z_o */
     for (int64_t i = 0; i < o; i++) first[there[i]] += sums[i];
@@ -150,7 +158,7 @@ static void add_shift(conditional g, const double *mean, double count, const dou
             second[missing[u] * d + missing[v]] += moved[u] * b[v] + b[u] * moved[v] + count * b[u] * b[v];
 }
 
-/* The products of `mixture_pass` for o columns; returns how many */
+/* List the products that `mixture_pass` sums for o columns; returns their number. */
 static int64_t list_products(int64_t o, int tied, int64_t *left, int64_t *right) {
     int64_t products = 0;
     for (int64_t i = 0; i < (tied ? 1 : o + 1); i++)
@@ -159,16 +167,19 @@ static int64_t list_products(int64_t o, int tied, int64_t *left, int64_t *right)
     return products;
 }
 
-/* One pass over the runs of at least `least` rows; the places of all other rows go to `rest`, whose number is returned.
+/* One iteration of EM over the runs of at least `least` rows; the positions of all other rows go to `rest` (n), whose
+ * number is returned. NumPy fallback: IncompleteRows.score_by_row and _statistics_by_row in
+ * suffice.families.gaussian.missing_cells.
  *
- * Without `given` and `out`, expectation and maximisation: the log-likelihood, and count (k), first (k×d) and second
- * (forms×d×d) += the expected moments about the origin of rows shared by softmax. `forms` is k; or 1 where all classes have
- * the same precision (forms×d×d), and then `second` is that of all of them together. Where `given` (n×k) is not null, it
- * has the shares instead. Where `out` (k×n) is not null, it gets the scores and nothing is summed.
+ * Without `given` and `out`: log_likelihood = Σ w log Σ_c exp(score_c), and count (k), first (k×d) and second
+ * (forms×d×d) += the expected moments about the origin under responsibilities w softmax(score). score_c =
+ * constant_c − ½ (log 2π per observed cell + log|A| + (z_o − μ_o)ᵀ P (z_o − μ_o)), with means (k×d) about the origin and constant
+ * (k) = −½ log|Σ| + log share. `forms` is the number of precisions (forms×d×d): k, or 1 if all classes share one; then
+ * `second` is the sum over the classes. With `given` (n×k) the responsibilities are given; with `out` (k×n) only
+ * scores are computed.
  *
- * `means` (k×d) are about the origin; `constant` (k) is −½ log |Σ| + log share. `scratch` has room for (2d + k + 1)·STEP
- * cells, `wide` for 2·LANES·d, `sums` and `sums_of_all` for the tiles of all products, `moments` for k·(d + 1)(d + 2)/2;
- * `work` for PATTERNS_WORK, `places` for PATTERNS_PLACES. */
+ * Scratch: (2d + k + 1)·STEP cells, `wide` of d·2·LANES, `sums` and `sums_of_all` of SUMS_SIZE, `moments` of
+ * k·(d + 1)(d + 2)/2, `work` of PATTERNS_WORK, `places` of PATTERNS_PLACES. */
 EXPORT int64_t NAME(patterns_pass)(const void *x, int64_t narrow, int64_t stride, int64_t n, int64_t d, int64_t k,
                                    int64_t forms, int64_t least, const double *weight, const double *given,
                                    const double *origin, const double *means, const double *precision,
@@ -180,7 +191,8 @@ EXPORT int64_t NAME(patterns_pass)(const void *x, int64_t narrow, int64_t stride
     double *factor = work, *scatter = factor + d * d, *across = scatter + d * d, *shift = across + d * d;
     double *conditionals = shift + 2 * d, *start = conditionals + forms * CONDITIONAL_SIZE(d), *linear = start + k;
     double *pairs = linear + k * d, most[BLOCK], sum[BLOCK], w[BLOCK], total = 0.0;
-    int64_t *left = places + 2 * d, *right = left + (d + 1) * (d + 2) / 2 + PADDING, n_rest = 0, width = -1, products = 0;
+    int64_t *left = places + 2 * d, *right = left + (d + 1) * (d + 2) / 2 + PADDING;
+    int64_t n_rest = 0, width = -1, products = 0;
     const int64_t cell = narrow ? sizeof(float) : sizeof(double);
     const int tied = forms < k && !out; /* the quadratic term is the same for all classes */
     run_columns run = {d, 0, 0, places, places + d};
@@ -197,11 +209,10 @@ EXPORT int64_t NAME(patterns_pass)(const void *x, int64_t narrow, int64_t stride
         const int64_t o = run.o;
         if (o != width) products = list_products(width = o, tied, left, right);
         for (int64_t f = 0; f < forms; f++)
-            condition(conditional_at(conditionals + f * CONDITIONAL_SIZE(d), d), precision + f * d * d, &run,
-                            factor);
-#define OF_CLASS(c) conditional_at(conditionals + (forms < k ? 0 : (c)) * CONDITIONAL_SIZE(d), d)
+            condition(conditional_at(conditionals + f * CONDITIONAL_SIZE(d), d), precision + f * d * d, &run, factor);
         for (int64_t c = 0; c < k && !given; c++)
-            start[c] = constant[c] + product_form(OF_CLASS(c), means + c * d, &run, c, k, linear, pairs);
+            start[c] = constant[c] + product_form(class_conditional(conditionals, forms < k, d, c), means + c * d, &run,
+                                                  c, k, linear, pairs);
         memset(sums, 0, sizeof(double) * (size_t)SUMS_SIZE(k, products));
         if (tied) memset(sums_of_all, 0, sizeof(double) * (size_t)SUMS_SIZE(o, o));
         for (int64_t i = begin; i < end; i += BLOCK) {
@@ -217,13 +228,13 @@ EXPORT int64_t NAME(patterns_pass)(const void *x, int64_t narrow, int64_t stride
                     w[b] = 0.0;
                     for (int64_t c = 0; c < k; c++) {
                         const double own = b < rows ? given[(i + b) * k + c] : 0.0;
-                        share[c * STEP + b] = own < 1e-130 ? 0.0 : own; /* its products would be subnormal, and slow */
+                        share[c * STEP + b] = own < LEAST_WEIGHT ? 0.0 : own;
                         w[b] += share[c * STEP + b];
                     }
                 }
             } else {
-                score_block(tied ? TIED : FULL, z + STEP, o, k, linear, tied ? 0 : pairs, start, size, share,
-                             next, ahead, stride * cell, d * cell);
+                score_block(tied ? TIED : FULL, z + STEP, o, k, linear, tied ? 0 : pairs, start, size, share, next,
+                            ahead, stride * cell, d * cell);
                 for (int64_t c = 0; out && c < k; c++)
                     memcpy(out + c * n + i, share + c * STEP, sizeof(double) * (size_t)rows);
                 if (out) continue;
@@ -248,13 +259,14 @@ EXPORT int64_t NAME(patterns_pass)(const void *x, int64_t narrow, int64_t stride
                 const double *triangle = own + o + 1;
                 for (int64_t i = 0; i < o; triangle += o - i, i++)
                     memcpy(scatter + i * o + i, triangle, sizeof(double) * (size_t)(o - i));
-                add_scatter(OF_CLASS(c), scatter, own[0], &run, across, second + c * d * d);
+                add_scatter(class_conditional(conditionals, forms < k, d, c), scatter, own[0], &run, across,
+                            second + c * d * d);
             }
-            add_shift(OF_CLASS(c), means + c * d, own[0], own + 1, &run, shift, first + c * d,
-                            second + (tied ? 0 : c) * d * d);
+            add_shift(class_conditional(conditionals, forms < k, d, c), means + c * d, own[0], own + 1, &run, shift,
+                      first + c * d, second + (tied ? 0 : c) * d * d);
         }
         if (tied) {
-            const conditional g = OF_CLASS(0);
+            const conditional g = class_conditional(conditionals, 1, d, 0);
             reorder_sums(sums_of_all, o, o, 1, scatter);
             add_scatter(g, scatter, rows_of_all, &run, across, second);
             for (int64_t i = 0; i < o * o && !given; i++) total -= 0.5 * g.marginal[i] * scatter[i];

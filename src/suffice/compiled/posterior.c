@@ -1,9 +1,10 @@
-/* From scores to probabilities, and to the most probable class. */
+/* From scores to probabilities and to the most probable class. The NumPy fallbacks are in suffice.models.joint. */
 #include "vectors.h"
 
-/* block[c] = scores[i … i + LANES][c] + prior[c]; rows that are not there repeat the first; returns their maximum */
+/* block[c] = scores[i … i + LANES][c] + prior[c], of k×LANES; rows that do not exist repeat the first. Returns the
+ * largest entry of each row. */
 INLINE doubles load_scores(const double *scores, int64_t row_stride, int64_t column_stride, int64_t rows, int64_t k,
-                               const double *prior, double *block) {
+                           const double *prior, double *block) {
     doubles most = broadcast(-INFINITY);
     int64_t c = 0;
     for (; rows == LANES && row_stride == 1 && c < k; c++) store(block + c * LANES, load(scores + c * column_stride));
@@ -24,6 +25,7 @@ INLINE doubles load_scores(const double *scores, int64_t row_stride, int64_t col
     return most;
 }
 
+/* Return whether all lanes are finite. */
 INLINE int all_finite(doubles v) {
     double each[LANES];
     int finite = 1;
@@ -32,10 +34,11 @@ INLINE int all_finite(doubles v) {
     return finite;
 }
 
-/* out[i] = softmax over c of scores[i][c] + prior[c], n×k; returns NOT_FINITE if some row has no finite maximum, whose
- * answer is then left to the caller. `block` is scratch of k·LANES. */
+/* out[i][c] = exp(s_ic) / Σ_b exp(s_ib) with s_ic = scores[i][c] + prior[c], n×k, about the largest s_ic of the row.
+ * Returns NOT_FINITE if some row has no finite maximum; the caller then repeats the work. `block` is scratch of
+ * k·LANES. NumPy fallback: _posterior_of in suffice.models.joint. */
 EXPORT int64_t NAME(posterior)(const double *scores, int64_t row_stride, int64_t column_stride, int64_t n, int64_t k,
-                           const double *prior, double *block, double *out) {
+                               const double *prior, double *block, double *out) {
     int finite = 1;
     for (int64_t i = 0; i < n; i += LANES) {
         const int64_t rows = n - i < LANES ? n - i : LANES;
@@ -63,9 +66,10 @@ EXPORT int64_t NAME(posterior)(const double *scores, int64_t row_stride, int64_t
     return finite ? 0 : NOT_FINITE;
 }
 
-/* out[i] = the first c with the largest scores[i][c] + prior[c], (n,); returns NOT_FINITE like `posterior` */
-EXPORT int64_t NAME(most_probable)(const double *scores, int64_t row_stride, int64_t column_stride, int64_t n, int64_t k,
-                               const double *prior, double *block, int64_t *out) {
+/* out[i] = the first c with the largest scores[i][c] + prior[c], (n,). Returns NOT_FINITE as `posterior` does. NumPy
+ * fallback: _most_probable_of in suffice.models.joint. */
+EXPORT int64_t NAME(most_probable)(const double *scores, int64_t row_stride, int64_t column_stride, int64_t n,
+                                   int64_t k, const double *prior, double *block, int64_t *out) {
     int finite = 1;
     for (int64_t i = 0; i < n; i += LANES) {
         const int64_t rows = n - i < LANES ? n - i : LANES;

@@ -7,6 +7,8 @@
 /* second[i][j] += Σ_rows z_i z_j for a tile of TILE_HEIGHT × G registers; products of CELL, added up in double */
 /* rows of a tile of products: 16 of 32, or 8 of 16 registers hold its sums */
 #define TILE_HEIGHT (MAX_CLASSES == 10 ? 8 : 4)
+/* second[i + h][j + c] += Σ_rows z_(i+h) z_(j+c) for a tile of TILE_HEIGHT rows and G registers of columns; products
+ * are summed in CELL, then added in double. */
 INLINE void scatter_tile(const CELL *z, int64_t n, int64_t D, int64_t i, int64_t j, double *second, const int G) {
     vector sums[TILE_HEIGHT][2];
     for (int h = 0; h < TILE_HEIGHT; h++)
@@ -25,7 +27,8 @@ INLINE void scatter_tile(const CELL *z, int64_t n, int64_t D, int64_t i, int64_t
     }
 }
 
-/* second (D×D, on and above its diagonal) += zᵀ z for rows of D cells that stay in the cache; sums of float are short */
+/* second (D×D, on and above its diagonal) += zᵀ z for n rows of D cells that stay in the cache; sums in float are over
+ * TILE_ROWS rows only. */
 INLINE void scatter(const CELL *z, int64_t n, int64_t D, double *second) {
     const int64_t most = sizeof(CELL) == sizeof(float) ? TILE_ROWS : n;
     for (int64_t r = 0; r < n; r += most) {

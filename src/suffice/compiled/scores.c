@@ -1,16 +1,17 @@
-/* Scores of dense rows of CELL, which is double or float, for each class. */
+/* Scores of dense rows of CELL, which is double or float, for each class: the log-densities of Gaussians up to a term
+ * that rows share. The result is k×n. The NumPy fallbacks are in suffice.families.gaussian. */
 #include "rows.h"
 
-/* out[c][i …] = constant_c + sums_c for the classes of a group; out is k×n */
+/* out[g][r] = constant_g + sums_g[r] for the classes of a group and the rows of a block; out is k×n. */
 INLINE void store_group(const double *sums, int64_t group, int64_t rows, const double *constant, int64_t n,
-                              double *out) {
+                        double *out) {
     for (int64_t g = 0; g < group; g++)
         for (int64_t r = 0; r < rows; r++) out[g * n + r] = constant[g] + sums[g * 2 * LANES + r];
 }
 
-/* −Σ_j (scale_cj z_j − mean_cj)² for G classes; the means are scaled already */
+/* sums = −Σ_j (scale_cj z_j − mean_cj)² of G classes; the means are scaled already. */
 INLINE void scaled_group(const double *block, int64_t d, const double *means, const double *scales, double *sums,
-                               const int G) {
+                         const int G) {
     doubles low[MAX_CLASSES], high[MAX_CLASSES];
     for (int g = 0; g < G; g++) low[g] = high[g] = broadcast(0.0);
     for (int64_t j = 0; j < d; j++) {
@@ -28,9 +29,9 @@ INLINE void scaled_group(const double *block, int64_t d, const double *means, co
     }
 }
 
-/* Σ_j half_cj (z_j − mean_cj)² for G classes */
+/* sums = Σ_j half_cj (z_j − mean_cj)² of G classes. */
 INLINE void diagonal_group(const double *block, int64_t d, const double *means, const double *halves, double *sums,
-                                 const int G) {
+                           const int G) {
     doubles low[MAX_CLASSES], high[MAX_CLASSES];
     for (int g = 0; g < G; g++) low[g] = high[g] = broadcast(0.0);
     for (int64_t j = 0; j < d; j++) {
@@ -48,12 +49,14 @@ INLINE void diagonal_group(const double *block, int64_t d, const double *means, 
     }
 }
 
-/* constant_c + Σ_j half_cj (z_j − mean_cj)² with z = x − origin and half = −1/(2σ²); where `scaled`, constant_c −
- * Σ_j (half_cj z_j − mean_cj)² with half = 1/(σ√2) and the means in units of it: one operation less, for means that are
- * near the origin in these units. block is scratch of d·2·LANES. */
+/* out[c][i] = constant_c − ½ Σ_j (x_ij − μ_cj)² / σ²_cj, as constant_c + Σ_j half_cj (z_j − mean_cj)² with
+ * z = x − origin, half = −1/(2σ²) and mean = μ − origin; or, if `scaled`, as constant_c − Σ_j (half_cj z_j − mean_cj)² with
+ * half = 1/(σ√2) and mean = half (μ − origin): one operation less, for means that are close to the origin in these
+ * units. means and halves are k×d; `block` is scratch of d·2·LANES. NumPy fallback: DiagonalForm.score in
+ * suffice.families.gaussian.diagonal_form. */
 EXPORT int64_t NAME(diagonal_scores)(const CELL *x, int64_t stride, int64_t n, int64_t d, int64_t k, int64_t scaled,
-                                  const double *origin, const double *means, const double *halves,
-                                  const double *constant, double *block, double *out) {
+                                     const double *origin, const double *means, const double *halves,
+                                     const double *constant, double *block, double *out) {
     double sums[MAX_CLASSES * 2 * LANES];
     for (int64_t i = 0; i < n; i += 2 * LANES) {
         const int64_t rows = n - i < 2 * LANES ? n - i : 2 * LANES;
@@ -61,9 +64,9 @@ EXPORT int64_t NAME(diagonal_scores)(const CELL *x, int64_t stride, int64_t n, i
         for (int64_t c = 0; c < k;) {
             const int64_t group = group_size(k - c);
             if (scaled) {
-BY_SIZE(group, scaled_group(block, d, means + c * d, halves + c * d, sums, G));
+                BY_SIZE(group, scaled_group(block, d, means + c * d, halves + c * d, sums, G));
             } else {
-BY_SIZE(group, diagonal_group(block, d, means + c * d, halves + c * d, sums, G));
+                BY_SIZE(group, diagonal_group(block, d, means + c * d, halves + c * d, sums, G));
             }
             store_group(sums, group, rows, constant + c, n, out + c * n + i);
             c += group;
@@ -72,9 +75,8 @@ BY_SIZE(group, diagonal_group(block, d, means + c * d, halves + c * d, sums, G))
     return 0;
 }
 
-/* z·linear for G classes; linear is d×K with K classes side by side */
-INLINE void linear_group(const double *block, int64_t d, const double *linear, int64_t K, double *sums,
-                               const int G) {
+/* sums = z·linear of G classes; linear is d×K with K classes side by side. */
+INLINE void linear_group(const double *block, int64_t d, const double *linear, int64_t K, double *sums, const int G) {
     doubles low[MAX_CLASSES], high[MAX_CLASSES];
     for (int g = 0; g < G; g++) low[g] = high[g] = broadcast(0.0);
     for (int64_t j = 0; j < d; j++) {
@@ -91,12 +93,13 @@ INLINE void linear_group(const double *block, int64_t d, const double *linear, i
     }
 }
 
-/* constant + Σ_i z_i (linear_i + Σ_{j≥i} pairs_ij z_j) of one class for TILE_REGISTERS registers of rows, whose columns lie `step`
- * apart. PACKED_COLUMNS columns i are taken at once: `packed` has for each PACKED_COLUMNS of them their linear coefficients, and then for every
- * j from the first of them on the PACKED_COLUMNS coefficients pairs_ij, 0 where j < i or i is not there. */
+/* registers of rows whose scores are computed together */
 #define TILE_REGISTERS (MAX_CLASSES > 5 ? 4 : 2)
-INLINE void quadratic_tile(const double *block, int64_t step, int64_t d, const double *packed,
-                                         double constant, double *out) {
+/* out = constant + Σ_i z_i (linear_i + Σ_{j≥i} pairs_ij z_j) of one class for TILE_REGISTERS registers of rows, whose
+ * columns are `step` apart. PACKED_COLUMNS columns i are taken at once: for each such group, `packed` has their linear
+ * coefficients, and then for every j from the first of them on their coefficients pairs_ij, 0 if j < i or i ≥ d. */
+INLINE void quadratic_tile(const double *block, int64_t step, int64_t d, const double *packed, double constant,
+                           double *out) {
     doubles total[TILE_REGISTERS];
     for (int h = 0; h < TILE_REGISTERS; h++) total[h] = broadcast(constant);
     for (int64_t i = 0; i < d; i += PACKED_COLUMNS) {
@@ -112,29 +115,28 @@ INLINE void quadratic_tile(const double *block, int64_t step, int64_t d, const d
             }
         }
         for (int f = 0; f < PACKED_COLUMNS && i + f < d; f++)
-            for (int h = 0; h < TILE_REGISTERS; h++)
-                total[h] += load(block + (i + f) * step + h * LANES) * sums[f][h];
+            for (int h = 0; h < TILE_REGISTERS; h++) total[h] += load(block + (i + f) * step + h * LANES) * sums[f][h];
     }
     for (int h = 0; h < TILE_REGISTERS; h++) store(out + h * LANES, total[h]);
 }
 
-/* How many numbers `packed` has for each class */
+/* Return the number of coefficients in `packed` per class. */
 INLINE int64_t packed_size(int64_t d) {
     int64_t size = 0;
     for (int64_t i = 0; i < d; i += PACKED_COLUMNS) size += PACKED_COLUMNS * (1 + d - i);
     return size;
 }
 
-/* constant_c + z·linear_c + Σ_{i≤j} z_i z_j pairs_cij with z = x − origin; out is k×n. The rows of a block stay in the
- * nearest cache while each class's coefficients (`packed`, `size` numbers a class) pass by; `block` has room for
- * d × 2·TILE_REGISTERS·LANES. */
-EXPORT int64_t NAME(quadratic_scores)(const CELL *x, int64_t stride, int64_t n, int64_t d, int64_t k, const double *origin,
-                                      const double *packed, int64_t size, const double *constant, double *block,
-                                      double *out) {
+/* out[c][i] = constant_c + z·linear_c + Σ_{i≤j} z_i z_j pairs_cij with z = x − origin. A block of rows stays in the
+ * nearest cache while the coefficients of each class (`packed`, `size` per class) are read. `block` is scratch of d ×
+ * 2·TILE_REGISTERS·LANES. NumPy fallback: DenseForm.score in suffice.families.gaussian.dense_form. */
+EXPORT int64_t NAME(quadratic_scores)(const CELL *x, int64_t stride, int64_t n, int64_t d, int64_t k,
+                                      const double *origin, const double *packed, int64_t size, const double *constant,
+                                      double *block, double *out) {
     const int64_t tile = TILE_REGISTERS * LANES, step = 2 * tile;
     double scores[TILE_REGISTERS * LANES];
     if (size != packed_size(d)) return OUT_OF_RANGE;
-    memset(block, 0, sizeof(double) * (size_t)(d * step)); /* of rows that are not there the scores are computed too */
+    memset(block, 0, sizeof(double) * (size_t)(d * step)); /* scores are also computed for rows that do not exist */
     for (int64_t i = 0; i < n; i += step) {
         const int64_t rows = n - i < step ? n - i : step;
         for (int64_t r = 0; r < rows; r += 2 * LANES)
@@ -149,16 +151,17 @@ EXPORT int64_t NAME(quadratic_scores)(const CELL *x, int64_t stride, int64_t n, 
     return 0;
 }
 
-/* constant_c + z·linear_c with z = x − origin; linear is d×k; out is k×n */
+/* out[c][i] = constant_c + z·linear_c with z = x − origin; linear is d×k; `block` is scratch of d·2·LANES. NumPy
+ * fallback: SharedForm.score in suffice.families.gaussian.shared_form. */
 EXPORT int64_t NAME(linear_scores)(const CELL *x, int64_t stride, int64_t n, int64_t d, int64_t k, const double *origin,
-                                const double *linear, const double *constant, double *block, double *out) {
+                                   const double *linear, const double *constant, double *block, double *out) {
     double sums[MAX_CLASSES * 2 * LANES];
     for (int64_t i = 0; i < n; i += 2 * LANES) {
         const int64_t rows = n - i < 2 * LANES ? n - i : 2 * LANES;
         load_block(x + i * stride, IS_NARROW, stride, rows, d, origin, 2 * LANES, block);
         for (int64_t c = 0; c < k;) {
             const int64_t group = group_size(k - c);
-BY_SIZE(group, linear_group(block, d, linear + c, k, sums, G));
+            BY_SIZE(group, linear_group(block, d, linear + c, k, sums, G));
             store_group(sums, group, rows, constant + c, n, out + c * n + i);
             c += group;
         }

@@ -36,9 +36,7 @@ INLINE doubles load(const double *p) {
     return r;
 }
 INLINE void store(double *p, doubles a) { memcpy(p, &a, sizeof a); }
-INLINE doubles where(int64s mask, doubles a, doubles b) {
-    return (doubles)(((int64s)a & mask) | ((int64s)b & ~mask));
-}
+INLINE doubles where(int64s mask, doubles a, doubles b) { return (doubles)(((int64s)a & mask) | ((int64s)b & ~mask)); }
 INLINE doubles maximum(doubles a, doubles b) { return where(a > b, a, b); }
 
 /* LANES numbers of either type, as doubles */
@@ -76,11 +74,13 @@ INLINE vector vector_maximum(vector a, vector b) {
  * number n, and leaves n + 1023, the exponent of 2^n, in the low bits of the sum. e^r is the polynomial of degree 11 that
  * is nearest to it (to 3e-18), its highest term first. */
 INLINE doubles exponential_of_doubles(doubles x, double least) {
+    /* clang-format off */
     static const double terms[] = {
         2.5110049204818659793e-8, 2.763265472252779189e-7,  2.7557240887229868596e-6, 2.4801485441561312966e-5,
         1.9841269890076402829e-4, 1.3888888952352862866e-3, 8.3333333333195896163e-3, 4.166666666648795252e-2,
         1.666666666666668082e-1,  5.0000000000000184039e-1, 1.0,                      1.0,
     };
+    /* clang-format on */
     const double ROUNDER = 6755399441056767.0, LOG2_HIGH = 6.93147180369123816490e-01;
     const double LOG2_LOW = 1.90821492927058770002e-10;
     const int64s small = x <= least;
@@ -93,8 +93,8 @@ INLINE doubles exponential_of_doubles(doubles x, double least) {
 
 /* The same in float, with ROUNDER = 1.5·2^23 + 127 and a polynomial of degree 6 (to 2e-9) */
 INLINE floats exponential_of_floats(floats x, float least) {
-    static const float terms[] = {1.39411189e-3f, 8.37513477e-3f, 4.16663528e-2f, 1.66664154e-1f,
-                                  5.00000005e-1f, 1.00000004f,    1.0f};
+    static const float terms[] = {
+        1.39411189e-3f, 8.37513477e-3f, 4.16663528e-2f, 1.66664154e-1f, 5.00000005e-1f, 1.00000004f, 1.0f};
     const float ROUNDER = 12583039.0f, LOG2_HIGH = 0.693359375f, LOG2_LOW = -2.12194440e-4f;
     const int32s small = x <= least;
     const floats shifted = x * 1.44269504f + ROUNDER, n = shifted - ROUNDER;
@@ -103,8 +103,7 @@ INLINE floats exponential_of_floats(floats x, float least) {
     for (int term = 1; term < 7; term++) sum = sum * r + terms[term];
     return (floats)((int32s)(sum * power) & ~small);
 }
-#define exponential(x, least)                                                                                          \
-    _Generic((x), doubles: exponential_of_doubles, floats: exponential_of_floats)(x, least)
+#define exponential(x, least) _Generic((x), doubles: exponential_of_doubles, floats: exponential_of_floats)(x, least)
 
 /* log x for x ≥ 1: x = 2^n·m with m between √½ and √2, and log m = 2 artanh t = 2 Σ t^(2i + 1) / (2i + 1) */
 INLINE doubles logarithm(doubles x) {
@@ -153,15 +152,14 @@ INLINE doubles logarithm(doubles x) {
         }
 
 /* Transpose LANES rows of LANES: halves change places, then quarters, then neighbours. */
-INLINE void transpose(doubles *r) {
+INLINE void transpose(doubles *r){
 #if LANES == 8
     SWAP(4)
 #endif
 #if LANES >= 4
-    SWAP(2)
+        SWAP(2)
 #endif
-    SWAP(1)
-}
+            SWAP(1)}
 
 #define ADD(integers, EACH, step)                                                                                      \
     for (int i = 0; i < (step); i++)                                                                                   \
@@ -217,9 +215,11 @@ INLINE int64_t group_size(int64_t left) {
 #define CASES_TO_10(...)                                                                                               \
     CASE(10, __VA_ARGS__) CASE(9, __VA_ARGS__) CASE(8, __VA_ARGS__) CASE(7, __VA_ARGS__) CASE(6, __VA_ARGS__)
 #if MAX_CLASSES > 5
-#define BY_SIZE(size, ...) switch (size) { CASES_TO_10(__VA_ARGS__) CASES_TO_5(__VA_ARGS__) }
+#define BY_SIZE(size, ...)                                                                                             \
+    switch (size) { CASES_TO_10(__VA_ARGS__) CASES_TO_5(__VA_ARGS__) }
 #else
-#define BY_SIZE(size, ...) switch (size) { CASES_TO_5(__VA_ARGS__) }
+#define BY_SIZE(size, ...)                                                                                             \
+    switch (size) { CASES_TO_5(__VA_ARGS__) }
 #endif
 
 #endif

@@ -91,7 +91,8 @@ static int connect_unix(const char *path) {
 static int connect_inet(const char *address) {
     char port[8] = "", host[64] = "127.0.0.1";
     if (!strncmp(address, "inet6:", 6)) strcpy(host, "::1");
-    if (sscanf(address, "inet%*1[6]:%7[0-9]@%63s", port, host) < 1 && sscanf(address, "inet:%7[0-9]@%63s", port, host) < 1)
+    if (sscanf(address, "inet%*1[6]:%7[0-9]@%63s", port, host) < 1 &&
+        sscanf(address, "inet:%7[0-9]@%63s", port, host) < 1)
         return -1;
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV}, *found;
     if (!strcmp(host, "localhost")) strcpy(host, "127.0.0.1");
@@ -220,11 +221,16 @@ int main(int count, char **given) {
             continue;
         }
         arguments[kept++] = each;
-        if (!strcmp(each, "-p") || !strcmp(each, "--no-exit-code")) no_exit_code = 1;
-        else if (!strcmp(each, "--no-details")) wanted = "status";
-        else if (!strcmp(each, "--timeout") && place + 1 < count) seconds = atof(arguments[kept++] = given[++place]);
-        else if (!strncmp(each, "--timeout=", 10)) seconds = atof(each + 10);
-        else is_known = 0;
+        if (!strcmp(each, "-p") || !strcmp(each, "--no-exit-code"))
+            no_exit_code = 1;
+        else if (!strcmp(each, "--no-details"))
+            wanted = "status";
+        else if (!strcmp(each, "--timeout") && place + 1 < count)
+            seconds = atof(arguments[kept++] = given[++place]);
+        else if (!strncmp(each, "--timeout=", 10))
+            seconds = atof(each + 10);
+        else
+            is_known = 0;
     }
     signal(SIGPIPE, SIG_IGN);
     Bytes message = {0}, answer = {0};
@@ -245,7 +251,8 @@ int main(int count, char **given) {
     int connection = is_known && seconds > 0 && seconds <= 3600 ? connect_daemon(address) : -1;
     if (connection >= 0) {
         char head[128];
-        snprintf(head, sizeof head, "PROCESS SPAMC/1.5\r\nSuffice: %s\r\nContent-length: %zu\r\n\r\n", wanted, message.size);
+        snprintf(head, sizeof head, "PROCESS SPAMC/1.5\r\nSuffice: %s\r\nContent-length: %zu\r\n\r\n", wanted,
+                 message.size);
         size_t size;
         int code;
         const char *body;
