@@ -2,6 +2,7 @@
 
 import ctypes
 import importlib.util
+import operator
 import os
 import re
 import subprocess
@@ -163,8 +164,15 @@ def test_declarations_are_those_of_the_c_sources():
         assert found == expected, kernel
 
 
-def test_comments_of_kernels_name_a_fallback_and_modules_that_exist():
-    folder = Path(__file__).parents[1] / "src/suffice/compiled"
+def _named_in(comment):
+    """Return what a comment in C refers to: the text of each reference, and the object in Python."""
+    text = " ".join(comment.replace("\n *", " ").split())
+    for path, module in re.findall(r"(?:fallback:|Python:|;|and) ([\w.]+) in (suffice(?:\.\w+)+)", text):
+        yield f"{path} in {module}", operator.attrgetter(path)(importlib.import_module(module))
+
+
+def test_comments_of_kernels_name_fallbacks_that_exist():
+    folder = Path(__file__).parents[2] / "src/suffice/compiled"
     sources = {path.name: path.read_text() for path in folder.glob("*.[ch]")}
     kernels = [part for text in sources.values() for part in text.split("\nEXPORT int64_t NAME(")[:-1]]
     comments = [part.rpartition("/*")[2] for part in kernels if part.endswith("*/")]
@@ -174,6 +182,17 @@ def test_comments_of_kernels_name_a_fallback_and_modules_that_exist():
     for name, text in sources.items():
         for module in set(re.findall(r"suffice(?:\.\w+)+", text)):
             assert importlib.util.find_spec(module), f"{name} names {module}"
+    assert len({name for text in sources.values() for name, _ in _named_in(text)}) > 30
+
+
+def test_tolerances_in_c_are_those_of_python():
+    text = (Path(__file__).parents[2] / "src/suffice/compiled/constants.h").read_text()
+    compared = 0
+    for comment, name, number in re.findall(r"/\*((?:(?!\*/).)*)\*/\n#define (\w+) ([\d.e-]+)\n", text, re.DOTALL):
+        for reference, value in _named_in(comment):
+            assert float(number) == (value["float64"] if isinstance(value, dict) else value), f"{name}: {reference}"
+            compared += 1
+    assert compared >= 14
 
 
 @needs_kernels

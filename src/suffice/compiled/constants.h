@@ -1,7 +1,7 @@
 /* Sizes, codes and tolerances of all kernels.
  *
  * The enumerations and the sizes of scratch memory also stand in signatures.py, which compares them with these (library.c)
- * when it loads the library. Tolerances name the Python module, under suffice/, that has the same number.
+ * when it loads the library. Tolerances name the constant of Python that has the same value, if there is one.
  */
 #ifndef SUFFICE_CONSTANTS_H
 #define SUFFICE_CONSTANTS_H
@@ -58,7 +58,6 @@ enum { GROUP = 8 };                                /* clusters whose mergers are
 enum { MOST_TRIALS = 16 };                         /* candidates for one seed of k-means */
 enum { MOST_STARTS = 16 };                         /* starts of EM that `em_race` compares */
 enum { PREFETCH_AHEAD = 8 };                       /* rows, or cells of a sparse row, that are prefetched in advance */
-enum { LBFGS_STEPS = 12 }; /* steps that L-BFGS remembers; _MEMORY in covariance/orientation.py */
 
 /* rows of CELL in a block of an EM pass, which are whole pairs of registers, and cells between its columns */
 #define BLOCK (BLOCK_BYTES / (int64_t)sizeof(CELL))
@@ -88,32 +87,42 @@ enum { LBFGS_STEPS = 12 }; /* steps that L-BFGS remembers; _MEMORY in covariance
 
 /* -- tolerances ---------------------------------------------------------------------------------------------------- */
 
-/* error of the product form in a log-density; families/gaussian/quadratic.py: _TOLERATED */
+/* error of the product form in a log-density; _TOLERATED in suffice.families.gaussian.quadratic */
 #define TOLERATED_ERROR 1e-10
-/* of a correlation matrix that counts as regular; families/gaussian/quadratic.py: _SMALLEST_PIVOT */
+/* the smallest pivot of a correlation matrix that counts as regular; _SMALLEST_PIVOT in suffice.families.gaussian.quadratic */
 #define SMALLEST_PIVOT 1e-7
-/* a scatter that is a smaller part of the second moments has lost half its digits; statistics/moments.py */
+/* a scatter that is a smaller part of the second moments has lost half its digits, as in suffice.statistics.moments */
 #define LOST_DIGITS 1e-7
-/* standard deviations times √½ up to which a mean may be scaled before the subtraction; compiled/__init__.py: _NEAR */
+/* standard deviations times √½ up to which a mean may be scaled before the subtraction; _NEAR in suffice.compiled */
 #define MAX_SCALED_MEAN 256.0
-/* relative gain of the bound at which EM has settled on an optimum; optimize/extrapolation.py and mixtures/starts.py: _SETTLED */
+/* relative gain of the bound at which EM has settled on an optimum; _SETTLED in suffice.optimize.extrapolation and
+ * _SETTLED in suffice.mixtures.starts */
 #define SETTLED 1e-4
-/* the maximum length of the first extrapolation step, and the factor by which it changes; optimize/extrapolation.py: _FIRST */
+/* the maximum length of the first extrapolation step, and the factor by which that changes; _FIRST in
+ * suffice.optimize.extrapolation and _LONGER in suffice.optimize.extrapolation */
 #define LONGEST_FIRST_STEP 4.0
-/* a shorter extrapolation step is not worth its pass over the rows; optimize/extrapolation.py: _SHORTEST */
+/* a shorter extrapolation step is not worth its pass over the rows; _SHORTEST in suffice.optimize.extrapolation */
 #define SHORTEST_STEP 1.2
-/* relative ridge that keeps correlations below 1 under a prior; covariance/data_scaled_prior.py: _LEAST_RIDGE */
+/* relative ridge that keeps correlations below 1 under a prior; _LEAST_RIDGE in
+ * suffice.families.gaussian.covariance.data_scaled_prior */
 #define LEAST_RIDGE 1e-10
-/* log-likelihood per row that rounding may cost if covariances are almost singular; covariance/constrained.py: _SPOILT */
+/* log-likelihood per row that rounding may cost if covariances are almost singular; _SPOILT in
+ * suffice.families.gaussian.covariance.constrained */
 #define SPOILT_LOG_LIKELIHOOD 1e-6
-/* part of the trace below which an eigendecomposition loses a variance; covariance/constrained.py: _LEAST_EIGENVALUE */
+/* part of the trace below which an eigendecomposition loses a variance; _LEAST_EIGENVALUE in
+ * suffice.families.gaussian.covariance.constrained */
 #define LEAST_EIGENVALUE 1e-13
-/* limits of the search for common axes: the angle of one step, the curvature of the preconditioner and the gradient, both
- * per row, and the ratio of two variances; covariance/orientation.py: the same names with an underscore */
+/* the largest angle of one step of the search for common axes; _LARGEST_ANGLE in
+ * suffice.families.gaussian.covariance.orientation */
 #define LARGEST_ANGLE 0.5
+/* the least curvature of its preconditioner, per row; _LEAST_CURVATURE in suffice.families.gaussian.covariance.orientation */
 #define LEAST_CURVATURE 1e-3
+/* the gradient, per row, at which it ends; _SMALLEST_GRADIENT in suffice.families.gaussian.covariance.orientation */
 #define SMALLEST_GRADIENT 1e-11
+/* the least ratio of two variances there; _LEAST_SHARE in suffice.families.gaussian.covariance.orientation */
 #define LEAST_SHARE 1e-30
+/* the last steps that it remembers; _MEMORY in suffice.families.gaussian.covariance.orientation */
+#define LBFGS_STEPS 12
 /* part of the trace below which a determinant does not change the cost of a cluster */
 #define NEGLIGIBLE_DETERMINANT 1e-10
 

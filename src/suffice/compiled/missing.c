@@ -51,7 +51,7 @@ INLINE double expect_missing(const double *a, const double *p, const int64_t *mi
 }
 
 /* out[i][c] = −½ (log|Σ_oo| + z_oᵀ Σ_oo⁻¹ z_o) over the observed cells, n×k. Scratch: work of MISSING_WORK, missing of
- * d + 1. NumPy fallback: IncompleteRows.score_by_row. */
+ * d + 1. NumPy fallback: IncompleteRows.score_by_row in suffice.families.gaussian.missing_cells. */
 EXPORT int64_t NAME(missing_scores)(const double *x, int64_t n, int64_t d, int64_t k, int64_t D, const double *means,
                                     const double *precision, const double *log_determinant, double *work,
                                     int64_t *missing, double *out) {
@@ -70,7 +70,8 @@ EXPORT int64_t NAME(missing_scores)(const double *x, int64_t n, int64_t d, int64
 }
 
 /* first[c] += Σ_i weights[i][c] E[z] and second[c] += Σ_i weights[i][c] E[z zᵀ] about the means; first is k×D, second
- * k×d×D. Scratch: work of MISSING_WORK, missing of d + 1. NumPy fallback: IncompleteRows._statistics_by_row. */
+ * k×d×D. Scratch: work of MISSING_WORK, missing of d + 1. NumPy fallback: IncompleteRows._statistics_by_row in
+ * suffice.families.gaussian.missing_cells. */
 EXPORT int64_t NAME(missing_moments)(const double *x, int64_t n, int64_t d, int64_t k, int64_t D, const double *means,
                                      const double *precision, const double *weights, double *work, int64_t *missing,
                                      double *first, double *second) {

@@ -263,9 +263,8 @@ void score_block(int64_t form, const CELL *z, int64_t d, int64_t k, const CELL *
  * (`score_block`). If it is TIED, the products are the d + 1 columns, and scatter (d×d, on and above its diagonal) =
  * Σ_rows w z zᵀ; the quadratic term, which all components share, is left to the caller. x has floats if `narrow`; left
  * and right have PADDING more entries, to fill tiles. Scratch: (2d + k + 1)·STEP cells, `wide` of d·2·LANES doubles,
- * `sums` of SUMS_SIZE(k, products) and, if TIED, `sums_of_all` of SUMS_SIZE(d, d). NumPy fallback:
- * expect in suffice.models.joint by score and statistics; see DenseForm, SharedForm and DiagonalForm.mixture_pass in
- * suffice.families.gaussian. */
+ * `sums` of SUMS_SIZE(k, products) and, if TIED, `sums_of_all` of SUMS_SIZE(d, d). NumPy fallback: expect in
+ * suffice.models.joint. */
 EXPORT int64_t NAME(mixture_pass)(const void *x, int64_t narrow, int64_t stride, int64_t n, int64_t d, int64_t k,
                                   const double *weight, const double *origin, int64_t form, const CELL *first,
                                   const CELL *second, const CELL *constant, int64_t products, const int64_t *left,

@@ -4,7 +4,7 @@
 
 /* count[c] = Σ w, first[c][j] = Σ w z_j and second[c][j] = Σ w z_j² over the rows of class c = codes[i], with z = x −
  * center_c. The center is the first row of the class; weight is optional; count is (k,), the others are k×d. NumPy
- * fallback: diagonal_moments. */
+ * fallback: diagonal_moments in suffice.families.gaussian.moments. */
 EXPORT int64_t NAME(diagonal_moments)(const CELL *x, int64_t stride, int64_t n, int64_t d, int64_t k,
                                       const int64_t *codes, const double *weight, double *count, double *center,
                                       double *first, double *second) {
@@ -36,7 +36,7 @@ EXPORT int64_t NAME(diagonal_moments)(const CELL *x, int64_t stride, int64_t n, 
 }
 
 /* Write the positions of the rows without missing cells (NaN) to `complete`, (n + 1,). Returns their number, or
- * INFINITE if some cell is infinite. NumPy fallback: _complete_rows. */
+ * INFINITE if some cell is infinite. NumPy fallback: _complete_rows in suffice.families.gaussian.moments. */
 EXPORT int64_t NAME(complete_rows)(const CELL *x, int64_t stride, int64_t n, int64_t d, int64_t *complete) {
     int64_t size = 0, infinite = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -54,7 +54,8 @@ EXPORT int64_t NAME(complete_rows)(const CELL *x, int64_t stride, int64_t n, int
 }
 
 /* The sums of `diagonal_moments` over the observed cells, those that are not NaN: count is k×d too, and center, NaN at
- * first, becomes the first observed cell of the class in each column. NumPy fallback: diagonal_moments. */
+ * first, becomes the first observed cell of the class in each column. NumPy fallback: diagonal_moments in
+ * suffice.families.gaussian.moments. */
 EXPORT int64_t NAME(observed_moments)(const CELL *x, int64_t stride, int64_t n, int64_t d, int64_t k,
                                       const int64_t *codes, const double *weight, double *count, double *center,
                                       double *first, double *second) {
@@ -115,7 +116,8 @@ INLINE void centre_rows(const CELL *x, int64_t stride, int64_t n, int64_t d, con
 /* count[c] = Σ w, first[c] = Σ w z and the second moments Σ w z zᵀ with z = x − center_c, the center being the first
  * row of the class. count is (k,), center and first are k×d; second is k×D×D, one per class, if `grouped`, otherwise
  * D×D of all classes together. D is d padded to whole registers; scratch: z of `size` rows of D, `place` (k + 1) to
- * sort rows by class. NumPy fallbacks: full_moments and tied_moments. */
+ * sort rows by class. NumPy fallback: full_moments in suffice.families.gaussian.moments and tied_moments in
+ * suffice.families.gaussian.moments. */
 EXPORT int64_t NAME(dense_moments)(const CELL *x, int64_t stride, int64_t n, int64_t d, int64_t k, int64_t grouped,
                                    const int64_t *codes, const double *weight, int64_t D, int64_t size, int64_t *place,
                                    CELL *z, double *count, double *center, double *first, double *second) {

@@ -168,8 +168,7 @@ static int64_t list_products(int64_t o, int tied, int64_t *left, int64_t *right)
 }
 
 /* One iteration of EM over the runs of at least `least` rows; the positions of all other rows go to `rest` (n), whose
- * number is returned. NumPy fallback: IncompleteRows.score_by_row and _statistics_by_row in
- * suffice.families.gaussian.missing_cells.
+ * number is returned. NumPy fallback: IncompleteRows.statistics in suffice.families.gaussian.missing_cells.
  *
  * Without `given` and `out`: log_likelihood = Σ w log Σ_c exp(score_c), and count (k), first (k×d) and second
  * (forms×d×d) += the expected moments about the origin under responsibilities w softmax(score). score_c =
