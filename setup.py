@@ -68,7 +68,7 @@ class BuildKernels(build_ext):
             newest = max(Path(path).stat().st_mtime for path in (*extension.sources, *extension.depends))
             if not self.force and target.exists() and target.stat().st_mtime > newest:
                 return
-            with ThreadPoolExecutor() as pool:
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
                 objects = [one for found in pool.map(self._compile, *zip(*self._parts(), strict=True)) for one in found]
             libraries = [] if IS_FOR_WINDOWS else ["m"]
             self.compiler.link_shared_object(objects, str(target), libraries=libraries)

@@ -22,7 +22,7 @@ native = pytest.mark.skipif("SUFFICE_EMULATED" in os.environ, reason="the kernel
 C_TYPES = {"double": "double", "float": "float", "int64": "int64_t", "int32": "int32_t", "real": "void", "cell": "CELL"}
 #: values for the integers of all kernels, with which every array has some cells
 INTEGERS = {"n": 6, "d": 3, "k": 2, "D": 8, "K": 8, "size": 8, "width": 4, "height": 9, "products": 10, "forms": 2,
-            "least": 2, "grouped": 1, "scaled": 0, "rounds": 3, "rate": 1, "trials": 3,
+            "least": 2, "grouped": 1, "scaled": 0, "iterations": 3, "rate": 1, "trials": 3,
             "first": 0, "fresh": 1, "criterion": 0, "starts": 2, "more": 2, "kept": 1}  # fmt: skip
 #: integers that are one of several choices, and how many there are
 CHOICES = {"form": 5, "mode": 4, "wide": 2, "structure": len(signatures.STRUCTURES), "begin": 3}

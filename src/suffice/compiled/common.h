@@ -27,8 +27,8 @@
 #endif
 #define INLINE static inline __attribute__((always_inline))
 
-/* The name of a function for the cells and the instruction set of this object: posterior_double_avx2. Functions that are
- * used by one source only are static and have plain names. */
+/* The name of a function for the cells and the instruction set of this object: posterior_double_avx2. Functions that
+ * are used by one source only are static and have plain names. */
 #define JOIN_(function, cell, level) function##_##cell##_##level
 #define JOIN(function, cell, level) JOIN_(function, cell, level)
 #define NAME(function) JOIN(function, CELL, LEVEL)

@@ -1,14 +1,14 @@
 /* Sizes, codes and tolerances of all kernels.
  *
- * The enumerations and the sizes of scratch memory also stand in signatures.py, which compares them with these (library.c)
- * when it loads the library. Tolerances name the constant of Python that has the same value, if there is one.
+ * The enumerations and the sizes of scratch memory also stand in signatures.py; boundary.py compares them with
+ * these (library.c) when it loads the library. Tolerances name the constant of Python that has the same value, if any.
  */
 #ifndef SUFFICE_CONSTANTS_H
 #define SUFFICE_CONSTANTS_H
 
 /* -- results ------------------------------------------------------------------------------------------------------- */
 
-/* Every kernel returns an int64_t: 0, some of these flags, or a number of rows; one of the negative codes on failure. */
+/* Every kernel returns an int64_t: 0, some of these flags, or a number of rows; a negative code on failure. */
 enum { NOT_FINITE = 1, NEGATIVE = 2, NOT_BINARY = 4 };
 enum { INFINITE = -1, OUT_OF_RANGE = -2 };
 
@@ -89,7 +89,8 @@ enum { PREFETCH_AHEAD = 8 };                       /* rows, or cells of a sparse
 
 /* error of the product form in a log-density; _TOLERATED in suffice.families.gaussian.quadratic */
 #define TOLERATED_ERROR 1e-10
-/* the smallest pivot of a correlation matrix that counts as regular; _SMALLEST_PIVOT in suffice.families.gaussian.quadratic */
+/* the smallest pivot of a correlation matrix that counts as regular; _SMALLEST_PIVOT in
+ * suffice.families.gaussian.quadratic */
 #define SMALLEST_PIVOT 1e-7
 /* a scatter that is a smaller part of the second moments has lost half its digits, as in suffice.statistics.moments */
 #define LOST_DIGITS 1e-7
@@ -115,7 +116,8 @@ enum { PREFETCH_AHEAD = 8 };                       /* rows, or cells of a sparse
 /* the largest angle of one step of the search for common axes; _LARGEST_ANGLE in
  * suffice.families.gaussian.covariance.orientation */
 #define LARGEST_ANGLE 0.5
-/* the least curvature of its preconditioner, per row; _LEAST_CURVATURE in suffice.families.gaussian.covariance.orientation */
+/* the least curvature of its preconditioner, per row; _LEAST_CURVATURE in
+ * suffice.families.gaussian.covariance.orientation */
 #define LEAST_CURVATURE 1e-3
 /* the gradient, per row, at which it ends; _SMALLEST_GRADIENT in suffice.families.gaussian.covariance.orientation */
 #define SMALLEST_GRADIENT 1e-11

@@ -78,6 +78,7 @@ INLINE int finite_values(const double *values, int64_t n) {
     return sum == 0.0;
 }
 
+/* the functions that sources of EM call of each other; a comment stands where each is defined */
 #define factorise NAME(factorise)
 #define log_prior NAME(log_prior)
 #define expect NAME(expect)
@@ -114,7 +115,7 @@ int64_t divide_workspace(em_run *em, double *workspace, em_model *models);
 
 EXPORT int64_t NAME(em_loop)(const double *x, int64_t stride, int64_t n, int64_t d, int64_t k, const double *weight,
                              int64_t structure, const double *settings, const double *belief, int64_t begin,
-                             const int64_t *labels, const double *shares, int64_t rounds, int64_t rate,
+                             const int64_t *labels, const double *shares, int64_t iterations, int64_t rate,
                              double *log_share, double *mean, double *covariance, double *count, double *center,
                              double *first, double *second, double *bounds, int64_t *done, int64_t size,
                              double *workspace);

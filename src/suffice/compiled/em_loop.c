@@ -120,7 +120,7 @@ EXPORT int64_t NAME(em_workspace_size)(int64_t n, int64_t d, int64_t k, int64_t 
     return divide_workspace(&em, 0, models);
 }
 
-/* Run at most `rounds` iterations of EM over n rows of d columns without missing values: E-step, bound = Σ w log Σ_c
+/* Run at most `iterations` of EM over n rows of d columns without missing values: E-step, bound = Σ w log Σ_c
  * π_c N(x; μ_c, Σ_c) + log prior + offset, M-step.
  *
  * `begin` says how: BEGIN_AT_MODEL with the parameters in log_share (k), mean (k×d) and covariance; BEGIN_WITH_LABELS
@@ -129,12 +129,12 @@ EXPORT int64_t NAME(em_workspace_size)(int64_t n, int64_t d, int64_t k, int64_t 
  * after `rate`, which asks for one more bound, the log-likelihood of the last model. `done` is the number of
  * iterations. The workspace of `size` doubles also keeps the state of extrapolation from call to call.
  *
- * Returns how it ended: EM_CONTINUES after `rounds` iterations, EM_CONVERGED, EM_NO_ESTIMATE if the moments have no
+ * Returns how it ended: EM_CONTINUES after all iterations, EM_CONVERGED, EM_NO_ESTIMATE if the moments have no
  * estimate (the model is then the one before), EM_NOT_FINITE if the moments of the model are not finite, or
  * EM_CONSTANT if a column is constant. NumPy fallback: PlainLoop.advance in suffice.mixtures.numpy_loop. */
 EXPORT int64_t NAME(em_loop)(const double *x, int64_t stride, int64_t n, int64_t d, int64_t k, const double *weight,
                              int64_t structure, const double *settings, const double *belief, int64_t begin,
-                             const int64_t *labels, const double *shares, int64_t rounds, int64_t rate,
+                             const int64_t *labels, const double *shares, int64_t iterations, int64_t rate,
                              double *log_share, double *mean, double *covariance, double *count, double *center,
                              double *first, double *second, double *bounds, int64_t *done, int64_t size,
                              double *workspace) {
@@ -170,7 +170,7 @@ EXPORT int64_t NAME(em_loop)(const double *x, int64_t stride, int64_t n, int64_t
         if (!improve(&em, &sums, 0, now) || !factorise(&em, now)) return EM_NO_ESTIMATE;
     }
     begin_history(em.history, settings[ACCELERATE]);
-    while (*done < rounds && ended == EM_CONTINUES) {
+    while (*done < iterations && ended == EM_CONTINUES) {
         const em_model *const tried = em.history->pending != 0.0 ? ahead : now;
         em_sums *const taken = tried == ahead ? &em.others : &sums;
         const int finite = expect(&em, tried, taken, &log_likelihood);

@@ -20,14 +20,14 @@ static int agree(const em_start *a, const em_start *b) {
            last_bound(b) - b->bounds[b->made - 2] <= near;
 }
 
-/* The best of up to MOST_STARTS starts, each given by the component of each row (labels, starts×n). All run `rounds`
- * iterations, and the `kept` best of them `more`; a start that agrees with an earlier one is chosen at once. Its
- * model, moments and bounds are written as by `em_loop`, and how it ended to `ended`. Returns 1 if some start has an
- * estimate. Scratch: `sets` for the parameters and moments of every start, `rises` for its bounds and one more. NumPy
- * fallback: the starts of suffice.mixtures.starts, one by one. */
+/* The best of up to MOST_STARTS starts, each given by the component of each row (labels, starts×n). All run
+ * `iterations` iterations, and the `kept` best of them `more`; a start that agrees with an earlier one is chosen at
+ * once. Its model, moments and bounds are written as by `em_loop`, and how it ended to `ended`. Returns 1 if some
+ * start has an estimate. Scratch: `sets` for the parameters and moments of every start, `rises` for its bounds and one
+ * more. NumPy fallback: the starts of suffice.mixtures.starts, one by one. */
 EXPORT int64_t NAME(em_race)(const double *x, int64_t stride, int64_t n, int64_t d, int64_t k, const double *weight,
                              int64_t structure, const double *settings, const double *belief, int64_t starts,
-                             const int64_t *labels, int64_t rounds, int64_t more, int64_t kept, double *sets,
+                             const int64_t *labels, int64_t iterations, int64_t more, int64_t kept, double *sets,
                              double *rises, double *log_share, double *mean, double *covariance, double *count,
                              double *center, double *first, double *second, double *bounds, int64_t *done,
                              int64_t *ended, int64_t size, double *workspace) {
@@ -44,10 +44,10 @@ EXPORT int64_t NAME(em_race)(const double *x, int64_t stride, int64_t n, int64_t
         s = all_starts + tried;
         s->log_share = set, s->mean = set + k, s->covariance = s->mean + k * d, s->count = s->covariance + cells;
         s->center = s->count + k, s->first = s->center + k * d, s->second = s->first + k * d;
-        s->bounds = rises + tried * (rounds + more + 1), s->went_on = 0;
+        s->bounds = rises + tried * (iterations + more + 1), s->went_on = 0;
         own[BOUND_BEFORE] = -INFINITY;
         s->ended = NAME(em_loop)(x, stride, n, d, k, weight, structure, own, belief, BEGIN_WITH_LABELS,
-                                 labels + tried * n, 0, rounds, 0, s->log_share, s->mean, s->covariance, s->count,
+                                 labels + tried * n, 0, iterations, 0, s->log_share, s->mean, s->covariance, s->count,
                                  s->center, s->first, s->second, s->bounds, &s->made, size, workspace);
         if (s->ended == OUT_OF_RANGE) return OUT_OF_RANGE;
         for (int64_t other = 0; other < tried; other++)

@@ -231,16 +231,16 @@ EXPORT int64_t NAME(lloyd_centers)(const double *blocks, int64_t n, int64_t d, i
 }
 
 /* All of k-means for few rows: the first seed is the row `first`, each further one the best of `trials` rows that
- * `uniforms` ((k − 1)×trials, between 0 and 1) draw in proportion to their squared distance; then at most `rounds`
+ * `uniforms` ((k − 1)×trials, between 0 and 1) draw in proportion to their squared distance; then at most `iterations`
  * iterations of Lloyd's algorithm, until no label changes or the centers move by at most √tol. Returns the number of
  * iterations. `work` is scratch of K_MEANS_WORK. Fallback: _scikit_learns_k_means in suffice.mixtures.kmeans. */
 EXPORT int64_t NAME(k_means)(const double *x, int64_t stride, int64_t n, int64_t d, int64_t k, const double *origin,
                              const double *weight, int64_t first, const double *uniforms, int64_t trials,
-                             int64_t rounds, const double *tol, double *work, int64_t *labels, double *centers) {
+                             int64_t iterations, const double *tol, double *work, int64_t *labels, double *centers) {
     double *blocks = work, *closest = blocks + (n + BLOCK_ROWS) * d, *candidates = closest + n;
     double *linear = candidates + trials * d, *sums = linear + k * d, *half = sums + k * d, *count = half + k;
     double values[MOST_TRIALS], potentials[MOST_TRIALS], total;
-    int64_t places[MOST_TRIALS], round = 0, changed = 1;
+    int64_t places[MOST_TRIALS], iteration = 0, changed = 1;
     int fresh = 1;
     if (!within(first, n) || trials < 1 || trials > MOST_TRIALS) return OUT_OF_RANGE;
     NAME(to_blocks)(x, stride, n, d, origin, blocks);
@@ -260,7 +260,7 @@ EXPORT int64_t NAME(k_means)(const double *x, int64_t stride, int64_t n, int64_t
         total = potentials[best];
     }
     while (changed) {
-        const int last = round == rounds;
+        const int last = iteration == iterations;
         changed = 0;
         if (fresh) {
             memset(sums, 0, sizeof(double) * (size_t)(k * d));
@@ -271,8 +271,8 @@ EXPORT int64_t NAME(k_means)(const double *x, int64_t stride, int64_t n, int64_t
         if (last || !changed) break;
         fresh = fill_empty(blocks, n, d, k, weight, centers, labels, closest, sums, count);
         fresh |= weight != 0; /* weights that are added and subtracted again may not sum to 0 */
-        if (average_centers(sums, count, k, d, centers) <= *tol) rounds = round + 1;
-        round++;
+        if (average_centers(sums, count, k, d, centers) <= *tol) iterations = iteration + 1;
+        iteration++;
     }
-    return round;
+    return iteration;
 }

@@ -1,10 +1,10 @@
-/* Moments of dense rows of CELL, which is double or float, by class: Σ w, Σ w z and Σ w z² or Σ w z zᵀ with z = x −
- * center. The NumPy fallbacks are in suffice.families.gaussian.moments. */
+/* Moments of dense rows of CELL, which is double or float, by class: Σ w, Σ w z and Σ w z² or Σ w z zᵀ with
+ * z = x − center. The NumPy fallbacks are in suffice.families.gaussian.moments. */
 #include "scatter.h"
 
-/* count[c] = Σ w, first[c][j] = Σ w z_j and second[c][j] = Σ w z_j² over the rows of class c = codes[i], with z = x −
- * center_c. The center is the first row of the class; weight is optional; count is (k,), the others are k×d. NumPy
- * fallback: diagonal_moments in suffice.families.gaussian.moments. */
+/* count[c] = Σ w, first[c][j] = Σ w z_j and second[c][j] = Σ w z_j² over the rows of class c = codes[i], with
+ * z = x − center_c. The center is the first row of the class; weight is optional; count is (k,), the others are k×d.
+ * NumPy fallback: diagonal_moments in suffice.families.gaussian.moments. */
 EXPORT int64_t NAME(diagonal_moments)(const CELL *x, int64_t stride, int64_t n, int64_t d, int64_t k,
                                       const int64_t *codes, const double *weight, double *count, double *center,
                                       double *first, double *second) {

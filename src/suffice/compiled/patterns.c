@@ -167,15 +167,51 @@ static int64_t list_products(int64_t o, int tied, int64_t *left, int64_t *right)
     return products;
 }
 
+/* share (k×STEP) = given responsibilities (rows×k), and 0 for the rows from there to `size`; w = their sums per row. */
+static void take_given(const double *given, int64_t rows, int64_t size, int64_t k, double *share, double *w) {
+    for (int64_t b = 0; b < size; b++) {
+        w[b] = 0.0;
+        for (int64_t c = 0; c < k; c++) {
+            const double own = b < rows ? given[b * k + c] : 0.0;
+            share[c * STEP + b] = own < LEAST_WEIGHT ? 0.0 : own;
+            w[b] += share[c * STEP + b];
+        }
+    }
+}
+
+/* count, first and second += the expected moments of a run, from the sums of its rows: moments (k×products) and, if
+ * `tied`, the scatter of all classes in `work`, which is laid out as in `patterns_pass`. */
+static void add_run(double *conditionals, const double *means, int64_t k, int64_t forms, int tied,
+                    const run_columns *run, const double *moments, int64_t products, double *work, double *count,
+                    double *first, double *second) {
+    const int64_t d = run->d, o = run->o;
+    double *scatter = work + d * d, *across = scatter + d * d, *shift = across + d * d, rows_of_all = 0.0;
+    for (int64_t c = 0; c < k; c++) {
+        const conditional g = class_conditional(conditionals, forms < k, d, c);
+        const double *own = moments + c * products, *triangle = own + o + 1;
+        rows_of_all += own[0];
+        count[c] += own[0];
+        if (!tied) {
+            for (int64_t i = 0; i < o; triangle += o - i, i++)
+                memcpy(scatter + i * o + i, triangle, sizeof(double) * (size_t)(o - i));
+            add_scatter(g, scatter, own[0], run, across, second + c * d * d);
+        }
+        add_shift(g, means + c * d, own[0], own + 1, run, shift, first + c * d, second + (tied ? 0 : c) * d * d);
+    }
+    if (tied) add_scatter(class_conditional(conditionals, 1, d, 0), scatter, rows_of_all, run, across, second);
+}
+
 /* One iteration of EM over the runs of at least `least` rows; the positions of all other rows go to `rest` (n), whose
  * number is returned. NumPy fallback: IncompleteRows.statistics in suffice.families.gaussian.missing_cells.
  *
  * Without `given` and `out`: log_likelihood = Σ w log Σ_c exp(score_c), and count (k), first (k×d) and second
- * (forms×d×d) += the expected moments about the origin under responsibilities w softmax(score). score_c =
- * constant_c − ½ (log 2π per observed cell + log|A| + (z_o − μ_o)ᵀ P (z_o − μ_o)), with means (k×d) about the origin and constant
- * (k) = −½ log|Σ| + log share. `forms` is the number of precisions (forms×d×d): k, or 1 if all classes share one; then
- * `second` is the sum over the classes. With `given` (n×k) the responsibilities are given; with `out` (k×n) only
- * scores are computed.
+ * (forms×d×d) += the expected moments about the origin under responsibilities w softmax(score), with
+ *
+ *     score_c = constant_c − ½ (o log 2π + log|A| + (z_o − μ_o)ᵀ P (z_o − μ_o)),
+ *
+ * means (k×d) about the origin and constant (k) = −½ log|Σ| + log share. `forms` is the number of precisions
+ * (forms×d×d): k, or 1 if all classes share one; then `second` is the sum over the classes. With `given` (n×k) the
+ * responsibilities are given; with `out` (k×n) only scores are computed.
  *
  * Scratch: (2d + k + 1)·STEP cells, `wide` of d·2·LANES, `sums` and `sums_of_all` of SUMS_SIZE, `moments` of
  * k·(d + 1)(d + 2)/2, `work` of PATTERNS_WORK, `places` of PATTERNS_PLACES. */
@@ -187,8 +223,8 @@ EXPORT int64_t NAME(patterns_pass)(const void *x, int64_t narrow, int64_t stride
                                    double *count, double *first, double *second, double *log_likelihood,
                                    int64_t *rest) {
     double *z = scratch, *share = z + (d + 1) * STEP, *weighted = share + k * STEP;
-    double *factor = work, *scatter = factor + d * d, *across = scatter + d * d, *shift = across + d * d;
-    double *conditionals = shift + 2 * d, *start = conditionals + forms * CONDITIONAL_SIZE(d), *linear = start + k;
+    double *factor = work, *scatter = work + d * d, *conditionals = work + 3 * d * d + 2 * d;
+    double *start = conditionals + forms * CONDITIONAL_SIZE(d), *linear = start + k;
     double *pairs = linear + k * d, most[BLOCK], sum[BLOCK], w[BLOCK], total = 0.0;
     int64_t *left = places + 2 * d, *right = left + (d + 1) * (d + 2) / 2 + PADDING;
     int64_t n_rest = 0, width = -1, products = 0;
@@ -223,14 +259,7 @@ EXPORT int64_t NAME(patterns_pass)(const void *x, int64_t narrow, int64_t stride
                     memcpy(z + (1 + j) * STEP, z + (1 + run.there[j]) * STEP, sizeof(double) * (size_t)size);
             for (int64_t b = 0; b < size; b++) w[b] = b < rows ? (weight ? weight[i + b] : 1.0) : 0.0;
             if (given) {
-                for (int64_t b = 0; b < size; b++) {
-                    w[b] = 0.0;
-                    for (int64_t c = 0; c < k; c++) {
-                        const double own = b < rows ? given[(i + b) * k + c] : 0.0;
-                        share[c * STEP + b] = own < LEAST_WEIGHT ? 0.0 : own;
-                        w[b] += share[c * STEP + b];
-                    }
-                }
+                take_given(given + i * k, rows, size, k, share, w);
             } else {
                 score_block(tied ? TIED : FULL, z + STEP, o, k, linear, tied ? 0 : pairs, start, size, share, next,
                             ahead, stride * cell, d * cell);
@@ -249,26 +278,11 @@ EXPORT int64_t NAME(patterns_pass)(const void *x, int64_t narrow, int64_t stride
         }
         if (out) continue;
         reorder_sums(sums, k, products, 0, moments);
-        double rows_of_all = 0.0;
-        for (int64_t c = 0; c < k; c++) {
-            const double *own = moments + c * products;
-            rows_of_all += own[0];
-            count[c] += own[0];
-            if (!tied) {
-                const double *triangle = own + o + 1;
-                for (int64_t i = 0; i < o; triangle += o - i, i++)
-                    memcpy(scatter + i * o + i, triangle, sizeof(double) * (size_t)(o - i));
-                add_scatter(class_conditional(conditionals, forms < k, d, c), scatter, own[0], &run, across,
-                            second + c * d * d);
-            }
-            add_shift(class_conditional(conditionals, forms < k, d, c), means + c * d, own[0], own + 1, &run, shift,
-                      first + c * d, second + (tied ? 0 : c) * d * d);
-        }
-        if (tied) {
-            const conditional g = class_conditional(conditionals, 1, d, 0);
-            reorder_sums(sums_of_all, o, o, 1, scatter);
-            add_scatter(g, scatter, rows_of_all, &run, across, second);
-            for (int64_t i = 0; i < o * o && !given; i++) total -= 0.5 * g.marginal[i] * scatter[i];
+        if (tied) reorder_sums(sums_of_all, o, o, 1, scatter);
+        add_run(conditionals, means, k, forms, tied, &run, moments, products, work, count, first, second);
+        if (tied && !given) {
+            const double *marginal = class_conditional(conditionals, 1, d, 0).marginal;
+            for (int64_t i = 0; i < o * o; i++) total -= 0.5 * marginal[i] * scatter[i];
         }
     }
     *log_likelihood = total;

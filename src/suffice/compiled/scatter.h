@@ -4,9 +4,9 @@
 
 #include "vectors.h"
 
-/* second[i][j] += Σ_rows z_i z_j for a tile of TILE_HEIGHT × G registers; products of CELL, added up in double */
 /* rows of a tile of products: 16 of 32, or 8 of 16 registers hold its sums */
 #define TILE_HEIGHT (MAX_CLASSES == 10 ? 8 : 4)
+
 /* second[i + h][j + c] += Σ_rows z_(i+h) z_(j+c) for a tile of TILE_HEIGHT rows and G registers of columns; products
  * are summed in CELL, then added in double. */
 INLINE void scatter_tile(const CELL *z, int64_t n, int64_t D, int64_t i, int64_t j, double *second, const int G) {

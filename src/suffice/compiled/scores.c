@@ -49,8 +49,8 @@ INLINE void diagonal_group(const double *block, int64_t d, const double *means, 
     }
 }
 
-/* out[c][i] = constant_c − ½ Σ_j (x_ij − μ_cj)² / σ²_cj, as constant_c + Σ_j half_cj (z_j − mean_cj)² with
- * z = x − origin, half = −1/(2σ²) and mean = μ − origin; or, if `scaled`, as constant_c − Σ_j (half_cj z_j − mean_cj)² with
+/* out[c][i] = constant_c − ½ Σ_j (x_ij − μ_cj)² / σ²_cj, as constant_c + Σ_j half_cj (z_j − mean_cj)² with z = x −
+ * origin, half = −1/(2σ²) and mean = μ − origin; or, if `scaled`, as constant_c − Σ_j (half_cj z_j − mean_cj)² with
  * half = 1/(σ√2) and mean = half (μ − origin): one operation less, for means that are close to the origin in these
  * units. means and halves are k×d; `block` is scratch of d·2·LANES. NumPy fallback: DiagonalForm.score in
  * suffice.families.gaussian.diagonal_form. */
@@ -95,6 +95,7 @@ INLINE void linear_group(const double *block, int64_t d, const double *linear, i
 
 /* registers of rows whose scores are computed together */
 #define TILE_REGISTERS (MAX_CLASSES > 5 ? 4 : 2)
+
 /* out = constant + Σ_i z_i (linear_i + Σ_{j≥i} pairs_ij z_j) of one class for TILE_REGISTERS registers of rows, whose
  * columns are `step` apart. PACKED_COLUMNS columns i are taken at once: for each such group, `packed` has their linear
  * coefficients, and then for every j from the first of them on their coefficients pairs_ij, 0 if j < i or i ≥ d. */

@@ -241,7 +241,7 @@ KERNELS: dict[str, tuple[tuple[str, ...], str]] = {
     "k_means": (
         ("double",),
         """x: double[n, d] rows; n; d; k; origin: double[d]; weight: double[n] optional; first;
-        uniforms: double[k - 1, trials]; trials; rounds; tol: double[1];
+        uniforms: double[k - 1, trials]; trials; iterations; tol: double[1];
         work: double[k_means_work(n, d, k, trials)] scratch; labels: int64[n] out; centers: double[k, d] out""",
     ),
     "merge_clusters": (
@@ -256,24 +256,24 @@ KERNELS: dict[str, tuple[tuple[str, ...], str]] = {
         f"""x: double[n, d] rows; n; d; k; weight: double[n] optional; structure; settings: double[N_SETTINGS];
         belief: double[*((d, d) if {_MATRICES} else (d,))] optional; begin;
         labels: int64[n] if begin == BEGIN_WITH_LABELS; shares: double[n, k] if begin == BEGIN_WITH_SHARES;
-        rounds; rate; log_share: double[k] out; mean: double[k, d] out;
+        iterations; rate; log_share: double[k] out; mean: double[k, d] out;
         covariance: double[1 if structure in (EII, EEI, EEE, GIVEN_SPHERE) else k,
         *((d, d) if {_MATRICES} else (d,))] out;
         count: double[k] out; center: double[k, d] out; first: double[k, d] out;
         second: double[*((d, d) if structure == EEE else (k, d, d) if {_MATRICES} else (k, d))] out;
-        bounds: double[rounds + 1] out; done: int64[1] out; size; workspace: double[size] out""",
+        bounds: double[iterations + 1] out; done: int64[1] out; size; workspace: double[size] out""",
     ),
     "em_race": (
         ("double",),
         f"""x: double[n, d] rows; n; d; k; weight: double[n] optional; structure; settings: double[N_SETTINGS];
         belief: double[*((d, d) if {_MATRICES} else (d,))] optional; starts; labels: int64[starts, n];
-        rounds; more; kept; sets: double[starts, 2 * k * (1 + 2 * d * d) + 3 * k * d] scratch;
-        rises: double[starts, rounds + more + 1] scratch; log_share: double[k] out; mean: double[k, d] out;
+        iterations; more; kept; sets: double[starts, 2 * k * (1 + 2 * d * d) + 3 * k * d] scratch;
+        rises: double[starts, iterations + more + 1] scratch; log_share: double[k] out; mean: double[k, d] out;
         covariance: double[1 if structure in (EII, EEI, EEE, GIVEN_SPHERE) else k,
         *((d, d) if {_MATRICES} else (d,))] out;
         count: double[k] out; center: double[k, d] out; first: double[k, d] out;
         second: double[*((d, d) if structure == EEE else (k, d, d) if {_MATRICES} else (k, d))] out;
-        bounds: double[rounds + more] out; done: int64[1] out; ended: int64[1] out; size;
+        bounds: double[iterations + more] out; done: int64[1] out; ended: int64[1] out; size;
         workspace: double[size] out""",
     ),
 }

@@ -4,7 +4,7 @@
 
 #include "common.h"
 
-/* LANES: doubles in a register. MAX_CLASSES: classes that are summed together, as registers allow (there are 32, or 16). */
+/* LANES: doubles in a register. MAX_CLASSES: classes that are summed together, as the 32 or 16 registers allow. */
 #if defined(LANES) /* given by a build that tests the loops of an instruction set by means of another one */
 #elif defined(__AVX512F__)
 #define LANES 8
@@ -47,7 +47,7 @@ INLINE doubles widen_floats(const float *p) {
 }
 #define widen(p) _Generic((p), const double *: load, const float *: widen_floats)(p)
 
-/* -- vectors of CELL ------------------------------------------------------------------------------------------------- */
+/* -- vectors of CELL ----------------------------------------------------------------------------------------------- */
 
 INLINE vector load_vector(const CELL *p) {
     vector r;
@@ -71,8 +71,8 @@ INLINE vector vector_maximum(vector a, vector b) {
 /* e^x for least < x ≤ 0, and 0 below (least is at least −708 for double, −87 for float).
  *
  * x = n·log 2 + r with |r| ≤ ½ log 2. Adding and subtracting ROUNDER = 1.5·2^52 + 1023 rounds x / log 2 to the whole
- * number n, and leaves n + 1023, the exponent of 2^n, in the low bits of the sum. e^r is the polynomial of degree 11 that
- * is nearest to it (to 3e-18), its highest term first. */
+ * number n, and leaves n + 1023, the exponent of 2^n, in the low bits of the sum. e^r is the polynomial of degree 11
+ * that is nearest to it (to 3e-18), its highest term first. */
 INLINE doubles exponential_of_doubles(doubles x, double least) {
     /* clang-format off */
     static const double terms[] = {
@@ -120,8 +120,8 @@ INLINE doubles logarithm(doubles x) {
 
 /* -- rows into columns --------------------------------------------------------------------------------------------- */
 
-/* The lanes of two registers, `size` lanes each, that a step over halves, quarters or neighbours keeps in the first and in
- * the second register; EACH and FLOAT_EACH list them for all lanes. */
+/* The lanes of two registers, `size` lanes each, that a step over halves, quarters or neighbours keeps in the first
+ * and in the second register; EACH and FLOAT_EACH list them for all lanes. */
 #define KEEP_LOW(lane, step, size) ((lane) & (step) ? (size) + (lane) - (step) : (lane))
 #define KEEP_HIGH(lane, step, size) ((lane) & (step) ? (size) + (lane) : (lane) + (step))
 #define TWO(F, i, s, size) F(i, s, size), F(i + 1, s, size)
@@ -203,7 +203,8 @@ INLINE int64_t group_size(int64_t left) {
     return left <= MAX_CLASSES ? left : (left < 2 * MAX_CLASSES ? (left + 1) / 2 : MAX_CLASSES);
 }
 
-/* Run a statement for a group of classes, with their number as the constant G, so that its loops over them are unrolled. */
+/* Run a statement for a group of classes, with their number as the constant G, so that its loops over them are
+ * unrolled. */
 #define CASE(size, ...)                                                                                                \
     case size: {                                                                                                       \
         enum { G = size };                                                                                             \

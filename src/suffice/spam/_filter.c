@@ -1,8 +1,9 @@
-/* suffice-filter: a message from standard input to standard output, stamped by the daemon; `suffice spam filter --daemon`
- * without the time that Python takes to start.
+/* suffice-filter: a message from standard input to standard output, stamped by the daemon; does the work of
+ * `suffice spam filter --daemon` without the time that Python takes to start.
  *
- * The message, or its first HEAD bytes, goes to the daemon, which sends it back with its stamps; the rest is copied. If the
- * daemon cannot be asked, or an option is not known here, `suffice spam filter` does the work. No error loses mail. */
+ * The message, or its first HEAD bytes, goes to the daemon, which sends it back with its stamps; the rest is copied. If
+ * the daemon cannot be asked, or an option is not known here, `suffice spam filter` does the work. No error loses mail.
+ */
 
 #include <errno.h>
 #include <netdb.h>
