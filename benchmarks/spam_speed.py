@@ -140,7 +140,7 @@ def stages(raws: list[bytes], labels: list[Label]) -> dict[str, dict[str, float]
                 weights.prepare(lines, basis)
             note("score", "look up")
             for each in lines:
-                basis.concluded(*weights.evidence(each))
+                weights.prepared_verdict(each, basis)
             note("score", "verdict")
     return {way: dict(parts) for way, parts in spent.items()}
 

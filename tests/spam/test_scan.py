@@ -1,5 +1,6 @@
 """The compiled loops of the spam filter and their fallbacks in Python give the same answers."""
 
+import math
 import os
 import subprocess
 import sys
@@ -21,6 +22,7 @@ TEXT = st.one_of(
     st.text(st.sampled_from("abz019$!%+|@.,'-_ \n\0")),
     st.text(st.sampled_from("ab0 $£€!’éß²½Ⅷ東京都民한글٣\U00020000\ud800_")),
     st.text(st.sampled_from("ab1$!, .कािनि्दीที่นี่ก東京كَتَبשָׁ\u3099がが\u0301\U0001e944𝅥")),
+    st.text(st.sampled_from("abé². -_*/|1५東ि")),
     st.text(),
     st.lists(st.sampled_from(["v1agra", "fr33", "$100", "2002", "a", "b.c", "x" * 21, "free"])).map(" ".join),
 ).map(str.lower)
@@ -62,6 +64,8 @@ def words_of(text, prefix, limit):
 @example("東京,大阪!abc東ab1कि्£東€कि ที่นี่นี่", "", 30_000)
 @example("ก" + "\u0e34" * 30 + "ขค", "", 30_000)
 @example("1 l0ve y0u $5", "subject:", 30_000)
+@example("f r e e", "", 30_000)
+@example("m.o.n.e.y é/é/é/é/ ²_²_²_² 東*東*東*東 a|b|c|d a-b|c-d-e 1 2 3 4 5", "", 30_000)
 @example(f"{'x' * 20} {'y' * 21} v1{'a' * 18} v1{'a' * 19} l0v3 l0v 123 1234 é0é0é", "", 30_000)
 def test_words_marks_and_pairs_are_those_of_the_fallback(text, prefix, limit):
     assert words_of(text, prefix, limit) == fallback_of(lambda: words_of(text, prefix, limit), tokeniser)
@@ -89,11 +93,11 @@ def test_every_character_is_of_the_kind_that_the_fallback_says(shape):
 @example("<a href=\ud800>")
 @example("<style>a</STYLEx b<p>c")
 @example("")
-def test_html_is_read_as_the_twin_reads_it(source):
+def test_html_is_read_as_the_fallback_reads_it(source):
     assert html.read_html(source) == fallback_of(lambda: html.read_html(source), html)
 
 
-def test_html_of_pathological_messages_is_read_as_the_twin_reads_it():
+def test_html_of_pathological_messages_is_read_as_the_fallback_reads_it():
     texts = [part.text for make in KINDS.values() for part in read(make(3_000)).parts]
     assert len(texts) > len(KINDS)
     found = [html.read_html(text) for text in texts]
@@ -104,14 +108,14 @@ def test_html_of_pathological_messages_is_read_as_the_twin_reads_it():
 @pytest.mark.parametrize(
     "shape", ["a<{}>b<p>c</p>d</{}>e", "<{} style=display:none>a</{}>b", "<{} href=a>b</{}", "<{}x>a"]
 )
-def test_every_element_is_of_the_kind_that_the_twin_says(kinds, shape):
+def test_every_element_is_of_the_kind_that_the_fallback_says(kinds, shape):
     for name in sorted(kinds):
         source = shape.format(name.upper(), name)
         assert html.read_html(source) == fallback_of(lambda source=source: html.read_html(source), html), source
 
 
 @pytest.mark.parametrize("number", [23, 24, 25, 26])
-def test_colours_are_alike_up_to_the_distance_that_the_twin_says(number):
+def test_colours_are_alike_up_to_the_distance_that_the_fallback_says(number):
     source = f"<p style='color:rgb({255 - number},255,255)'>a</p>b<p style='color:rgb(250,250,{265 - number})'>c</p>"
     assert html.read_html(source) == fallback_of(lambda: html.read_html(source), html)
 
@@ -177,7 +181,43 @@ def test_evidence_is_that_of_the_fallback_to_the_last_bit(chunks, random):
         fallback.fill(weights)
         assert len(ours) == len(fallback)
         for lines in (lines for chunk in chunks[: chunks.index(chunk) + 1] for lines in chunk):
-            assert ours.evidence(lines, 30.0, MAJORITY, ALLOWED, values) == fallback.evidence(lines, 30.0)
+            seen, parts, total = ours.evidence(lines, 30.0, MAJORITY, ALLOWED, values)
+            assert repr((seen, parts, bulk.certain_sum(parts, total))) == repr(fallback.evidence(lines, 30.0))
+            unknown = f"{lines}\nnot a token of any message"
+            assert ours.evidence(unknown, 30.0, MAJORITY, ALLOWED, values) is fallback.evidence(unknown, 30.0) is None
+
+
+def test_a_token_that_is_being_looked_up_has_no_evidence():
+    for weights in (table(), bulk._Weights()):
+        weights.add(["new"])
+        assert weights.evidence("new", 30.0, MAJORITY, ALLOWED, [1.0] * len(FIELDS)) is None
+        weights.fill(array("d", [1.0]))
+        assert weights.evidence("new", 30.0, MAJORITY, ALLOWED, [1.0] * len(FIELDS)) is not None
+
+
+@given(st.lists(st.floats(-9.0, 9.0) | st.sampled_from([1.0, 2.0**-52, -(2.0**-53), 2.0**-54, 1e-300]), max_size=60))
+@example([1.0, 2.0**-53])  # half-way between two doubles
+@example([1.0, 2.0**-53, 2.0**-106])
+@example([1.0, 2.0**-53, -(2.0**-106)])
+@example([1.0, -1.0, 5e-324])
+@example([])
+def test_the_sum_of_the_evidence_is_correctly_rounded_or_nan(numbers):
+    lines = "\n".join(f"{number:03}" for number in range(len(numbers)))
+    weights = table()
+    weights.add([lines])
+    weights.fill(array("d", numbers))
+    _, parts, total = weights.evidence(lines, 30.0, MAJORITY, ALLOWED, [1.0] * len(FIELDS))
+    assert math.isnan(total) or total == math.fsum(array("d", parts))
+    assert bulk.certain_sum(parts, total) == math.fsum(array("d", parts))
+
+
+def test_the_sum_of_the_evidence_is_nearly_always_certain():
+    weights = table()
+    lines = "\n".join(f"{number:03}" for number in range(600))
+    weights.add([lines])
+    weights.fill(array("d", [math.sin(number) for number in range(600)]))
+    for temper in range(1, 100):
+        assert not math.isnan(weights.evidence(lines, float(temper), MAJORITY, ALLOWED, [1.0] * len(FIELDS))[2])
 
 
 def test_a_look_up_that_fails_is_made_again(monkeypatch):
@@ -216,7 +256,7 @@ def test_a_look_up_that_fails_is_made_again(monkeypatch):
         (lambda scan: scan.Weights({"a": 1}, 99, 0), ValueError, "too many fields"),
         (lambda scan: table().add(["a", 1]), TypeError, "lines must be a str"),
         (lambda scan: table().fill(array("d", [1.0])), ValueError, "one weight for each"),
-        (lambda scan: table().evidence("a", 1.0, 2.0, 9.0, ["x"]), TypeError, "number"),
+        (lambda scan: table().evidence("", 1.0, 2.0, 9.0, ["x"]), TypeError, "number"),
     ],
 )
 def test_bad_arguments_are_refused(call, error, message):

@@ -6,6 +6,7 @@
 /* one build for every CPython from 3.11 on; formats with "#" are left out, for those of older headers and newer ones differ */
 #define Py_LIMITED_API 0x030B0000
 #include <Python.h>
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 
 #include "_scan_slices.h"
+#include "_scan_letters.h"
 #include "_scan_words.h"
 #include "_scan_tokens.h"
 #include "_scan_json.h"
@@ -40,6 +42,8 @@ static int start(PyObject *module)
     kind_of['$'] |= MONEY;
     kind_of['!'] |= ENDS;
     kind_of['%'] = ENDS;
+    for (const char *sign = " .-_*/|"; *sign; sign++)
+        kind_of[(unsigned char)*sign] |= SEPARATES;
     for (const char *sign = "013457|@$!+", *letter = "oieastlasit"; *sign; sign++, letter++)
         disguised_as[(unsigned char)*sign] = *letter;
     PyObject *type = PyType_FromSpec(&weights_spec);

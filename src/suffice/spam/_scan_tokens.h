@@ -157,37 +157,46 @@ static Slice *sorted_entries(const Tokens *tokens, size_t from)
 #define PREFETCH(at) ((void)(at))
 #endif
 
-/* Add the lines of a text that are not there yet; -1 without memory.
+enum { GROUP = 32 };
+
+typedef struct {
+    const char *text;
+    size_t length;
+    uint32_t hash;
+} Line;
+
+/* Take the next lines of a text and go on behind them; return how many, at most GROUP.
 
    A large table is in no cache, and each look-up waits for memory three times: for its slot, its entry and its text.
    All lines of a group are therefore asked for together before any is waited for. */
+static int next_group(const Tokens *tokens, const char **at, const char *end, Line *group)
+{
+    int count = 0;
+    size_t mask = tokens->slot_count - 1;
+    for (; count < GROUP && (group[count].text = next_line(at, end, &group[count].length)) != NULL; count++) {
+        group[count].hash = hash_of(group[count].text, group[count].length);
+        if (tokens->slot_count)
+            PREFETCH(&tokens->slots[group[count].hash & mask]);
+    }
+    for (int step = 0; step < 2 && tokens->slot_count; step++)
+        for (int i = 0; i < count; i++) {
+            uint32_t number = tokens->slots[group[i].hash & mask];
+            if (number && step == 0)
+                PREFETCH(&tokens->entries[number - 1]);
+            else if (number)
+                PREFETCH(tokens->text + tokens->entries[number - 1].place);
+        }
+    return count;
+}
+
+/* Add the lines of a text that are not there yet; -1 without memory. */
 static int add_lines(Tokens *tokens, const char *at, const char *end)
 {
-    enum { GROUP = 32 };
-    struct {
-        const char *text;
-        size_t length;
-        uint32_t hash;
-    } group[GROUP];
-    for (int count = GROUP; count == GROUP;) {
-        size_t mask = tokens->slot_count - 1;
-        for (count = 0; count < GROUP && (group[count].text = next_line(&at, end, &group[count].length)) != NULL; count++) {
-            group[count].hash = hash_of(group[count].text, group[count].length);
-            if (tokens->slot_count)
-                PREFETCH(&tokens->slots[group[count].hash & mask]);
-        }
-        for (int step = 0; step < 2 && tokens->slot_count; step++)
-            for (int i = 0; i < count; i++) {
-                uint32_t number = tokens->slots[group[i].hash & mask];
-                if (number && step == 0)
-                    PREFETCH(&tokens->entries[number - 1]);
-                else if (number)
-                    PREFETCH(tokens->text + tokens->entries[number - 1].place);
-            }
+    Line group[GROUP];
+    for (int count; (count = next_group(tokens, &at, end, group)) > 0;)
         for (int i = 0; i < count; i++)
             if (find_or_add_hashed(tokens, group[i].text, group[i].length, group[i].hash) == NULL)
                 return -1;
-    }
     return 0;
 }
 

@@ -153,46 +153,34 @@ static double factor(double side, double most)
     return side > most ? most / side : 1.0;
 }
 
-PyDoc_STRVAR(evidence_doc, "evidence(lines, temper, majority, allowed, field_weights) -> (lines, doubles)\n\n"
-                           "The tokens of a message that are known, and what each adds to the log-odds.");
+/* Return the sum of numbers, correctly rounded as that of math.fsum; NaN where this is not certain.
 
-static PyObject *weights_evidence(PyObject *object, PyObject *arguments)
+   `high` is the rounded sum, and `low` sums what rounding took from it, with an error of less than `doubt`. */
+static double rounded_sum(const double *numbers, size_t count)
 {
-    Weights *self = (Weights *)object;
-    PyObject *lines, *field_weights, *text = NULL, *parts = NULL, *result = NULL;
-    double temper, majority, allowed, energy[2][MOST_FIELDS], scale[2][MOST_FIELDS]; /* against and towards spam */
-    if (!PyArg_ParseTuple(arguments, "UdddO!", &lines, &temper, &majority, &allowed, &PyList_Type, &field_weights))
-        return NULL;
-    const char *end = NULL, *at = lines_of(lines, &end), *begin = at, *line;
-    if (PyErr_Occurred())
-        return NULL;
-    size_t length, slot, most = begin ? 1 : 0, seen = 0;
-    for (const char *each = begin; each && (each = memchr(each, '\n', (size_t)(end - each))) != NULL; each++)
-        most++;
-    for (int i = 0; i < MOST_FIELDS; i++)
-        for (int side = 0; side < 2; side++)
-            energy[side][i] = scale[side][i] = 0.0;
-    const Entry **entries = PyMem_Malloc((most + 1) * sizeof *entries);
-    char *buffer = PyMem_Malloc((begin ? (size_t)(end - begin) : 0) + 1), *to = buffer;
-    if (entries == NULL || buffer == NULL) {
-        PyErr_NoMemory();
-        goto done;
+    double high = 0.0, low = 0.0, lost = 0.0;
+    for (size_t i = 0; i < count; i++) {
+        double sum = high + numbers[i], added = sum - high;
+        double error = (high - (sum - added)) + (numbers[i] - added);
+        high = sum;
+        low += error;
+        lost += fabs(error);
     }
-    while ((line = next_line(&at, end, &length)) != NULL) {
-        const Entry *entry = find(&self->tokens, line, length, hash_of(line, length), &slot);
-        if (entry == NULL || isnan(entry->value.weight))
-            continue;
-        energy[entry->value.weight > 0.0][entry->field] += entry->value.weight * entry->value.weight;
-        if (seen)
-            *to++ = '\n';
-        memcpy(to, line, length);
-        to += length;
-        entries[seen++] = entry;
-    }
+    double doubt = 2.0 * (double)count * DBL_EPSILON * lost;
+    double least = high + (low - doubt), most = high + (low + doubt);
+    return least == most ? least : NAN;
+}
+
+/* Set what a token of weight w adds to the log-odds, over w cubed, by the side and the field of the token; -1 with an error.
+
+   `energy` holds the sums of squared weights against spam and towards it; see scoring.py for the formulas. */
+static int find_scales(PyObject *field_weights, double temper, double majority, double allowed,
+                       double energy[2][MOST_FIELDS], double scale[2][MOST_FIELDS])
+{
     for (Py_ssize_t i = 0; i < PyList_Size(field_weights) && i < MOST_FIELDS; i++) {
         double weight = PyFloat_AsDouble(PyList_GetItem(field_weights, i));
         if (weight == -1.0 && PyErr_Occurred())
-            goto done;
+            return -1;
         double minus = energy[0][i], plus = energy[1][i];
         double a_minus = factor(minus, majority * plus + allowed), a_plus = factor(plus, majority * minus + allowed);
         double total = plus + minus, part = 0.0;
@@ -201,23 +189,70 @@ static PyObject *weights_evidence(PyObject *object, PyObject *arguments)
         scale[0][i] = a_minus * part;
         scale[1][i] = a_plus * part;
     }
-    parts = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(seen * sizeof(double)));
-    if (parts == NULL)
+    return 0;
+}
+
+PyDoc_STRVAR(evidence_doc, "evidence(lines, temper, majority, allowed, field_weights) -> (lines, doubles, sum) | None\n\n"
+                           "The tokens of a message that some message learned holds, what each adds to the log-odds, and "
+                           "the sum of that, or NaN where its rounding is not certain; None if a token has no weight yet.");
+
+static PyObject *weights_evidence(PyObject *object, PyObject *arguments)
+{
+    const Weights *self = (Weights *)object;
+    const Tokens *tokens = &self->tokens;
+    PyObject *lines, *field_weights, *result = NULL;
+    double temper, majority, allowed;
+    double energy[2][MOST_FIELDS] = {{0.0}}, scale[2][MOST_FIELDS] = {{0.0}}; /* against and towards spam */
+    if (!PyArg_ParseTuple(arguments, "UdddO!", &lines, &temper, &majority, &allowed, &PyList_Type, &field_weights))
+        return NULL;
+    const char *end = NULL, *at = lines_of(lines, &end), *begin = at;
+    if (PyErr_Occurred())
+        return NULL;
+    size_t slot, most = begin ? 1 : 0, seen = 0;
+    for (const char *each = begin; each && (each = memchr(each, '\n', (size_t)(end - each))) != NULL; each++)
+        most++;
+    struct {
+        double weight;
+        uint32_t field;
+    } *found = PyMem_Malloc((most + 1) * sizeof *found);
+    double *parts = PyMem_Malloc((most + 1) * sizeof *parts);
+    char *text = PyMem_Malloc((begin ? (size_t)(end - begin) : 0) + 1), *to = text;
+    if (found == NULL || parts == NULL || text == NULL) {
+        PyErr_NoMemory();
         goto done;
-    char *numbers = PyBytes_AsString(parts);
-    for (size_t i = 0; i < seen; i++) {
-        double weight = entries[i]->value.weight;
-        double part = weight * weight * weight * scale[weight > 0.0][entries[i]->field];
-        memcpy(numbers + i * sizeof part, &part, sizeof part);
     }
-    text = PyUnicode_DecodeUTF8(buffer, to - buffer, NULL);
-    if (text != NULL)
-        result = PyTuple_Pack(2, text, parts);
+    Line group[GROUP];
+    for (int count; (count = next_group(tokens, &at, end, group)) > 0;)
+        for (int i = 0; i < count; i++) {
+            const Entry *entry = find(tokens, group[i].text, group[i].length, group[i].hash, &slot);
+            if (entry == NULL || (size_t)(entry - tokens->entries) >= self->filled) {
+                result = Py_NewRef(Py_None);
+                goto done;
+            }
+            double weight = entry->value.weight;
+            if (isnan(weight))
+                continue;
+            energy[weight > 0.0][entry->field] += weight * weight;
+            found[seen].weight = weight;
+            found[seen].field = entry->field;
+            if (seen++)
+                *to++ = '\n';
+            memcpy(to, group[i].text, group[i].length);
+            to += group[i].length;
+        }
+    if (find_scales(field_weights, temper, majority, allowed, energy, scale) < 0)
+        goto done;
+    for (size_t i = 0; i < seen; i++) {
+        double weight = found[i].weight;
+        parts[i] = weight * weight * weight * scale[weight > 0.0][found[i].field];
+    }
+    result = Py_BuildValue("NNd", PyUnicode_DecodeUTF8(text, to - text, NULL),
+                           PyBytes_FromStringAndSize((char *)parts, (Py_ssize_t)(seen * sizeof *parts)),
+                           rounded_sum(parts, seen));
 done:
-    PyMem_Free(entries);
-    PyMem_Free(buffer);
-    Py_XDECREF(text);
-    Py_XDECREF(parts);
+    PyMem_Free(found);
+    PyMem_Free(parts);
+    PyMem_Free(text);
     return result;
 }
 

@@ -1,10 +1,6 @@
 /* The words of a text, the marks of words that are not all letters, and the pairs of neighbours. */
 
-enum { JOINS = 1, LETTER = 2, DIGIT = 4, NUMERIC = 8, MONEY = 16, ENDS = 32, UNSPACED = 64, MARK = 256 };
-enum { IN_WORD = LETTER | DIGIT | NUMERIC, WORD_LIMIT = 20, LONG_ROOM = 40 };
-enum { LEARNED = 128 }; /* the kind of a character beyond ASCII is known */
-static uint16_t kind_of[0x110000]; /* of each character: of ASCII from the start, of others from `learn_kinds` on */
-static char disguised_as[128];     /* the letter that a digit or sign stands for; 0 for none */
+enum { WORD_LIMIT = 20, LONG_ROOM = 40 };
 
 typedef struct {
     const char *text;
@@ -12,99 +8,6 @@ typedef struct {
     uint32_t letters; /* and in characters */
     uint32_t hash;
 } Word;
-
-/* Return the character at `at`, which is well-formed UTF-8, and set how many bytes it has. */
-static inline uint32_t letter_at(const char *at, int *bytes)
-{
-    const unsigned char *byte = (const unsigned char *)at;
-    if (byte[0] < 0x80) {
-        *bytes = 1;
-        return byte[0];
-    }
-    if (byte[0] < 0xe0) {
-        *bytes = 2;
-        return (uint32_t)(byte[0] & 0x1f) << 6 | (byte[1] & 0x3f);
-    }
-    if (byte[0] < 0xf0) {
-        *bytes = 3;
-        return (uint32_t)(byte[0] & 0x0f) << 12 | (uint32_t)(byte[1] & 0x3f) << 6 | (byte[2] & 0x3f);
-    }
-    *bytes = 4;
-    uint32_t high = (uint32_t)(byte[0] & 0x07) << 18 | (uint32_t)(byte[1] & 0x3f) << 12;
-    return high | (uint32_t)(byte[2] & 0x3f) << 6 | (byte[3] & 0x3f);
-}
-
-static inline int kind_at(const char *at, int *bytes)
-{
-    return kind_of[letter_at(at, bytes)];
-}
-
-/* Return whether a method of str without arguments says yes; -1 with an error. */
-static int is_so(PyObject *text, const char *method)
-{
-    PyObject *answer = PyObject_CallMethod(text, method, NULL);
-    int result = answer ? PyObject_IsTrue(answer) : -1;
-    Py_XDECREF(answer);
-    return result;
-}
-
-/* Return whether a character, given as a text, is a mark upon others, by unicodedata; -1 with an error. */
-static int is_mark(PyObject *text)
-{
-    PyObject *module = PyImport_ImportModule("unicodedata");
-    PyObject *category = module ? PyObject_CallMethod(module, "category", "O", text) : NULL;
-    int result = -1;
-    if (category != NULL)
-        result = PyUnicode_CompareWithASCIIString(category, "Mn") == 0 ||
-                 PyUnicode_CompareWithASCIIString(category, "Mc") == 0;
-    Py_XDECREF(category);
-    Py_XDECREF(module);
-    return result;
-}
-
-/* Return whether a character is of a script without spaces between words, as UNSPACED of scripts.py says. */
-static int is_unspaced(uint32_t letter)
-{
-    return (letter >= 0xe00 && letter <= 0xeff) || (letter >= 0x1000 && letter <= 0x109f) ||
-           (letter >= 0x1780 && letter <= 0x17ff) || (letter >= 0x3005 && letter <= 0x3007) ||
-           (letter >= 0x3040 && letter <= 0x30ff) || (letter >= 0x3400 && letter <= 0x9fff) ||
-           (letter >= 0xac00 && letter <= 0xd7af) || (letter >= 0x20000 && letter <= 0x3ffff);
-}
-
-/* Return the kind of a character beyond ASCII, which Python's own str is asked for; -1 with an error. */
-static int find_kind(uint32_t letter)
-{
-    if (letter == 0xa3 || letter == 0x20ac) /* pound and euro */
-        return MONEY;
-    if (letter == 0x2019) /* an apostrophe */
-        return JOINS;
-    PyObject *text = PyUnicode_FromOrdinal((int)letter);
-    int is_letter = text ? is_so(text, "isalpha") : -1;
-    int is_digit = is_letter ? 0 : is_so(text, "isdigit");
-    int is_number = is_letter || is_digit ? 0 : is_so(text, "isalnum");
-    int is_other = !is_letter && !is_digit && !is_number && letter >= 0x300 && letter <= 0x1efff;
-    int is_a_mark = is_other ? is_mark(text) : 0;
-    Py_XDECREF(text);
-    if (is_letter < 0 || is_digit < 0 || is_number < 0 || is_a_mark < 0)
-        return -1;
-    int kind = is_letter ? LETTER : is_digit ? DIGIT : is_number ? NUMERIC : is_a_mark ? MARK : 0;
-    return kind & IN_WORD && is_unspaced(letter) ? kind | UNSPACED : kind;
-}
-
-/* Find the kinds of all characters of a text that were not met before; -1 with an error. */
-static int learn_kinds(const char *at, const char *end)
-{
-    for (int bytes; at < end; at += bytes) {
-        uint32_t letter = letter_at(at, &bytes);
-        if (letter < 0x80 || kind_of[letter] & LEARNED)
-            continue;
-        int kind = find_kind(letter);
-        if (kind < 0)
-            return -1;
-        kind_of[letter] = (uint16_t)(kind | LEARNED);
-    }
-    return 0;
-}
 
 /* Add the line prefix + one, or prefix + one + " " + other. */
 static int add_joined(Buffer *lines, const char *prefix, size_t prefix_length, Word one, const Word *other)
@@ -269,6 +172,25 @@ static int add_marks(Words *words)
     return spaced;
 }
 
+/* Return whether letters may have the same sign between them, so that `spaced_words` of evasion.py must look. */
+static int has_spaced_letters(const char *text, const char *end)
+{
+    for (const char *at = text + 1; at < end; at++) { /* behind the first letter */
+        if ((unsigned char)*at >= 0x80 || !(kind_of[(unsigned char)*at] & SEPARATES))
+            continue;
+        const char *next = at + 1;
+        int signs = 1, bytes;
+        while (signs < 3 && next < end && kind_at(next, &bytes) & IN_WORD && !(*next >= '0' && *next <= '9') &&
+               next + bytes < end && next[bytes] == *at) {
+            next += bytes + 1;
+            signs++;
+        }
+        if (signs == 3)
+            return 1;
+    }
+    return 0;
+}
+
 /* Return a word as it is kept: what is long is summarised in `room`, which then has less. */
 static Word kept(Word word, char **room)
 {
@@ -366,7 +288,8 @@ static PyObject *words(PyObject *Py_UNUSED(module), PyObject *arguments)
     }
     int spaced = add_marks(&all);
     if (spaced >= 0)
-        result = Py_BuildValue("nONN", (Py_ssize_t)all.number, spaced ? Py_True : Py_False,
+        result = Py_BuildValue("nONN", (Py_ssize_t)all.number,
+                               spaced && has_spaced_letters(text, end) ? Py_True : Py_False,
                                PyUnicode_DecodeUTF8(all.found.text, (Py_ssize_t)all.found.size, NULL),
                                PyUnicode_DecodeUTF8(all.pairs.text, (Py_ssize_t)all.pairs.size, NULL));
 done:

@@ -58,13 +58,13 @@ class Basis:
             return Verdict(0.5, "unsure", 0.0, [])
         known = [row for row in map(rows.get, names) if row is not None]  # unknown tokens add nothing
         seen, in_spam, in_ham = zip(*known, strict=True) if known else ((), (), ())
-        return self.concluded("\n".join(seen), evidence(seen, in_spam, in_ham, self.spam, self.ham, self.scoring))
+        parts = evidence(seen, in_spam, in_ham, self.spam, self.ham, self.scoring)
+        return self.concluded("\n".join(seen), parts, math.fsum(parts))
 
-    def concluded(self, seen: str, parts: Sequence[float]) -> Verdict:
-        """Return the verdict, given the tokens, one per line, and the contribution of each to the log-odds."""
+    def concluded(self, seen: str, parts: Sequence[float], log_odds: float) -> Verdict:
+        """Return the verdict, given the tokens, one per line, what each adds to the log-odds, and the sum of that."""
         if self.spam <= 0 or self.ham <= 0:
             return Verdict(0.5, "unsure", 0.0, [])
-        log_odds = math.fsum(parts)
         probability = logistic(self.scoring.slope * log_odds + self.scoring.intercept)
         return Verdict.of(probability, self.thresholds.label(probability), log_odds, seen, parts)
 

@@ -21,6 +21,7 @@ from suffice.spam.workers import Chunk, checked
 
 if TYPE_CHECKING:
     from suffice.spam.basis import Basis
+    from suffice.spam.verdict import Verdict
 
 #: limit of token weights kept between messages; about 50 MB with compiled code
 KNOWN_LIMIT = 150_000 if compiled is None else 1_000_000
@@ -76,9 +77,21 @@ class KnownWeights:
     def __len__(self) -> int:
         return len(self._weights)
 
-    def has(self, message: str, basis: Basis) -> bool:
-        """Return whether the cache has the weights of all tokens of a message on this basis."""
-        return basis is self._basis and self._weights.add([message])[1] == 0
+    def verdict(self, lines: str, basis: Basis) -> Verdict | None:
+        """Return the verdict on a message, given its tokens, one per line; None if one is not cached on this basis."""
+        if basis is not self._basis:
+            return None
+        found = self._weights.evidence(lines, self._temper, MAJORITY, ALLOWED, FIELD_WEIGHTS)
+        if found is None:
+            return None
+        seen, parts, total = found
+        return basis.concluded(seen, array("d", parts), certain_sum(parts, total))
+
+    def prepared_verdict(self, lines: str, basis: Basis) -> Verdict:
+        """Return the verdict on a message that was prepared on this basis."""
+        verdict = self.verdict(lines, basis)
+        assert verdict is not None
+        return verdict
 
     def prepare(self, messages: list[str], basis: Basis) -> None:
         """Look up the tokens of messages that are not cached yet; call within a snapshot that `basis` was read in."""
@@ -90,11 +103,6 @@ class KnownWeights:
         counts = zip(*self._store.counts(new), strict=True) if count else ()
         self._weights.fill(array("d", map(self._weight_of.__getitem__, counts)))
         self._basis = basis
-
-    def evidence(self, lines: str) -> tuple[str, array[float]]:
-        """Return the known tokens of a prepared message, one per line, and the contribution of each."""
-        seen, parts = self._weights.evidence(lines, self._temper, MAJORITY, ALLOWED, FIELD_WEIGHTS)
-        return seen, array("d", parts)
 
 
 class _Weights:
@@ -118,17 +126,24 @@ class _Weights:
         """Set the weights of the new tokens, NaN for unknown ones."""
         self._known.update(zip(self._new, zip(weights, map(field_of, self._new), strict=True), strict=True))
 
-    def evidence(self, lines: str, temper: float, *_: object) -> tuple[str, bytes]:
-        """Return the known tokens of a message, and the contribution of each to the log-odds."""
-        found = [(name, self._known[name]) for name in (lines.split("\n") if lines else ())]
-        found = [(name, known) for name, known in found if not math.isnan(known[0])]
+    def evidence(self, lines: str, temper: float, *_: object) -> tuple[str, bytes, float] | None:
+        """Return the learned tokens of a message, what each adds to the log-odds, and the sum; None if one is new."""
+        names = lines.split("\n") if lines else []
+        if any(name not in self._known for name in names):
+            return None
+        found = [(name, known) for name in names if not math.isnan((known := self._known[name])[0])]
         parts = tempered([known for _, known in found], Scoring(temper=temper))
-        return "\n".join([name for name, _ in found]), array("d", parts).tobytes()
+        return "\n".join([name for name, _ in found]), array("d", parts).tobytes(), math.fsum(parts)
 
 
 def no_weights() -> _Weights:
     """Return an empty cache of token weights, compiled if possible."""
     return _Weights() if compiled is None else compiled.Weights(_FIELD_OF_PREFIX, _WORDS, _PAIRS)
+
+
+def certain_sum(parts: bytes, total: float) -> float:
+    """Return the sum of doubles, correctly rounded; `total` is NaN or already this sum."""
+    return math.fsum(array("d", parts)) if math.isnan(total) else total
 
 
 class WeightOfCounts(dict[tuple[int | str, int | str], float]):

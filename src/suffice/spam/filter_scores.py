@@ -186,7 +186,7 @@ class FilterScores(FilterStore):
             known.prepare(read, basis)
             kinds = iter(self._kinds_of(read)) if self._store.has_buckets else None
         verdicts = [
-            Verdict.error(lines.reason) if isinstance(lines, Unread) else basis.concluded(*known.evidence(lines))
+            Verdict.error(lines.reason) if isinstance(lines, Unread) else known.prepared_verdict(lines, basis)
             for lines in messages
         ]
         if kinds is None:
@@ -220,9 +220,9 @@ class FilterScores(FilterStore):
             return None
         found, basis = self._known_basis
         is_simple = not self._store.is_read_only and not self._store.has_buckets
-        if not is_simple or found != (state, self._day(None)) or not self._known_weights.has(lines, basis):
+        if not is_simple or found != (state, self._day(None)):
             return None
-        return basis.concluded(*self._known_weights.evidence(lines))
+        return self._known_weights.verdict(lines, basis)
 
 
 #: per path, the filter that a worker process of `score_many` has opened, and its cache of token weights

@@ -12,7 +12,7 @@ import unicodedata
 from functools import cache
 from itertools import pairwise
 
-#: Thai, Lao, Burmese, Khmer, kana, ideographs and Hangul; the same as in `find_kind` of `_scan_words.h`
+#: Thai, Lao, Burmese, Khmer, kana, ideographs and Hangul; the same as in `is_unspaced` of `_scan_letters.h`
 UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff"
 )

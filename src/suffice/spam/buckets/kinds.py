@@ -22,7 +22,7 @@ from typing import Self
 
 from suffice.spam.basis import Basis
 from suffice.spam.buckets.tables import by_number
-from suffice.spam.bulk import FIELD_WEIGHTS, KNOWN_LIMIT, WeightOfCounts, no_weights
+from suffice.spam.bulk import FIELD_WEIGHTS, KNOWN_LIMIT, WeightOfCounts, certain_sum, no_weights
 from suffice.spam.scoring import ALLOWED, MAJORITY, Scoring, evidence
 from suffice.spam.store import Store
 
@@ -198,8 +198,10 @@ class Sorting:
         self._state = state
 
     def _log_odds(self, lines: str) -> list[float]:
-        temper = self._kinds.scoring.temper
-        return [
-            math.fsum(array("d", known.evidence(lines, temper, MAJORITY, ALLOWED, FIELD_WEIGHTS)[1]))
-            for known in self._known
-        ]
+        """Return the log-odds of each bucket for a message whose tokens have been looked up."""
+        log_odds = []
+        for known in self._known:
+            found = known.evidence(lines, self._kinds.scoring.temper, MAJORITY, ALLOWED, FIELD_WEIGHTS)
+            assert found is not None
+            log_odds.append(certain_sum(*found[1:]))
+        return log_odds
