@@ -21,6 +21,7 @@
 #include "_scan_weights.h"
 #include "_scan_tags.h"
 #include "_scan_html.h"
+#include "_scan_shape.h"
 
 static int start(PyObject *module)
 {
@@ -61,6 +62,7 @@ static PyMethodDef functions[] = {
     {"count", count, METH_O, count_doc},
     {"json_rows", json_rows, METH_VARARGS, json_rows_doc},
     {"html", html, METH_VARARGS, html_doc},
+    {"shape", shape, METH_O, shape_doc},
     {NULL, NULL, 0, NULL},
 };
 

@@ -16,6 +16,7 @@ _LOOK_ALIKE = str.maketrans(
     "аеорсухіјѕԁһԛԝвкмнтгпАВЕКМНОРСТУХІЈЅԌԚԜ" + "αοερτυνικχωβΑΒΕΖΗΙΚΜΝΟΡΤΥΧ" + "ıɑɡℓո",
     "aeopcyxijsdhqwbkmhtrnABEKMHOPCTYXIJSGQW" + "aoeptuvikxwbABEZHIKMNOPTYX" + "iaglh",
 )
+_ASCII = bytes(range(128))
 _FOREIGN = re.compile("[\u0370-\u052fıɑɡℓո]")
 _WORD = re.compile(r"\w+")
 _LATIN = re.compile("[a-zA-Z]")
@@ -43,18 +44,21 @@ def normalised(text: str) -> str:
     """
     if text.isascii():
         return text.replace("\0", "") if "\0" in text else text
-    if _UNSEEN.search(text):
+    if "\0" in text or _UNSEEN.search(_beyond_ascii(text)):
         text = _UNSEEN.sub("", text)
-    if len(text) <= _PIECE:
-        text = unicodedata.normalize("NFKC", text)
-    else:
-        pieces = (text[start : start + _PIECE] for start in range(0, len(text), _PIECE))
-        text = "".join([unicodedata.normalize("NFKC", piece) for piece in pieces])
-    if _UPON_LETTERS.search(text):
+    pieces = [text[start : start + _PIECE] for start in range(0, len(text), _PIECE)]
+    text = "".join([piece if piece.isascii() else unicodedata.normalize("NFKC", piece) for piece in pieces])
+    beyond = _beyond_ascii(text)
+    if _UPON_LETTERS.search(beyond):
         text = _UPON_LETTERS.sub("", text)
-    if _FOREIGN.search(text):
+    if _FOREIGN.search(beyond):
         text = _WORD.sub(_in_one_alphabet, text)
     return text
+
+
+def _beyond_ascii(text: str) -> str:
+    """Return the characters of a text that are not ASCII, which are few in most texts."""
+    return text.encode("utf-8", "surrogatepass").translate(None, _ASCII).decode("utf-8", "surrogatepass")
 
 
 def _in_one_alphabet(match: re.Match[str]) -> str:

@@ -69,12 +69,16 @@ def read_headers(
     block = raw[start : body if stop < 0 else stop].decode("latin-1")
     fields = []
     position = start
+    is_plain = decoded is decoded_words and "=?" not in block and block.isascii()  # only folds are to be decoded
     for field in _FIELD_END.split(block):
         name, colon, value = field.partition(":")
         if colon and len(name) <= 120 and (name := _field_name(name)):
-            # the server's name must be in the literal header, not in encoded words
-            decode = unfolded if name == "authentication-results" else decoded
-            fields.append((name, decode(value.strip(_SPACE))))
+            value = value.strip(_SPACE)
+            if name == "authentication-results":
+                value = _unfolded(value)  # the server's name must be in the literal header, not in encoded words
+            elif not is_plain or "\n" in value:
+                value = decoded(value)
+            fields.append((name, value))
         elif not field.startswith(("From ", ">From ")):
             body = position  # not a header: the empty line is missing, and the body begins here
             break

@@ -308,6 +308,9 @@ def shape(value: str) -> str:
     >>> shape("<20020830.ABCdef-12")
     '<9.Aa-9'
     """
+    found: str | None = None if compiled is None else compiled.shape(value)
+    if found is not None:
+        return found
     value = _DIGITS.sub("9", value[:200])
     return _SMALL_RUN.sub("a", _CAPITAL_RUN.sub("A", value))[:30]
 
