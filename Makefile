@@ -20,7 +20,7 @@ demo: $(STAMP)
 	@$(BIN)/suffice demo
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -q -n 2
+	$(BIN)/python -m pytest -q -n 3  # for two cores: tests of servers and commands wait for processes
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks

@@ -34,6 +34,21 @@ if os.environ.get("SUFFICE_EMULATED"):  # kernels of another processor, as in em
     emulated.install(os.environ["SUFFICE_EMULATED"])
 
 
+def _takes_temporary_files(folder, free=2**30):
+    """Return whether a folder has room, and programs in it can be started."""
+    try:
+        system = os.statvfs(folder)
+    except (AttributeError, OSError):  # Windows has no such function
+        return False
+    is_executable = not system.f_flag & getattr(os, "ST_NOEXEC", 0)
+    return is_executable and os.access(folder, os.W_OK) and system.f_bavail * system.f_frsize > free
+
+
+# in memory: the stores of the spam filter wait for a disk many times in each test
+if "PYTEST_DEBUG_TEMPROOT" not in os.environ and _takes_temporary_files("/dev/shm"):
+    os.environ["PYTEST_DEBUG_TEMPROOT"] = "/dev/shm"
+
+
 @pytest.fixture(params=[] if compiled.library is None else compiled.library.levels)
 def level(request, monkeypatch):
     """Run a test with the kernels of each instruction set that the processor has."""

@@ -88,7 +88,7 @@ def priors_of(kind, k):
     text=st.booleans(),
     more=st.booleans(),
 )
-@settings(max_examples=150)
+@settings(max_examples=75 if settings().derandomize else 750)
 def test_linear_answers_are_those_of_scikit_learn(seed, d, k, n, scale, solver, priors, text, more):
     X, y = make(seed, n, d, k, scale)
     y = np.array(["a", "b", "c", "d", "e", "f"])[y] if text else y
@@ -133,7 +133,7 @@ def test_linear_answers_are_those_of_scikit_learn(seed, d, k, n, scale, solver, 
     priors=PRIORS,
     store=st.booleans(),
 )
-@settings(max_examples=150)
+@settings(max_examples=75 if settings().derandomize else 750)
 def test_quadratic_answers_are_those_of_scikit_learn(seed, d, k, n, options, priors, store):
     X, y = make(seed, n, d, k)
     options = {**options, "tol": options.get("tol", 1e-7), "priors": priors_of(priors, k), "store_covariance": store}

@@ -35,7 +35,7 @@ ATTRIBUTES = {
     "BernoulliNB": ["feature_count_", "feature_log_prob_", "class_log_prior_", "class_count_"],
 }
 seeds = st.integers(0, 2**32 - 1)
-property_test = settings(max_examples=60)
+property_test = settings(max_examples=30 if settings().derandomize else 300)
 
 
 def pair(name, **params):
@@ -134,7 +134,7 @@ def test_sparse_answers_are_those_of_scikit_learn(name, seed):
 
 @pytest.mark.parametrize("name", NAMES)
 @given(seed=seeds)
-@settings(max_examples=25)
+@settings(max_examples=15 if settings().derandomize else 150)
 def test_float32_answers_are_those_of_scikit_learn(name, seed):
     X, y, _, params = data(name, seed)
     X = X.astype(np.float32)

@@ -283,7 +283,7 @@ def test_a_program_that_is_interrupted_ends():
     )
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "ready\n"
-    time.sleep(1.0)
+    time.sleep(0.3)  # until a fit is under way
     process.send_signal(signal.SIGINT)
     out, errors = process.communicate(timeout=30)
     assert process.returncode != 0

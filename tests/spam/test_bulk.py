@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mailbag import contents, message, recounted
+from mailbag import contents, message, recounted, stored_messages
 
 from suffice.spam import SpamFilter, StoreError, Thresholds, Training, Verdict
 from suffice.spam.bulk import KnownWeights
@@ -132,9 +132,9 @@ def test_training_on_errors_in_bulk_is_as_one_by_one(half_life):
             spam_filter.train_many(RAWS[:10], KINDS[:10], at=1e9)
         total = Training()
         for raw, label in pairs:
-            before = contents(single)[1]
+            before = stored_messages(single)
             changed = single.train(raw, label, only_errors=True)
-            assert changed == (contents(single)[1] != before)
+            assert changed == (stored_messages(single) != before)
             total += Training(learned=int(changed))
         found = bulk.train_many(raws, labels, only_errors=True, processes=1)
         assert contents(bulk) == contents(single)

@@ -30,12 +30,17 @@ def bucketed(number, name):
     return f"{head}\nmessage number{number} of {name}, {words}\n".encode()
 
 
+def stored_messages(spam_filter):
+    """What a store knows of each message."""
+    return sorted(spam_filter._store._connection.execute("SELECT digest, label, day FROM messages"))
+
+
 def contents(spam_filter):
     """All that a store holds, but for the order of its rows."""
     read = spam_filter._store._connection.execute
     return (
         sorted(read("SELECT * FROM tokens")),
-        sorted(read("SELECT digest, label, day FROM messages")),
+        stored_messages(spam_filter),
         dict(read("SELECT * FROM meta")),
     )
 
