@@ -39,6 +39,7 @@ lint: $(STAMP)
 	$(BIN)/clang-format --dry-run -Werror src/suffice/compiled/*.[ch] src/suffice/spam/_filter.c
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo --no-cache
+	$(BIN)/python tools/docstrings.py
 
 # the kernels with AddressSanitizer and UndefinedBehaviorSanitizer, apart from the installed ones
 sanitize: $(STAMP)

@@ -84,11 +84,25 @@ class InvalidCellError(ValueError):
         )
 
     def below(self, start: int) -> InvalidCellError:
-        """Return the same error with `start` added to its row number."""
+        """Return the same error with `start` added to its row number.
+
+        Parameters
+        ----------
+        start : int
+            The number of the first row of the chunk.
+        """
         return _rebuild(self.requirement, self.found, self.row + start, self.column, self.remedy, self.column_name)
 
     def named(self, columns: Sequence[int], names: Sequence[object]) -> InvalidCellError:
-        """Return the same error with the name that the column has in the table."""
+        """Return the same error with the name that the column has in the table.
+
+        Parameters
+        ----------
+        columns : sequence of int
+            The columns of the block.
+        names : sequence
+            The names of all columns of the table.
+        """
         if self.column_name is not None:
             return self
         name = names[columns[self.column]]

@@ -193,6 +193,22 @@ class Discriminant(DensityMixin):
 
         New classes may appear in any batch, unless `classes` lists all of them at the first call. If the rows so far
         are too few for an estimate, it is made at the first prediction.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            The rows.
+        y : array-like of shape (n,)
+            The labels.
+        classes : array of shape (k,), optional
+            All classes that may occur, at the first call.
+        sample_weight : array-like of shape (n,), optional
+            The weight of each row.
+
+        Returns
+        -------
+        self : estimator
+            The fitted estimator itself.
         """
         self._validate_params()
         self._require_options()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from inspect import cleandoc
+from textwrap import indent
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +38,17 @@ from suffice.tables.conversion import as_table
 from suffice.tables.labels import LabelCoder
 from suffice.tables.sources import Source
 from suffice.tables.table import Table
+
+Class = TypeVar("Class")
+
+
+def documented(cls: type[Class]) -> type[Class]:
+    """Put the documentation of scikit-learn's parameters, of the installed version, into the docstring of its class."""
+    theirs = next(base for base in cls.__mro__[1:] if base.__name__ == cls.__name__)
+    section = re.search(r"Parameters\n-+\n(.*?)\n\n\w+\n---", cleandoc(theirs.__doc__ or ""), flags=re.S)
+    if cls.__doc__ and section:
+        cls.__doc__ = cls.__doc__.replace("    {parameters}", indent(section.group(1), "    "))
+    return cls
 
 
 class ListedClasses(LabelCoder):
@@ -141,16 +155,34 @@ class GenerativeMixin(ABC):
             raise in_their_words(error, name) from None
 
     def predict(self, X: Any) -> Any:
-        """Return the most probable class of each row."""
+        """Return the most probable class of each row.
+
+        Parameters
+        ----------
+        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
+            The rows, with the columns of training.
+        """
         numbers = self._score(most_probable, X)
         return self._answer(self.classes_[numbers], X)
 
     def predict_proba(self, X: Any) -> Any:
-        """Return p(c | x), n×k, columns in the order of `classes_`."""
+        """Return p(c | x), n×k, columns in the order of `classes_`.
+
+        Parameters
+        ----------
+        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
+            The rows, with the columns of training.
+        """
         return self._answer(self._score(posterior, X), X)
 
     def predict_log_proba(self, X: Any) -> Any:
-        """Return log p(c | x), n×k."""
+        """Return log p(c | x), n×k.
+
+        Parameters
+        ----------
+        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
+            The rows, with the columns of training.
+        """
         return self._answer(self._score(log_posterior, X), X)
 
     def explain(self, X: Any, target: Any = None, against: Any = None) -> Explanation:
@@ -158,6 +190,8 @@ class GenerativeMixin(ABC):
 
         Parameters
         ----------
+        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
+            The rows, with the columns of training.
         target : class label or one per row, optional
             The class to explain; the most probable one by default.
         against : class label or one per row, optional
@@ -174,7 +208,13 @@ class DensityMixin(GenerativeMixin):
     """A joint model whose densities p(x) are meaningful, with `score_samples`."""
 
     def score_samples(self, X: Any) -> Any:
-        """Return log p(x) of each row, (n,): small for outliers."""
+        """Return log p(x) of each row, (n,): small for outliers.
+
+        Parameters
+        ----------
+        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
+            The rows, with the columns of training.
+        """
         return self._answer(self._score(log_evidence, X), X)
 
 

@@ -33,8 +33,16 @@ class NaiveBayesBase(StatisticsMixin):
         Parameters
         ----------
         X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
-        y : array of shape (n,); None if a scan or a stream brings its own
+            The rows.
+        y : array of shape (n,), or None
+            The labels; None if a scan or a stream brings its own.
         sample_weight : array of shape (n,), optional
+            The weight of each row.
+
+        Returns
+        -------
+        self : estimator
+            The fitted estimator itself.
         """
         self._validate_params()
         self._learn(X, y, sample_weight)
@@ -46,9 +54,15 @@ class NaiveBayesBase(StatisticsMixin):
 
         Parameters
         ----------
-        X, y, sample_weight : as in `fit`
+        X, y, sample_weight : array, array, array or None
+            The rows, their labels and weights, as in `fit`.
         classes : array of shape (k,)
             All classes that may occur; required at the first call.
+
+        Returns
+        -------
+        self : estimator
+            The fitted estimator itself.
         """
         if not hasattr(self, "statistics_"):
             self._validate_params()
@@ -57,7 +71,13 @@ class NaiveBayesBase(StatisticsMixin):
         return self
 
     def predict_joint_log_proba(self, X: Any) -> Any:
-        """Return log p(c) + log p(x | c) without terms common to all classes, n×k."""
+        """Return log p(c) + log p(x | c) without terms common to all classes, n×k.
+
+        Parameters
+        ----------
+        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
+            The rows, with the columns of training.
+        """
         return self._answer(self._score(class_scores, X), X)
 
 

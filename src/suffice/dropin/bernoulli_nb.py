@@ -12,6 +12,7 @@ from suffice import compiled
 from suffice._arrays import Array, FloatArray, IntArray, issparse, namespace
 from suffice.dropin._common import (
     DensityMixin,
+    documented,
     one_block,
 )
 from suffice.dropin._naive_bayes import Counting, fitted, ratio
@@ -26,11 +27,16 @@ from suffice.statistics.sums import Sums
 from suffice.tables.table import Table
 
 
+@documented
 class BernoulliNB(Counting, DensityMixin, theirs.BernoulliNB):  # type: ignore[misc]
     """scikit-learn's `BernoulliNB`: each column is binary, whether it is above `binarize`.
 
     Beyond it: NaN is a missing cell, `alpha` may differ by column, `score_samples` and `explain`. With
     ``binarize=None``, cells that are neither 0 nor 1 raise an error.
+
+    Parameters
+    ----------
+    {parameters}
 
     Examples
     --------

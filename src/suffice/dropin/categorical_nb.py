@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from suffice._arrays import FloatArray, issparse, to_numpy
 from suffice.dropin._common import (
     DensityMixin,
+    documented,
     one_block,
 )
 from suffice.dropin._naive_bayes import Discrete, fitted
@@ -31,12 +32,17 @@ from suffice.tables.sources import Source
 from suffice.tables.table import Kind, Table
 
 
+@documented
 class CategoricalNB(Discrete, DensityMixin, theirs.CategoricalNB):  # type: ignore[misc]
     """scikit-learn's `CategoricalNB`: each column is categorical.
 
     Beyond it: strings, pandas categories and mixed tables need no encoding; NaN is a missing cell; a value that was not
     in training gets the smoothed probability of a value without rows (0 with ``alpha=0``), where scikit-learn raises
     IndexError; `score_samples` and `explain`.
+
+    Parameters
+    ----------
+    {parameters}
 
     Attributes
     ----------

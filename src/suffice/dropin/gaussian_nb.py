@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from suffice._arrays import Array, FloatArray, issparse, to_float64
 from suffice.dropin._common import (
     DensityMixin,
+    documented,
     in_kind,
     log_shares,
     narrowed,
@@ -31,12 +32,17 @@ from suffice.tables.sources import Source
 from suffice.tables.table import Table
 
 
+@documented
 class GaussianNB(NaiveBayesBase, DensityMixin, theirs.GaussianNB):  # type: ignore[misc]
     """scikit-learn's `GaussianNB`: columns are normal and independent given the class.
 
     Beyond it: NaN is a missing cell, sparse rows stay sparse, `partial_fit` is exact (`var_smoothing` multiplies the
     variance of all rows so far), `score_samples` and `explain`. As in scikit-learn, that variance ignores the weights:
     every row counts once.
+
+    Parameters
+    ----------
+    {parameters}
 
     Examples
     --------

@@ -23,7 +23,7 @@ from suffice.dropin._analysis import (
     linear_scores,
     require_one_per_class,
 )
-from suffice.dropin._common import log_shares
+from suffice.dropin._common import documented, log_shares
 from suffice.dropin._within import (
     Labelled,
     between,
@@ -49,11 +49,16 @@ _EPSILON = float(np.finfo(np.float64).eps)
 _WIDE = 256
 
 
+@documented
 class LinearDiscriminantAnalysis(Discriminant, peers.LinearDiscriminantAnalysis):  # type: ignore[misc]
     """scikit-learn's `LinearDiscriminantAnalysis`: Gaussian classes that share a covariance.
 
     Beyond it: `sample_weight`, exact `partial_fit`, `score_samples` and `explain`; posteriors that stay accurate with
     an offset of the columns and with collinear columns.
+
+    Parameters
+    ----------
+    {parameters}
 
     Examples
     --------
@@ -79,9 +84,16 @@ class LinearDiscriminantAnalysis(Discriminant, peers.LinearDiscriminantAnalysis)
         Parameters
         ----------
         X : array-like of shape (n, d)
+            The rows.
         y : array-like of shape (n,)
+            The labels.
         sample_weight : array-like of shape (n,), optional
             A row of weight 2 counts as two rows, one of weight 0 is left out. Not possible with `covariance_estimator`.
+
+        Returns
+        -------
+        self : estimator
+            The fitted estimator itself.
         """
         self._begin()
         X, y = validated(self, X, y, least_rows=2)
@@ -277,13 +289,25 @@ class LinearDiscriminantAnalysis(Discriminant, peers.LinearDiscriminantAnalysis)
         return JointModel(model.schema, model.log_prior, (whole,))
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Return the log-odds of the second of two classes, (n,), else log p(c | x) up to a common term, n×k."""
+        """Return the log-odds of the second of two classes, (n,), else log p(c | x) up to a common term, n×k.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            The rows, with the columns of training.
+        """
         self._joint()
         scores = self._score(linear_scores, X, self._linear)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def transform(self, X: Any) -> FloatArray:
-        """Return the rows projected on the discriminant directions, n×n_components."""
+        """Return the rows projected on the discriminant directions, n×n_components.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            The rows, with the columns of training.
+        """
         if self.solver == "lsqr":
             raise NotImplementedError("transform not implemented for 'lsqr' solver (use 'svd' or 'eigen').")
         self._joint()

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from suffice._arrays import Array, IntArray, as_like, to_float64, to_numpy
 from suffice.compiled.em_loop import CONTINUES, CONVERGED, NO_ESTIMATE, EMLoop
-from suffice.dropin._common import in_kind, in_their_words
+from suffice.dropin._common import documented, in_kind, in_their_words
 from suffice.dropin._mixture_parameters import Maximisation, Parameters
 from suffice.dropin._mixture_training import Training, Trial
 from suffice.dropin._within import numbers_of, validated_rows
@@ -42,11 +42,16 @@ _NOT_CONVERGED = (
 _SAYS_LIBRARY = "xp" in signature(theirs.GaussianMixture._check_parameters).parameters
 
 
+@documented
 class GaussianMixture(theirs.GaussianMixture):  # type: ignore[misc]
     """scikit-learn's `GaussianMixture`: the same start values, the same iterations of EM and the same results.
 
     Beyond it: `sample_weight`, fits that keep no n×k array, and covariances that stay accurate with an offset of the
     columns. A fit that fails leaves the parameters unchanged.
+
+    Parameters
+    ----------
+    {parameters}
 
     Examples
     --------
@@ -70,9 +75,16 @@ class GaussianMixture(theirs.GaussianMixture):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like of shape (n, d)
+            The rows.
         y : ignored
+            Accepted for compatibility with scikit-learn.
         sample_weight : array-like of shape (n,), optional
             A row of weight 2 counts as two rows, one of weight 0 is left out.
+
+        Returns
+        -------
+        self : estimator
+            The fitted estimator itself.
         """
         self._learn(X, sample_weight)
         return self
@@ -83,8 +95,11 @@ class GaussianMixture(theirs.GaussianMixture):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like of shape (n, d)
+            The rows.
         y : ignored
+            Accepted for compatibility with scikit-learn.
         sample_weight : array-like of shape (n,), optional
+            The weight of each row.
         """
         X = self._learn(X, sample_weight)
         return self._answer(most_probable, X)
@@ -258,15 +273,33 @@ class GaussianMixture(theirs.GaussianMixture):  # type: ignore[misc]
     # prediction
 
     def predict(self, X: Any) -> Any:
-        """Return the most probable component of each row, (n,)."""
+        """Return the most probable component of each row, (n,).
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            The rows, with the columns of training.
+        """
         return self._answer(most_probable, self._rows(X))
 
     def predict_proba(self, X: Any) -> Any:
-        """Return the posteriors of the components, n×k."""
+        """Return the posteriors of the components, n×k.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            The rows, with the columns of training.
+        """
         return self._answer(posterior, self._rows(X))
 
     def score_samples(self, X: Any) -> Any:
-        """Return log p(x) of each row, (n,)."""
+        """Return log p(x) of each row, (n,).
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            The rows, with the columns of training.
+        """
         return self._answer(log_evidence, self._rows(X))
 
     def _rows(self, X: Any) -> Array:

@@ -11,6 +11,7 @@ import sklearn.naive_bayes as theirs
 from suffice._arrays import Array, FloatArray, IntArray, issparse, to_float64
 from suffice.dropin._common import (
     DensityMixin,
+    documented,
     one_block,
 )
 from suffice.dropin._naive_bayes import Counting, fitted, shares
@@ -22,10 +23,15 @@ from suffice.models.schema import Schema
 from suffice.tables.table import Table
 
 
+@documented
 class MultinomialNB(Counting, DensityMixin, theirs.MultinomialNB):  # type: ignore[misc]
     """scikit-learn's `MultinomialNB`: rows are counts, such as the word counts of a text.
 
     Beyond it: `score_samples` and `explain`, and `alpha=0` without NaN.
+
+    Parameters
+    ----------
+    {parameters}
 
     Examples
     --------
@@ -51,10 +57,15 @@ class MultinomialNB(Counting, DensityMixin, theirs.MultinomialNB):  # type: igno
         return fitted(self, "feature_log_prob_").natural_parameters()
 
 
+@documented
 class ComplementNB(Counting, theirs.ComplementNB):  # type: ignore[misc]
     """scikit-learn's `ComplementNB`: a class is scored by how little a row resembles all other classes.
 
     Beyond it: `explain`, and `alpha=0` without NaN.
+
+    Parameters
+    ----------
+    {parameters}
 
     Examples
     --------

@@ -15,7 +15,7 @@ from suffice.dropin._analysis import (
     quadratic_scores,
     require_one_per_class,
 )
-from suffice.dropin._common import log_shares
+from suffice.dropin._common import documented, log_shares
 from suffice.dropin._within import (
     Labelled,
     class_covariances,
@@ -29,10 +29,15 @@ from suffice.statistics.moments import FullMoments
 from suffice.tables.labels import class_list
 
 
+@documented
 class QuadraticDiscriminantAnalysis(Discriminant, peers.QuadraticDiscriminantAnalysis):  # type: ignore[misc]
     """scikit-learn's `QuadraticDiscriminantAnalysis`: Gaussian classes, each with its own covariance.
 
     Beyond it: `sample_weight`, exact `partial_fit`, `score_samples` and `explain`.
+
+    Parameters
+    ----------
+    {parameters}
 
     Examples
     --------
@@ -58,9 +63,16 @@ class QuadraticDiscriminantAnalysis(Discriminant, peers.QuadraticDiscriminantAna
         Parameters
         ----------
         X : array-like of shape (n, d)
+            The rows.
         y : array-like of shape (n,)
+            The labels.
         sample_weight : array-like of shape (n,), optional
             A row of weight 2 counts as two rows, one of weight 0 is left out. Not possible with `covariance_estimator`.
+
+        Returns
+        -------
+        self : estimator
+            The fitted estimator itself.
         """
         self._begin()
         X, y = validated(self, X, y)
@@ -118,5 +130,11 @@ class QuadraticDiscriminantAnalysis(Discriminant, peers.QuadraticDiscriminantAna
             raise LinAlgError(f"{missing}Increase the value of `{remedy}` to reduce the collinearity.")
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Return the log-odds of the second of two classes, (n,), else log p(x, c) up to a constant, n×k."""
+        """Return the log-odds of the second of two classes, (n,), else log p(x, c) up to a constant, n×k.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            The rows, with the columns of training.
+        """
         return self._score(quadratic_scores, X)

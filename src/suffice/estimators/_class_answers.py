@@ -60,7 +60,13 @@ class ClassAnswers(LinearAnswers):
         return np.exp(self._joint.log_shares)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class of each row, (n,): the most probable one, unless a threshold or a cost matrix is set."""
+        """Return the class of each row, (n,): the most probable one, unless a threshold or a cost matrix is set.
+
+        Parameters
+        ----------
+        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
+            The rows, with the columns of training.
+        """
         if self.threshold is None and self.cost is None:
             numbers = self._score(most_probable, X)
             return np.asarray(self.classes_[numbers])
@@ -68,7 +74,13 @@ class ClassAnswers(LinearAnswers):
         return np.asarray(self.classes_[decide(probabilities, self.classes_, self.threshold, self.cost)])
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Return the log-odds of the second of two classes, (n,), or log p(c | x) of more classes, n×k."""
+        """Return the log-odds of the second of two classes, (n,), or log p(c | x) of more classes, n×k.
+
+        Parameters
+        ----------
+        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
+            The rows, with the columns of training.
+        """
         logs = self.predict_log_proba(X)
         if len(self.classes_) == 2:
             return np.asarray(logs[:, 1] - logs[:, 0])
@@ -79,6 +91,11 @@ class ClassAnswers(LinearAnswers):
 
         It uses the Gaussian columns and the observed cells of a row. If a class has several components, the distance is
         to the nearest one.
+
+        Parameters
+        ----------
+        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
+            The rows, with the columns of training.
         """
         check_is_fitted(self, "statistics_")
         if not any(isinstance(block.family, Gaussian) for block in self.schema_.blocks):
@@ -103,6 +120,7 @@ class ClassAnswers(LinearAnswers):
         Returns
         -------
         Check
+            The findings; printed, it is one line per assumption.
 
         Examples
         --------
@@ -136,6 +154,7 @@ class ClassAnswers(LinearAnswers):
         Returns
         -------
         Explanation
+            What each column adds to the log-odds of each row.
         """
         chosen, other = compared_classes(self.predict_log_proba(X), self.classes_, target, against)
         pairs = ClassPairs(self._joint, chosen, other)
@@ -157,7 +176,9 @@ class ClassAnswers(LinearAnswers):
         Returns
         -------
         rows : data frame or array
+            The rows, in the table type of the training data.
         labels : array of shape (n_samples,)
+            The class of each row.
         """
         check_is_fitted(self, "statistics_")
         rng = np.random.default_rng(random_state)

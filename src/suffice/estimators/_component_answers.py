@@ -56,7 +56,13 @@ class ComponentAnswers(JointAnswers):
         return sum(found.n_parameters for found in self.distributions_) + len(self._joint.log_prior) - 1
 
     def predict(self, X: Any) -> IntArray:
-        """Return the most probable component of each row, (n,)."""
+        """Return the most probable component of each row, (n,).
+
+        Parameters
+        ----------
+        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
+            The rows, with the columns of training.
+        """
         return self._score(most_probable, X)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -87,7 +93,9 @@ class ComponentAnswers(JointAnswers):
         Returns
         -------
         rows : data frame or array
+            The rows, in the table type of the training data.
         components : array of shape (n_samples,)
+            The component of each row.
         """
         rng = generator(random_state)
         weights = self.weights_
@@ -95,17 +103,41 @@ class ComponentAnswers(JointAnswers):
         return sample_table(self.schema_, self.distributions_, numbers, rng), numbers
 
     def bic(self, X: Any, sample_weight: Any = None) -> float:
-        """Return −2 log L + p log n: smaller is better."""
+        """Return −2 log L + p log n: smaller is better.
+
+        Parameters
+        ----------
+        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
+            The rows, with the columns of training.
+        sample_weight : array of shape (n,), optional
+            The weight of each row.
+        """
         log_likelihood, n = self._log_likelihood(X, sample_weight)
         return -2.0 * log_likelihood + self.n_parameters_ * float(np.log(n))
 
     def aic(self, X: Any, sample_weight: Any = None) -> float:
-        """Return −2 log L + 2p: smaller is better."""
+        """Return −2 log L + 2p: smaller is better.
+
+        Parameters
+        ----------
+        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
+            The rows, with the columns of training.
+        sample_weight : array of shape (n,), optional
+            The weight of each row.
+        """
         log_likelihood, _ = self._log_likelihood(X, sample_weight)
         return -2.0 * log_likelihood + 2.0 * self.n_parameters_
 
     def icl(self, X: Any, sample_weight: Any = None) -> float:
-        """Return BIC − 2 Σ log max_c p(c | x): smaller is better, and overlapping clusters are penalised."""
+        """Return BIC − 2 Σ log max_c p(c | x): smaller is better, and overlapping clusters are penalised.
+
+        Parameters
+        ----------
+        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
+            The rows, with the columns of training.
+        sample_weight : array of shape (n,), optional
+            The weight of each row.
+        """
         certain = self.predict_log_proba(X).max(axis=1)
         return self.bic(X, sample_weight) - 2.0 * float(certain @ row_weights(sample_weight, len(certain)))
 

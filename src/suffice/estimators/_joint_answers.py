@@ -36,19 +36,43 @@ class JointAnswers:
         return impossible.score(X, self._joint, kernel, estimator=name, n_jobs=self.n_jobs, noun=self._noun)
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return p(c | x), n×k; columns in the order of the classes or components."""
+        """Return p(c | x), n×k; columns in the order of the classes or components.
+
+        Parameters
+        ----------
+        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
+            The rows, with the columns of training.
+        """
         return self._score(posterior, X)
 
     def predict_log_proba(self, X: Any) -> FloatArray:
-        """Return log p(c | x), n×k."""
+        """Return log p(c | x), n×k.
+
+        Parameters
+        ----------
+        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
+            The rows, with the columns of training.
+        """
         return self._score(log_posterior, X)
 
     def predict_joint_log_proba(self, X: Any) -> FloatArray:
-        """Return log p(x, c), n×k."""
+        """Return log p(x, c), n×k.
+
+        Parameters
+        ----------
+        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
+            The rows, with the columns of training.
+        """
         return self._score(log_joint, X)
 
     def score_samples(self, X: Any) -> FloatArray:
-        """Return log p(x) of each row, (n,): small for outliers, −∞ for rows with probability 0 in every class."""
+        """Return log p(x) of each row, (n,): small for outliers, −∞ for rows with probability 0 in every class.
+
+        Parameters
+        ----------
+        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
+            The rows, with the columns of training.
+        """
         return self._score(log_evidence, X)
 
     def impute(self, X: Any, *, random_state: Any = None, sample: bool = False) -> Any:

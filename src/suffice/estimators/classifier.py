@@ -132,7 +132,8 @@ class GenerativeClassifier(ClassAnswers, ClassifierSettings, ClassifierMixin, Ba
 
         Returns
         -------
-        self
+        self : estimator
+            The fitted estimator itself.
 
         Raises
         ------
@@ -197,7 +198,8 @@ class GenerativeClassifier(ClassAnswers, ClassifierSettings, ClassifierMixin, Ba
 
         Returns
         -------
-        self
+        self : estimator
+            The fitted estimator itself.
         """
         check_estimate(self.estimate, self.prior)
         require_single(self.n_components, "batches cannot be split into components; use fit, which reads all rows")

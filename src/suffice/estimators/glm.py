@@ -171,7 +171,8 @@ class GLM(RegressionAnswers, Inference, RegressorMixin, BaseEstimator):
 
         Returns
         -------
-        self
+        self : estimator
+            The fitted estimator itself.
 
         Raises
         ------

@@ -124,7 +124,8 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        self
+        self : estimator
+            The fitted estimator itself.
 
         Raises
         ------
@@ -231,23 +232,47 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         return answer(X, self.design_, kernel, at, offset_of=lambda *_: None, estimator=name, n_jobs=self.n_jobs)
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Return the log-odds of the second class, (n,); for more than two classes log p(c | x), n×k."""
+        """Return the log-odds of the second class, (n,); for more than two classes log p(c | x), n×k.
+
+        Parameters
+        ----------
+        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
+            The rows, with the columns of training.
+        """
         return self._answer(X)
 
     def predict_log_proba(self, X: Any) -> FloatArray:
-        """Return log p(c | x), n×k."""
+        """Return log p(c | x), n×k.
+
+        Parameters
+        ----------
+        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
+            The rows, with the columns of training.
+        """
         found = self._answer(X)
         if found.ndim == 2:
             return found
         return np.column_stack([-np.logaddexp(0.0, found), -np.logaddexp(0.0, -found)])
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return p(c | x), n×k."""
+        """Return p(c | x), n×k.
+
+        Parameters
+        ----------
+        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
+            The rows, with the columns of training.
+        """
         found = self._answer(X)
         return np.exp(found) if found.ndim == 2 else np.column_stack([expit(-found), expit(found)])
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the most probable class of each row, (n,)."""
+        """Return the most probable class of each row, (n,).
+
+        Parameters
+        ----------
+        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
+            The rows, with the columns of training.
+        """
         found = self._answer(X)
         return self.classes_[found.argmax(axis=1) if found.ndim == 2 else (found > 0.0).astype(np.intp)]
 

@@ -127,7 +127,8 @@ class Mixture(ComponentAnswers, MixtureSettings, DensityMixin, BaseEstimator):
 
         Returns
         -------
-        self
+        self : estimator
+            The fitted estimator itself.
 
         Raises
         ------
@@ -189,7 +190,8 @@ class Mixture(ComponentAnswers, MixtureSettings, DensityMixin, BaseEstimator):
 
         Returns
         -------
-        self
+        self : estimator
+            The fitted estimator itself.
         """
         if not hasattr(self, "_fitted_components"):
             if hasattr(self, "_estimated"):
@@ -337,7 +339,17 @@ class Mixture(ComponentAnswers, MixtureSettings, DensityMixin, BaseEstimator):
     # -- use ----------------------------------------------------------------------------------------------------
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> IntArray:
-        """Fit the mixture and return the most probable component of each row, (n,); parameters as in `fit`."""
+        """Fit the mixture and return the most probable component of each row, (n,); parameters as in `fit`.
+
+        Parameters
+        ----------
+        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
+            The rows; NaN, None and null mark missing cells.
+        y : ignored
+            Accepted for compatibility with scikit-learn.
+        sample_weight : array of shape (n,), optional
+            The weight of each row.
+        """
         return self.fit(X, y, sample_weight).predict(X)
 
     def marginal(self, columns: Any) -> Mixture:

@@ -97,7 +97,13 @@ class GaussianDiscriminant(
         return Gaussian(self.covariance)
 
     def transform(self, X: Any) -> FloatArray:
-        """Return the rows projected onto Fisher's discriminant directions, n×r; NaN for rows with missing cells."""
+        """Return the rows projected onto Fisher's discriminant directions, n×r; NaN for rows with missing cells.
+
+        Parameters
+        ----------
+        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
+            The rows, with the columns of training.
+        """
         check_is_fitted(self, "statistics_")
         center, directions, _ = self._directions()
         return passes.score(

@@ -138,6 +138,7 @@ class Family(ABC):
         Parameters
         ----------
         statistics : Statistics, or rows of one class
+            What was learned, or the rows to learn it from.
         prior : "auto", a number or a Prior
             See `suffice.posteriors`. A list may also hold priors of other families.
         sample_weight : array of shape (n,), optional
@@ -148,7 +149,17 @@ class Family(ABC):
         return posterior_of(self, statistics, prior, sample_weight)
 
     def fit(self, x: ArrayLike, sample_weight: ArrayLike | None = None, *, prior: PriorSpec = None) -> Distribution:
-        """Return the one distribution that fits the rows of `x`, by maximum likelihood unless a prior is given."""
+        """Return the one distribution that fits the rows of `x`, by maximum likelihood unless a prior is given.
+
+        Parameters
+        ----------
+        x : array of shape (n,) or (n, d)
+            The rows; a 1-D array is one column, and NaN marks a missing cell.
+        sample_weight : array of shape (n,), optional
+            The weight of each row.
+        prior : None, "auto", number or Prior, default None
+            The prior; None is maximum likelihood.
+        """
         values = self.encode(x)
         weight = check_weight(sample_weight, values.shape[0])
         one_class = Labels(np.zeros(values.shape[0], dtype=np.intp), weight, 1)

@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 class Distribution:
     """One distribution: a family with its parameters.
 
+    Parameters
+    ----------
+    together : Distributions
+        The distributions of all classes.
+    c : int
+        The number of the class.
+
     Examples
     --------
     >>> import numpy as np
@@ -41,11 +48,25 @@ class Distribution:
         return self._together.family
 
     def log_prob(self, x: ArrayLike) -> FloatArray:
-        """Return log p(x) of each row, (n,)."""
+        """Return log p(x) of each row, (n,).
+
+        Parameters
+        ----------
+        x : array of shape (n,) or (n, d)
+            The rows, in the form that `fit` takes.
+        """
         return self._together.log_prob(x)[:, self._c]
 
     def sample(self, n: int, random_state: int | np.random.Generator | None = None) -> Any:
-        """Return `n` rows drawn at random, n×d."""
+        """Return `n` rows drawn at random, n×d.
+
+        Parameters
+        ----------
+        n : int
+            The number of rows.
+        random_state : int, Generator or None, default None
+            The seed.
+        """
         rng = np.random.default_rng(random_state)
         return self.family.decode(self._together.sample(np.full(n, self._c), rng))
 
@@ -75,6 +96,11 @@ class Distribution:
         """Return KL(p ‖ q) = E_p log p(x)/q(x), in nats, to another distribution of the same family.
 
         For a Multinomial it is that of one draw.
+
+        Parameters
+        ----------
+        other : Distribution
+            The distribution q, of the same family and columns.
 
         Examples
         --------

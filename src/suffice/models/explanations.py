@@ -48,7 +48,15 @@ class Explanation:
         return len(self.baseline)
 
     def top(self, row: int = 0, n: int = 5) -> list[tuple[str | int, float]]:
-        """Return up to `n` columns with their contributions to a row, those with the largest absolute value first."""
+        """Return up to `n` columns with their contributions to a row, those with the largest absolute value first.
+
+        Parameters
+        ----------
+        row : int, default 0
+            The number of the row.
+        n : int, default 5
+            The maximum number of columns.
+        """
         values = self.contributions[row]
         return [(self.columns[j], float(values[j])) for j in self._order(row)[:n] if values[j] != 0.0]
 
@@ -63,7 +71,15 @@ class Explanation:
         return "\n\n".join(self.text(row) for row in range(min(len(self), 3)))
 
     def text(self, row: int = 0, n: int = 5) -> str:
-        """Return the explanation of a row as text."""
+        """Return the explanation of a row as text.
+
+        Parameters
+        ----------
+        row : int, default 0
+            The number of the row.
+        n : int, default 5
+            The maximum number of columns.
+        """
         top = self.top(row, n)
         rest = np.delete(self.contributions[row], self._order(row)[: len(top)]).sum()
         width = max((len(str(name)) for name, _ in top), default=8)

@@ -29,6 +29,19 @@ class ModelStatistics:
     ``a - b`` removes the rows of `b`, for example those of a person who asked to be forgotten. `suffice.save` writes
     statistics to a file, and every estimator has `from_statistics`.
 
+    Parameters
+    ----------
+    classes : array of shape (k,)
+        The names of the classes.
+    schema : Schema
+        The columns, their families and categories.
+    joint : JointStatistics
+        The sums of all blocks.
+    declared : bool, default False
+        Whether the classes were listed by the user.
+    class_of : array of shape (m,), or None, default None
+        The number of the class of each component, if classes have several.
+
     Examples
     --------
     >>> import numpy as np, suffice
@@ -156,7 +169,13 @@ class ModelStatistics:
         return ModelStatistics(classes, schema, JointStatistics(joint.class_count, tuple(blocks)), declared)
 
     def for_families(self, families: Sequence[Family]) -> ModelStatistics:
-        """Return the statistics converted for other families; raise NotKeptError if the sums do not determine them."""
+        """Return the statistics converted for other families; raise NotKeptError if the sums do not determine them.
+
+        Parameters
+        ----------
+        families : sequence of Family
+            The families, one per block.
+        """
         blocks, statistics = [], []
         for block, sums, family in zip(self.schema.blocks, self.joint.blocks, families, strict=True):
             if isinstance(sums, Moments) and isinstance(family, Gaussian):

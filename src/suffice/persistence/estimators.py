@@ -62,6 +62,13 @@ _FITTED: dict[str, Callable[[Any], bool]] = {
 def save(model: Model | Linear | MixtureSearch | ModelStatistics, path: str | os.PathLike[str]) -> None:
     """Write a fitted model, or its statistics, to a file that `load` reads; a failure leaves no partial file.
 
+    Parameters
+    ----------
+    model : estimator, MixtureSearch or ModelStatistics
+        What to write; estimators are fitted ones.
+    path : str or path
+        The name of the file; an existing one is replaced.
+
     Examples
     --------
     >>> import numpy as np, suffice, tempfile
@@ -111,6 +118,11 @@ def load(path: str | os.PathLike[str]) -> Any:
     """Read a file that `save` wrote, and return a model with the same predictions, or statistics.
 
     No code in the file is run; a damaged or foreign file raises a `ModelFileError` that says what is wrong.
+
+    Parameters
+    ----------
+    path : str or path
+        The name of the file.
     """
     header, arrays = archive.read(Path(path))
     kind = header.get("model", "")

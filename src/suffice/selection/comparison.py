@@ -43,7 +43,13 @@ class Comparison:
     log_loss: FloatArray
 
     def curve(self, measure: str = "error") -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the mean of a measure over the splits, and the band of its standard error, each (2, s)."""
+        """Return the mean of a measure over the splits, and the band of its standard error, each (2, s).
+
+        Parameters
+        ----------
+        measure : "error" or "log_loss", default "error"
+            Which measure to compare.
+        """
         values = self._values(measure)
         mean = _mean(values)
         n = np.isfinite(values).sum(-1)
@@ -55,6 +61,11 @@ class Comparison:
 
         Between two sizes the curves are interpolated linearly in the logarithm of the size. The smallest size is
         returned if the second model is better from the start.
+
+        Parameters
+        ----------
+        measure : "error" or "log_loss", default "error"
+            Which measure to compare.
         """
         first, second = _mean(self._values(measure))
         lead = first - second  # positive if the second model is better
@@ -75,7 +86,13 @@ class Comparison:
         return self.error if measure == "error" else self.log_loss
 
     def sentence(self, measure: str = "error") -> str:
-        """Return a sentence on which model is better at which sizes."""
+        """Return a sentence on which model is better at which sizes.
+
+        Parameters
+        ----------
+        measure : "error" or "log_loss", default "error"
+            Which measure to compare.
+        """
         first, second = self.names
         means = _mean(self._values(measure))
         for name, mean in zip(self.names, means, strict=True):
@@ -115,7 +132,13 @@ class Comparison:
         return f"<Comparison of {self.names[0]} and {self.names[1]} at {len(self.sizes)} sizes>"
 
     def plot(self, axes: Any = None) -> Any:
-        """Plot both measures against the size of the training set, with error bands and crossings; return the axes."""
+        """Plot both measures against the size of the training set, with error bands and crossings; return the axes.
+
+        Parameters
+        ----------
+        axes : two matplotlib Axes, optional
+            The axes to plot on, one per measure; by default new ones.
+        """
         import matplotlib.pyplot as plt
 
         if axes is None:
@@ -183,6 +206,7 @@ def compare(
     Returns
     -------
     Comparison
+        The error and the log-loss of both models at each size.
 
     Examples
     --------

@@ -167,6 +167,7 @@ def best_family(x: Any, sample_weight: Any = None) -> FamilyRanking:
     Returns
     -------
     FamilyRanking
+        The families in the order of their BIC, the best first.
 
     Examples
     --------

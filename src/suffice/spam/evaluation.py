@@ -46,7 +46,19 @@ class Errors:
 
 @dataclass(frozen=True)
 class Bin:
-    """Messages with probabilities from `low` to `high`: mean probability, fraction of spam, number of messages."""
+    """Messages with probabilities from `low` to `high`: mean probability, fraction of spam, number of messages.
+
+    Attributes
+    ----------
+    low, high : float
+        The ends of the bin.
+    probability : float
+        The mean probability.
+    spam : float
+        The fraction of spam.
+    count : int
+        The number of messages.
+    """
 
     low: float
     high: float
@@ -57,7 +69,17 @@ class Bin:
 
 @dataclass(frozen=True)
 class Point:
-    """Hams called spam and spams not caught at this threshold, and at all thresholds below the next point."""
+    """Hams called spam and spams not caught at this threshold, and at all thresholds below the next point.
+
+    Attributes
+    ----------
+    threshold : float
+        The threshold.
+    false_positives : int
+        The number of hams called spam.
+    not_caught : int
+        The number of spams not caught.
+    """
 
     threshold: float
     false_positives: int
@@ -100,7 +122,13 @@ class Evaluation:
     skipped: int = 0
 
     def errors(self, thresholds: Thresholds | None = None) -> Errors:
-        """Return the errors at the given thresholds, by default those of the filter."""
+        """Return the errors at the given thresholds, by default those of the filter.
+
+        Parameters
+        ----------
+        thresholds : Thresholds or None, default None
+            The thresholds; by default those of the filter.
+        """
         label = (thresholds or self.thresholds).label
         found = Counter(zip(self.is_spam, map(label, self.probabilities), strict=True))
         return Errors(
@@ -113,7 +141,15 @@ class Evaluation:
         )
 
     def cost(self, thresholds: Thresholds | None = None, false_positive: float = 100.0) -> float:
-        """Return the cost of the errors, false_positive · (hams called spam) + (spams not caught)."""
+        """Return the cost of the errors, false_positive · (hams called spam) + (spams not caught).
+
+        Parameters
+        ----------
+        thresholds : Thresholds or None, default None
+            The thresholds; by default those of the filter.
+        false_positive : float, default 100.0
+            The cost of a ham called spam, in units of spams not caught.
+        """
         errors = self.errors(thresholds)
         return false_positive * errors.false_positives + errors.not_caught
 
@@ -152,7 +188,13 @@ class Evaluation:
         return math.fsum(each.count * abs(each.probability - each.spam) for each in bins) / len(self.is_spam)
 
     def reliability(self, bins: int = 10) -> list[Bin]:
-        """Return the non-empty bins of equal width; if calibrated, four of five messages with p = 0.8 are spam."""
+        """Return the non-empty bins of equal width; if calibrated, four of five messages with p = 0.8 are spam.
+
+        Parameters
+        ----------
+        bins : int, default 10
+            The number of bins.
+        """
         if bins < 1:
             raise ValueError(f"bins must be at least 1, but it is {bins!r}")
         edges = [number / bins for number in range(bins + 1)]

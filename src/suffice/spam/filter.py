@@ -61,7 +61,22 @@ class SpamFilter(FilterScores):
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], patience: float = PATIENCE, budget: float | None = None) -> Self:
-        """Open the store at `path`, creating it if it does not exist."""
+        """Open the store at `path`, creating it if it does not exist.
+
+        Parameters
+        ----------
+        path : str or path
+            The store.
+        patience : float, default 60.0
+            The seconds to wait for another process that writes.
+        budget : float or None, default None
+            As in `SpamFilter`.
+
+        Returns
+        -------
+        SpamFilter
+            The filter, to be closed after use; it is a context manager.
+        """
         return cls(path, patience=patience, budget=budget)
 
     def train(
@@ -122,7 +137,7 @@ class SpamFilter(FilterScores):
             The messages; a few thousand of them are in memory at a time.
         labels : "spam", "ham" or an iterable of them
             One class for all messages, or one per message.
-        bucket, only_errors, at
+        bucket, only_errors, at : str, bool, float, optional
             As in `train`; with `only_errors` the order matters, and with a bucket all messages must be ham.
         processes : int, optional
             Number of processes that read messages; all cores by default.
@@ -161,6 +176,17 @@ class SpamFilter(FilterScores):
         The messages stay in the store, and the classes of those given earlier are estimated again. A label that one of
         them gets later, by `train`, replaces the estimate. An interruption leaves a consistent store.
 
+        Parameters
+        ----------
+        raws : iterable of bytes
+            The messages.
+        processes : int, optional
+            The number of processes that read messages; all cores by default.
+        progress : callable, optional
+            Called with the number of messages done.
+        skipped : callable, optional
+            Called with the number (from 0) and the reason for each message that cannot be read.
+
         Returns
         -------
         Unlabeled
@@ -180,6 +206,11 @@ class SpamFilter(FilterScores):
     def untrain(self, raw: bytes) -> Known:
         """Undo the training of a message exactly, and return its class, "unlabeled" if it had none.
 
+        Parameters
+        ----------
+        raw : bytes
+            The message.
+
         Raises
         ------
         NotTrainedError
@@ -194,6 +225,13 @@ class SpamFilter(FilterScores):
     def retrain(self, raw: bytes, label: Label) -> bool:
         """Move a trained message to a class, and return whether this changed its class.
 
+        Parameters
+        ----------
+        raw : bytes
+            The message.
+        label : "spam" or "ham"
+            Its class from now on.
+
         Raises
         ------
         NotTrainedError
@@ -207,6 +245,16 @@ class SpamFilter(FilterScores):
     def state_of(self, raw: bytes) -> MessageState:
         r"""Return all that the store holds of a message, to restore it later by `restore_states`.
 
+        Parameters
+        ----------
+        raw : bytes
+            The message.
+
+        Raises
+        ------
+        UnreadableError
+            If the message cannot be read.
+
         Examples
         --------
         >>> from suffice.spam import SpamFilter
@@ -216,24 +264,31 @@ class SpamFilter(FilterScores):
         ...     spam_filter.restore_states([before])
         ...     spam_filter.stats()
         Size(spam=0, ham=0, tokens=0, unlabeled=0)
-
-        Raises
-        ------
-        UnreadableError
-            If the message cannot be read.
         """
         found = readable(identity, checked(raw))
         with self._store.snapshot():
             return self._store.state(found)
 
     def restore_states(self, states: Iterable[MessageState]) -> None:
-        """Undo what was done to messages since `state_of`, exactly: class, day, shares and bucket; all or nothing."""
+        """Undo what was done to messages since `state_of`, exactly: class, day, shares and bucket; all or nothing.
+
+        Parameters
+        ----------
+        states : iterable of MessageState
+            What `state_of` returned.
+        """
         with self._store.transaction():
             for state in states:
                 self._store.restore(state)
 
     def label_of(self, raw: bytes) -> Label | None:
-        """Return the class that a message was trained as; None if it has none."""
+        """Return the class that a message was trained as; None if it has none.
+
+        Parameters
+        ----------
+        raw : bytes
+            The message.
+        """
         found = isolated(identity, checked(raw))
         if isinstance(found, Unread):
             return None  # an unreadable message cannot have been learned

@@ -54,7 +54,13 @@ class FilterScores(FilterStore):
         super().close()
 
     def score(self, raw: bytes) -> Verdict:
-        """Return the verdict on a message; the label is "error" if it cannot be read."""
+        """Return the verdict on a message; the label is "error" if it cannot be read.
+
+        Parameters
+        ----------
+        raw : bytes
+            The message.
+        """
         state, servers, lists = self._settings()
         lines = isolated(self._in_time(partial(lines_of, servers=servers)), checked(raw))
         if self._known_weights is None:
@@ -67,6 +73,18 @@ class FilterScores(FilterStore):
 
         A few thousand messages are scored ahead, each chunk on the state of the store at that time; the lists are read
         once, at the start.
+
+        Parameters
+        ----------
+        raws : iterable of bytes
+            The messages.
+        processes : int, optional
+            The number of processes that read messages; all cores by default.
+
+        Yields
+        ------
+        Verdict
+            The verdict on each message.
         """
         lists = self.lists
         if not lists:
@@ -107,13 +125,18 @@ class FilterScores(FilterStore):
 
         Parameters
         ----------
-        raws, labels, processes
+        raws, labels, processes : iterable of bytes, labels, int, optional
             Messages and their classes, as in `train_many`. Those that were learned are also scored without their own
             counts; `left_out` is their number.
         progress : callable, optional
             Called with the number of messages done.
         skipped : callable, optional
             As in `train_many`.
+
+        Returns
+        -------
+        Evaluation
+            The probabilities of the messages, and the measures derived from them.
         """
         sample = sample_of(self._store, self._basis, raws, labels, processes, progress, skipped)
         basis = self._basis()
@@ -136,12 +159,17 @@ class FilterScores(FilterStore):
 
         Parameters
         ----------
-        cost : float
+        cost : float, default 100.0
             Cost of a ham called spam, in units of spams not caught.
-        raws, labels, progress, skipped
+        raws, labels, progress, skipped : optional
             As in `evaluate`.
-        write : bool
-            Write the link and thresholds to the store, and use them from now on.
+        write : bool, default True
+            Whether to write the link and thresholds to the store, and to use them from now on.
+
+        Returns
+        -------
+        Tuning
+            The link and the thresholds, and what they cost.
 
         Raises
         ------

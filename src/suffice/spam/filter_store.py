@@ -78,15 +78,35 @@ class FilterStore:
         return Lists(*map(tuple, found)) if found else Lists()
 
     def allow(self, *entries: str) -> None:
-        """Label all mail from these senders ham, whatever its score; entries as in `suffice.spam.lists`."""
+        """Label all mail from these senders ham, whatever its score; entries as in `suffice.spam.lists`.
+
+        Parameters
+        ----------
+        *entries : str
+            Addresses and domains.
+        """
         self._put_lists(lambda lists: lists.with_entries("allow", entries))
 
     def block(self, *entries: str) -> None:
-        """Label all mail from these senders spam, whatever its score; entries as in `allow`."""
+        """Label all mail from these senders spam, whatever its score; entries as in `allow`.
+
+        Parameters
+        ----------
+        *entries : str
+            Addresses and domains.
+        """
         self._put_lists(lambda lists: lists.with_entries("block", entries))
 
     def unlist(self, name: Literal["allow", "block"], *entries: str) -> None:
-        """Remove entries from the list of allowed or blocked senders; raise ListError if one is not there."""
+        """Remove entries from the list of allowed or blocked senders; raise ListError if one is not there.
+
+        Parameters
+        ----------
+        name : "allow" or "block"
+            The list.
+        *entries : str
+            Addresses and domains.
+        """
         self._put_lists(lambda lists: lists.without_entries(name, entries))
 
     def _put_lists(self, change: Callable[[Lists], Lists]) -> None:
@@ -129,6 +149,11 @@ class FilterStore:
         """Copy the store to a file, also while others use it; the copy is complete or does not exist.
 
         An older backup is replaced; a file that is not a backup is refused.
+
+        Parameters
+        ----------
+        path : str or path
+            The file to write.
         """
         from suffice.spam.backup import back_up  # rarely needed
 
@@ -140,6 +165,13 @@ class FilterStore:
 
         Processes that have the store open see either the old or the new contents. A damaged backup is refused. A store
         that can no longer be opened is kept as NAME.damaged.
+
+        Parameters
+        ----------
+        path : str or path
+            The store.
+        backup : str or path
+            The backup.
         """
         from suffice.spam.backup import restore
 
@@ -149,6 +181,13 @@ class FilterStore:
         """Write the whole store as lines of JSON, and return the number of messages and imports.
 
         `import_text` restores the same store from it. `suffice.spam.transfer` documents the lines.
+
+        Parameters
+        ----------
+        file : binary file
+            The file to write to.
+        progress : callable, optional
+            Called with the number of messages done.
         """
         from suffice.spam.transfer import export_store  # rarely needed
 
@@ -175,6 +214,11 @@ class FilterStore:
         progress : callable, optional
             Called with the number of messages done.
 
+        Returns
+        -------
+        Transfer
+            What was imported.
+
         Raises
         ------
         DumpError
@@ -186,7 +230,13 @@ class FilterStore:
             return import_text(self._store, file, self._day(None), words, progress)
 
     def remove_import(self, program: str) -> bool:
-        """Undo the import from "bogofilter" or "spamassassin", and return whether there was one."""
+        """Undo the import from "bogofilter" or "spamassassin", and return whether there was one.
+
+        Parameters
+        ----------
+        program : "bogofilter" or "spamassassin"
+            The program that the counts came from.
+        """
         from suffice.spam.transfer import remove_import
 
         with self._store.transaction():
@@ -199,7 +249,13 @@ class FilterStore:
         return {program: {key: about[key] for key in ("spam", "ham", "tokens")} for program, about in found.items()}
 
     def expire(self, days: float | None = None) -> int:
-        """Remove messages older than `days`, by default ten half-lives, and return how many were removed."""
+        """Remove messages older than `days`, by default ten half-lives, and return how many were removed.
+
+        Parameters
+        ----------
+        days : float or None, default None
+            The age from which messages are removed; by default ten half-lives.
+        """
         if days is None:
             half_life = self.half_life
             if half_life is None:

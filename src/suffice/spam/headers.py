@@ -75,7 +75,7 @@ def read_headers(
         if colon and len(name) <= 120 and (name := _field_name(name)):
             value = value.strip(_SPACE)
             if name == "authentication-results":
-                value = _unfolded(value)  # the server's name must be in the literal header, not in encoded words
+                value = unfolded(value)  # the server's name must be in the literal header, not in encoded words
             elif not is_plain or "\n" in value:
                 value = decoded(value)
             fields.append((name, value))

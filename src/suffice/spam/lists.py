@@ -55,6 +55,11 @@ class Sender(NamedTuple):
 class Lists:
     r"""The entries of both lists, in normal form, sorted.
 
+    Parameters
+    ----------
+    allow, block : tuple of str, default ()
+        The entries of each list: addresses and domains.
+
     Examples
     --------
     >>> from suffice.spam.lists import Lists
@@ -70,13 +75,29 @@ class Lists:
         return bool(self.allow or self.block)
 
     def with_entries(self, name: ListName, entries: Iterable[str]) -> Self:
-        """Return the lists with entries added to one of them and removed from the other."""
+        """Return the lists with entries added to one of them and removed from the other.
+
+        Parameters
+        ----------
+        name : "allow" or "block"
+            The list.
+        entries : iterable of str
+            Addresses and domains.
+        """
         added = {checked_entry(entry) for entry in entries}
         other: ListName = "block" if name == "allow" else "allow"
         return self._changed(name, added.union(getattr(self, name)), other, set(getattr(self, other)) - added)
 
     def without_entries(self, name: ListName, entries: Iterable[str]) -> Self:
-        """Return the lists with entries removed from one of them; raise ListError if one is not there."""
+        """Return the lists with entries removed from one of them; raise ListError if one is not there.
+
+        Parameters
+        ----------
+        name : "allow" or "block"
+            The list.
+        entries : iterable of str
+            Addresses and domains.
+        """
         known = set(getattr(self, name))
         for entry in entries:
             if checked_entry(entry) not in known:
@@ -88,7 +109,13 @@ class Lists:
         return replace(self, **{other: tuple(sorted(others)), name: tuple(sorted(entries))})
 
     def decision(self, raw: bytes) -> tuple[ListName, str] | None:
-        """Return the list and the entry that decide about a message; None if the statistics decide."""
+        """Return the list and the entry that decide about a message; None if the statistics decide.
+
+        Parameters
+        ----------
+        raw : bytes
+            The message.
+        """
         sender = isolated(sender_of, raw)
         if isinstance(sender, Unread):
             return None
@@ -102,7 +129,15 @@ class Lists:
         return min(found, key=lambda item: item[0])[1:] if found else None
 
     def applied(self, verdict: Verdict, raw: bytes) -> Verdict:
-        """Return a verdict with the label set by the lists; probability and evidence stay those of the statistics."""
+        """Return a verdict with the label set by the lists; probability and evidence stay those of the statistics.
+
+        Parameters
+        ----------
+        verdict : Verdict
+            The verdict of the statistics.
+        raw : bytes
+            The message.
+        """
         if verdict.label == "error" or (decision := self.decision(raw)) is None:
             return verdict
         name, entry = decision

@@ -123,6 +123,16 @@ def located(path: str | os.PathLike[str], skip: Callable[[Path], bool] | None = 
 def stream(file: BinaryIO) -> Iterator[bytes]:
     r"""Yield the raw messages of an open binary file, such as standard input: an mbox, or one message.
 
+    Parameters
+    ----------
+    file : binary file
+        The mailbox.
+
+    Yields
+    ------
+    bytes
+        Each message.
+
     Examples
     --------
     >>> import io
@@ -136,6 +146,16 @@ def stream(file: BinaryIO) -> Iterator[bytes]:
 
 def lines(file: Iterable[bytes]) -> Iterator[bytes]:
     r"""Yield every line that is not empty as a message without headers: SMS, comments, titles.
+
+    Parameters
+    ----------
+    file : iterable of bytes
+        The lines.
+
+    Yields
+    ------
+    bytes
+        Each message.
 
     Examples
     --------

@@ -81,14 +81,30 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Headers in order (names in lower case, values decoded), parts, and the headers of nested messages."""
+    """Headers in order (names in lower case, values decoded), parts, and the headers of nested messages.
+
+    Attributes
+    ----------
+    headers : tuple of (name, value)
+        The headers, in their order.
+    parts : tuple of Part
+        The parts of the body.
+    inner_headers : tuple of (name, value), default ()
+        The headers of nested messages.
+    """
 
     headers: Headers
     parts: tuple[Part, ...]
     inner_headers: Headers = ()
 
     def header(self, name: str) -> str:
-        """Return the first value of a header, or an empty string."""
+        """Return the first value of a header, or an empty string.
+
+        Parameters
+        ----------
+        name : str
+            The name of the header, in lower case.
+        """
         return next((value for key, value in self.headers if key == name), "")
 
 
@@ -97,6 +113,16 @@ def read(raw: bytes) -> Message:
 
     Lines may end in LF, CRLF or CR. A message that does not begin with a header is all body. Parts nested deeper than
     `DEPTH_LIMIT` are read as plain text, and everything beyond the other limits is left out.
+
+    Parameters
+    ----------
+    raw : bytes
+        The message.
+
+    Returns
+    -------
+    Message
+        Its headers and parts, decoded.
 
     Examples
     --------
@@ -147,6 +173,11 @@ def digest(raw: bytes) -> str:
 
     The "From " line of a mailbox, the stamps of filters and mail programs, the kind of line ends and empty lines at the
     end are ignored, so that a stamped copy has the same identity.
+
+    Parameters
+    ----------
+    raw : bytes
+        The message.
 
     Examples
     --------

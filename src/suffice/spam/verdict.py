@@ -62,20 +62,40 @@ class Verdict:
         return name if self.buckets[name] >= CLEAR_BUCKET else ""
 
     def in_buckets(self, buckets: dict[str, float]) -> Verdict:
-        """Return the verdict with the given probabilities of buckets."""
+        """Return the verdict with the given probabilities of buckets.
+
+        Parameters
+        ----------
+        buckets : dict of str to float
+            The probability of each bucket.
+        """
         verdict = object.__new__(type(self))
         verdict.__dict__.update(self.__dict__, buckets=buckets)
         return verdict
 
     def by_list(self, label: Literal["spam", "ham"], entry: str) -> Verdict:
-        """Return the verdict with the label set by an entry of a list."""
+        """Return the verdict with the label set by an entry of a list.
+
+        Parameters
+        ----------
+        label : "spam" or "ham"
+            The label.
+        entry : str
+            The entry that decides.
+        """
         verdict = object.__new__(type(self))
         verdict.__dict__.update(self.__dict__, label=label, listed=entry)
         return verdict
 
     @classmethod
     def error(cls, problem: str) -> Verdict:
-        """Return the verdict on a message that could not be judged: probability ½, no evidence."""
+        """Return the verdict on a message that could not be judged: probability ½, no evidence.
+
+        Parameters
+        ----------
+        problem : str
+            Why it could not be judged.
+        """
         return cls(0.5, "error", 0.0, [], problem)
 
     @classmethod
@@ -87,7 +107,21 @@ class Verdict:
         lines: str,
         contributions: Iterable[float],
     ) -> Verdict:
-        """Return a verdict, given the tokens, one per line; its evidence is sorted on first access."""
+        """Return a verdict, given the tokens, one per line; its evidence is sorted on first access.
+
+        Parameters
+        ----------
+        probability : float
+            The probability of spam.
+        label : "spam", "ham" or "unsure"
+            The label.
+        log_odds : float
+            The log-odds of spam.
+        lines : str
+            The tokens, one per line.
+        contributions : iterable of float
+            What each token adds to the log-odds.
+        """
         verdict = object.__new__(cls)
         parts = lines, array("d", contributions)  # compact, and quick to send to another process
         verdict.__dict__.update(probability=probability, label=label, log_odds=log_odds, buckets={}, _parts=parts)
@@ -112,7 +146,15 @@ def _strength(part: tuple[str, float]) -> float:
 
 @dataclass(frozen=True)
 class Thresholds:
-    """The probability up to which a message is ham, and the one from which it is spam."""
+    """The probability up to which a message is ham, and the one from which it is spam.
+
+    Parameters
+    ----------
+    ham : float, default 0.5
+        The largest probability of a ham.
+    spam : float, default 0.9
+        The smallest probability of a spam.
+    """
 
     ham: float = 0.5
     spam: float = 0.9
@@ -125,6 +167,11 @@ class Thresholds:
 
     def label(self, probability: float) -> Literal["spam", "ham", "unsure"]:
         """Return the label of a probability.
+
+        Parameters
+        ----------
+        probability : float
+            The probability of spam.
 
         Examples
         --------
@@ -178,7 +225,17 @@ class Training:
 
 @dataclass(frozen=True)
 class Size:
-    """The size of a store: messages of each class, distinct tokens, and unlabelled messages."""
+    """The size of a store.
+
+    Attributes
+    ----------
+    spam, ham : int
+        The number of messages of each class.
+    tokens : int
+        The number of distinct tokens.
+    unlabeled : int
+        The number of messages without a label.
+    """
 
     spam: int
     ham: int

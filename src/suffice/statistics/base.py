@@ -58,11 +58,30 @@ class Statistics(ABC):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Rebuild a statistic from the arrays that `arrays` returned."""
+        """Rebuild a statistic from the arrays that `arrays` returned.
+
+        Parameters
+        ----------
+        arrays : mapping of str to array
+            The arrays by their names.
+
+        Returns
+        -------
+        Statistics
+            The same sums.
+        """
         return cls(**{field.name: np.array(arrays[field.name]) for field in fields(cls)})
 
     def with_classes(self, positions: IntArray, n_classes: int) -> Self:
-        """Return the same sums with class i moved to ``positions[i]`` of `n_classes`; the others are empty."""
+        """Return the same sums with class i moved to ``positions[i]`` of `n_classes`; the others are empty.
+
+        Parameters
+        ----------
+        positions : array of int, of shape (k,)
+            The new number of each class.
+        n_classes : int
+            The new number of classes.
+        """
         if is_in_place(positions, self.n_classes, n_classes):
             return self
         moved = dict(self.arrays())
@@ -73,7 +92,13 @@ class Statistics(ABC):
         return type(self)(**moved)
 
     def only(self, kept: IntArray) -> Self:
-        """Return the sums of some of the classes."""
+        """Return the sums of some of the classes.
+
+        Parameters
+        ----------
+        kept : array of int
+            The numbers of the classes.
+        """
         arrays = self.arrays()
         return type(self)(
             **{name: arrays[name][kept] if name in self.class_fields else arrays[name] for name in arrays}
@@ -81,10 +106,24 @@ class Statistics(ABC):
 
     @abstractmethod
     def with_columns(self, places: IntArray, n_columns: int) -> Self:
-        """Return the sums of some of the `n_columns` columns of the block, in the order of `places`."""
+        """Return the sums of some of the `n_columns` columns of the block, in the order of `places`.
+
+        Parameters
+        ----------
+        places : array of int
+            The positions of the columns to keep.
+        n_columns : int
+            The number of columns that there were.
+        """
 
     def times(self, factor: float) -> Self:
-        """Return the sums of the same rows with `factor` times their weight."""
+        """Return the sums of the same rows with `factor` times their weight.
+
+        Parameters
+        ----------
+        factor : float
+            The factor of every sum.
+        """
         arrays = self.arrays()
         arrays.update({name: arrays[name] * factor for name in arrays if name not in self.fixed_fields})
         return type(self)(**arrays)
@@ -94,6 +133,13 @@ class Statistics(ABC):
         """Return Σ_i weights[i] · parts[i], over the same classes.
 
         A weight may be negative, and so may be the result: it need not be the sums of any rows.
+
+        Parameters
+        ----------
+        parts : sequence of Statistics
+            The sums to combine.
+        weights : sequence of float
+            The weight of each.
         """
         arrays = parts[-1].arrays()
         for name in arrays.keys() - set(cls.fixed_fields):
