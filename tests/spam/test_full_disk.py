@@ -8,7 +8,7 @@ import sys
 from contextlib import closing
 
 import pytest
-from mailbag import letter, message, tables
+from mailbag import bucketed, message, tables
 from spam_site import Site, picked, post, write_mbox
 
 from suffice.spam import SpamFilter
@@ -87,7 +87,7 @@ def filled(tmp_path_factory):
     with SpamFilter.open(store) as spam_filter:
         for label in ("spam", "ham"):
             spam_filter.train_many([message(i, label) for i in range(30)], label, processes=1)
-        spam_filter.train_many([letter(i, "work") for i in range(5)], "ham", bucket="work", processes=1)
+        spam_filter.train_many([bucketed(i, "work") for i in range(5)], "ham", bucket="work", processes=1)
     assert not any(work(folder, store, resource.RLIM_INFINITY).values())
     return store, {name: tables(folder / name) for name in WORK}
 

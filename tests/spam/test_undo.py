@@ -6,7 +6,7 @@ import re
 import time
 
 import pytest
-from mailbag import letter, message, tables
+from mailbag import bucketed, message, tables
 from spam_site import Site, picked, post, write_mbox
 from typer.testing import CliRunner
 
@@ -22,7 +22,7 @@ STATES = {
     "unlabelled, without weight": b"From: new@example.net\nSubject: 7\n\nspamword1 hamword1 spamword2 hamword2\n",
     "spam": message(1, "spam"),
     "ham": message(1),
-    "in a bucket": letter(1, "work"),
+    "in a bucket": bucketed(1, "work"),
 }
 TRAININGS = {
     "spam": lambda spam_filter, raw: spam_filter.train(raw, "spam"),
@@ -56,7 +56,7 @@ def aged(tmp_path_factory):
         for label in ("spam", "ham"):
             spam_filter.train_many([message(i, label) for i in range(30)], label, processes=1)
         for name in ("work", "receipts"):
-            spam_filter.train_many([letter(i, name) for i in range(10)], "ham", bucket=name, processes=1)
+            spam_filter.train_many([bucketed(i, name) for i in range(10)], "ham", bucket=name, processes=1)
         spam_filter.train_unlabeled([STATES["unlabelled"], STATES["unlabelled, without weight"], message(902)])
         states = {name: spam_filter.state_of(raw) for name, raw in STATES.items()}
     assert [state.label for state in states.values()] == [None, None, None, "spam", "ham", "ham"]
