@@ -162,7 +162,7 @@ def test_the_page_waits_for_another_writer_no_longer_than_a_person_does(store, t
                 site.post("/tuning/save", {"ham": "0.1", "spam": "0.8"}, part=True),
             ):
                 assert refused.status == 503
-                assert "is being written to by another process for more than 0.5 seconds" in refused.text
+                assert "has been locked by another process for more than 0.5 seconds" in refused.text
             for path in ("/", "/message/0", "/overview", "/tuning"):
                 assert site.get(path).status == 200
         assert tables(store) == before

@@ -153,7 +153,7 @@ def filter_(box, store, fault):
     reason = b"the message cannot be read ("
     if fault == "hang":
         call += ["--timeout", "2"]
-        reason = b"it was not judged within 2 seconds"
+        reason = b"it was not classified within 2 seconds"
     for raw in (BAD, b"X-Suffice-Status: ham\n" + BAD):
         done = subprocess.run(call, input=raw, capture_output=True, timeout=60)
         assert (done.returncode, done.stdout) == (3, b"X-Suffice-Status: error\n" + BAD)

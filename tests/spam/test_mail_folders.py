@@ -221,8 +221,8 @@ def test_an_xz_file_whose_dictionary_needs_too_much_memory_is_refused(tmp_path):
      (b"From ann Mon Jan  1 10:00:00 2024\rSubject: a\r\rb\r", "Macs"),
      (gzip.compress(gzip.compress(b"a", mtime=0), mtime=0), "twice"),
      (b"\xff\xfeS\0u\0", "UTF-16"), (b"\xfe\xff\0S\0u", "UTF-16"), (b"PK\5\6", "archive"), (b"Rar!\x1a\7\0", "archive"),
-     (b"7z\xbc\xaf'\x1c", "archive"), (b"\x1f\x9d\x90", "uncompress"), (b"%PDF-1.4\n", "no mail"),
-     (b"\x89PNG\r\n\x1a\n", "no mail"), (b"\xff\xd8\xff\xe0", "no mail"), (b"SQLite format 3\0", "no mail")],
+     (b"7z\xbc\xaf'\x1c", "archive"), (b"\x1f\x9d\x90", "uncompress"), (b"%PDF-1.4\n", "not mail"),
+     (b"\x89PNG\r\n\x1a\n", "not mail"), (b"\xff\xd8\xff\xe0", "not mail"), (b"SQLite format 3\0", "not mail")],
 )  # fmt: skip
 def test_formats_that_are_not_read_say_what_to_do(tmp_path, first, words):
     path = write(tmp_path / "mail.pst", first + b"\0" * 600)

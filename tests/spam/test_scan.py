@@ -146,7 +146,7 @@ def test_packed_counts_are_added_as_rows_are(messages, weight):
     counts = counting.counted_lines(messages)
     packed, plain = Store(), Store()
     for times in (9, weight):
-        packed._sum(counts, times)
+        packed.sum_counts(counts, times)
         plain._connection.executemany(
             "INSERT INTO tokens VALUES (?, ?, ?) ON CONFLICT (token)"
             " DO UPDATE SET spam = spam + excluded.spam, ham = ham + excluded.ham",

@@ -184,7 +184,8 @@ def test_too_few_labels_to_begin_with_are_counted():
         spam_filter.train_many(HAMS[:7], "ham")
         before = contents(spam_filter)
         with pytest.raises(
-            ValueError, match=rf"at least {FEWEST} spams and {FEWEST} hams .* there are 30 and 7; train"
+            ValueError,
+            match=rf"at least {FEWEST} labelled spams and {FEWEST} labelled hams .* there are 30 and 7; train",
         ):
             spam_filter.train_unlabeled(UNLABELED)
         assert contents(spam_filter) == before
