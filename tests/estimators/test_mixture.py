@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import suffice
 from suffice import GaussianDiscriminant, Mixture, NaiveBayes, SoftKMeans
-from suffice.mixtures import starts as mixture_starts
+from suffice.mixtures import best_start
 
 ORACLES = Path(__file__).parents[3] / "shared/oracles"
 
@@ -229,7 +229,7 @@ def test_starts_that_race_in_one_call_are_those_that_race_one_by_one(covariance,
     X, _ = blobs(300)
     X = X + np.random.default_rng(0).normal(scale=2.0, size=X.shape)
     at_once = Mixture(4, covariance=covariance, random_state=0).fit(X)
-    monkeypatch.setattr(mixture_starts, "_SMALL", 0)
+    monkeypatch.setattr(best_start, "_SMALL", 0)
     one_by_one = Mixture(4, covariance=covariance, random_state=0).fit(X)
     assert at_once.n_iter_ == one_by_one.n_iter_
     np.testing.assert_allclose(at_once.bound_history_, one_by_one.bound_history_, rtol=1e-10)
@@ -239,7 +239,7 @@ def test_the_bound_is_told_from_the_chosen_start_on():
     X, _ = blobs(400)
     X = X + np.random.default_rng(0).normal(scale=2.0, size=X.shape)
     mixture = Mixture(3, random_state=0, tol=1e-8).fit(X)
-    assert mixture.n_iter_ == len(mixture.bound_history_) > sum(iterations for iterations, _ in mixture_starts.RACE)
+    assert mixture.n_iter_ == len(mixture.bound_history_) > sum(iterations for iterations, _ in best_start.RACE)
     assert (np.diff(mixture.bound_history_) >= -1e-9 * abs(mixture.bound_history_[-1])).all()
     gain = mixture.bound_history_[-1] - mixture.bound_history_[0]
     assert gain > 10 * (mixture.bound_history_[-1] - mixture.bound_history_[-2])
@@ -271,7 +271,7 @@ def test_merged_rows_are_a_start():
 
 
 def test_threads_change_no_start(monkeypatch):
-    monkeypatch.setattr(mixture_starts, "_SMALL", 0)
+    monkeypatch.setattr(best_start, "_SMALL", 0)
     one, many = (Mixture(4, random_state=0, n_jobs=n).fit(load_iris().data) for n in (1, 4))
     np.testing.assert_array_equal(one.bound_history_, many.bound_history_)
 

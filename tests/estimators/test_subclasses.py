@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV
 import suffice
 from suffice import GaussianDiscriminant, GenerativeClassifier, Mixture, ModelFileError, NaiveBayes, NotKeptError
 from suffice.estimators.partly_labelled import known_labels
-from suffice.mixtures.start_points import rows_of_each_class
+from suffice.mixtures.start_clusters import rows_of_each_class
 from suffice.models import passes
 
 

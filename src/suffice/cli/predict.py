@@ -17,10 +17,10 @@ from suffice.estimators import GenerativeClassifier
 from suffice.families import Bernoulli, Categorical
 from suffice.models.decisions import decide
 from suffice.persistence.estimators import load
-from suffice.tables.sources import BATCH_ROWS
+from suffice.tables.parquet import READ_ROWS
 
 #: rows per batch: enough for several threads
-ROWS = 4 * BATCH_ROWS
+ROWS = 4 * READ_ROWS
 #: the number of columns named as reasons of a prediction
 REASONS = 3
 

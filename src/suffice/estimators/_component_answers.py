@@ -10,7 +10,7 @@ from suffice._arrays import FloatArray, IntArray
 from suffice.estimators._joint_answers import JointAnswers
 from suffice.estimators.sampling import sample_table
 from suffice.families.gaussian import GaussianDistributions
-from suffice.mixtures.start_points import generator
+from suffice.mixtures.start_clusters import generator
 from suffice.models.joint import most_probable
 from suffice.models.schema import Schema
 from suffice.tables.labels import check_weight, row_weights

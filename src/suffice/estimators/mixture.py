@@ -19,11 +19,11 @@ from suffice.estimators.settings import MixtureSettings, documented
 from suffice.estimators.warn import warn_of_light_rows, warn_of_tiny_columns
 from suffice.families import Gaussian
 from suffice.families.gaussian import GaussianDistributions
+from suffice.mixtures.best_start import Start, Starts, compatible
 from suffice.mixtures.components import Components, shares
-from suffice.mixtures.start_points import (
+from suffice.mixtures.start_clusters import (
     generator,
 )
-from suffice.mixtures.starts import Start, Starts, compatible
 from suffice.models import passes
 from suffice.models.conditioning import conditional_model, marginal_model
 from suffice.models.joint import JointModel, expect

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from suffice.mixtures.best_start import Start
 from suffice.mixtures.components import Components, has_constant_columns
-from suffice.mixtures.starts import Start
 from suffice.models import passes
 from suffice.models.joint import JointModel
 from suffice.models.missing import first_sums, learn_as_one, uncorrelated

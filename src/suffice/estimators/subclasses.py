@@ -17,9 +17,9 @@ from suffice.engines.base import Chunk
 from suffice.errors import EstimateError
 from suffice.estimators.partly_labelled import Learned, iterate, known_labels
 from suffice.families import Distributions
+from suffice.mixtures.best_start import N_STARTS, Start, best_of
 from suffice.mixtures.components import Components
-from suffice.mixtures.start_points import START_ROWS, Points, generator, picked, rows_of_each_class
-from suffice.mixtures.starts import N_STARTS, Start, best_of
+from suffice.mixtures.start_clusters import START_ROWS, Points, generator, picked, rows_of_each_class
 from suffice.models import passes
 from suffice.models.joint import JointModel, learn, most_probable, posterior
 from suffice.models.missing import first_sums, learn_as_one, lifted, uncorrelated

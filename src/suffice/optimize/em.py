@@ -173,7 +173,8 @@ def run(
             else:
                 model = problem.improve(statistics, tried)
                 bounds.append(bound)
-                # if the total weight is below 1, the absolute part of the tolerance shrinks with it
+                # the absolute part of the tolerance is the total weight if that is below 1; compiled/em_loop.c has the
+                # same rule
                 converged = candidate is None and change <= tol * (min(1.0, expected.weight) + abs(bound))
                 outcome = Outcome(model, statistics, bounds, converged)
                 candidate = None if squarem is None else squarem.after(statistics, bound, model)
