@@ -10,7 +10,14 @@ from suffice import Bernoulli, Exponential, Gamma, Gaussian, Poisson
 
 #: h, φ and A of each family, by hand; natural parameters; values of the variable
 FORMS = {
-    "bernoulli": (Bernoulli(), lambda y: 1.0, lambda y: [y], lambda e: math.log(1 + math.exp(e[0])), [[-0.4], [1.3]], [0, 1]),
+    "bernoulli": (
+        Bernoulli(),
+        lambda y: 1.0,
+        lambda y: [y],
+        lambda e: math.log(1 + math.exp(e[0])),
+        [[-0.4], [1.3]],
+        [0, 1],
+    ),
     "poisson": (
         Poisson(),
         lambda y: 1 / math.factorial(int(y)),
@@ -19,12 +26,19 @@ FORMS = {
         [[0.9], [-0.3]],
         [0, 1, 4, 7],
     ),
-    "exponential": (Exponential(), lambda y: 1.0, lambda y: [y], lambda e: -math.log(-e[0]), [[-2.0], [-0.4]], [0.1, 1.7]),
+    "exponential": (
+        Exponential(),
+        lambda y: 1.0,
+        lambda y: [y],
+        lambda e: -math.log(-e[0]),
+        [[-2.0], [-0.4]],
+        [0.1, 1.7],
+    ),
     "gaussian": (
         Gaussian(),
         lambda y: 1 / math.sqrt(2 * math.pi),
         lambda y: [y, y * y],
-        lambda e: -e[0] ** 2 / (4 * e[1]) - 0.5 * math.log(-2 * e[1]),
+        lambda e: -(e[0] ** 2) / (4 * e[1]) - 0.5 * math.log(-2 * e[1]),
         [[1.0, -0.5], [-2.0, -0.3]],
         [-1.0, 0.2, 3.0],
     ),

@@ -44,7 +44,7 @@ def test_the_density_integrates_to_1():
 
 
 def test_the_mahalanobis_distance_is_that_of_the_exponent():
-    X = np.vstack([ROWS, ROWS + [4.0, 1.0]])
+    X = np.vstack([ROWS, ROWS + np.array([4.0, 1.0])])
     y = np.repeat([0, 1], len(ROWS))
     model = GaussianDiscriminant("full", prior=None).fit(X, y)
     for c in (0, 1):
@@ -84,7 +84,9 @@ def test_along_an_ellipse_the_density_is_the_same():
 
 @pytest.mark.parametrize("size", [1.0, 0.6, 2.0])
 def test_a_smaller_covariance_is_more_compressed_and_a_larger_one_more_spread_out(size):
-    assert np.exp(sphere(size).log_prob([[0, 0]])[0]) == pytest.approx(1 / (2 * math.pi * size), abs=1e-12)  # its height
+    assert np.exp(sphere(size).log_prob([[0, 0]])[0]) == pytest.approx(
+        1 / (2 * math.pi * size), abs=1e-12
+    )  # its height
     radius = np.linspace(0, 1, 4001)
     on_rays = np.exp(sphere(size).log_prob(np.column_stack([radius, np.zeros_like(radius)])))
     within = integral(2 * math.pi * radius * on_rays, radius)

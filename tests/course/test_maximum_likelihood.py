@@ -21,7 +21,7 @@ def gaussian(mean, deviation):
     return Gaussian().from_moments(np.array([[mean, mean**2 + deviation**2]]))[0]
 
 
-# -- likelihood ---------------------------------------------------------------------------------------------------------
+# -- likelihood ------------------------------------------------------------------------------------------------------
 
 
 def test_the_likelihood_of_independent_rows_is_the_product_of_their_probabilities():
@@ -61,7 +61,7 @@ def test_no_other_parameter_has_a_higher_likelihood(family, at, by_hand):
         assert at(theta).log_prob(COIN).sum() <= highest + 1e-12
 
 
-# -- densities ------------------------------------------------------------------------------------------------------------
+# -- densities -------------------------------------------------------------------------------------------------------
 
 
 def test_a_single_value_of_the_uniform_distribution_has_probability_0_but_density_1():
@@ -112,7 +112,7 @@ def test_the_full_covariance_estimate_is_the_mean_outer_product_of_the_deviation
     assert fitted.log_prob(rows) == pytest.approx(log_normal(rows, mean, by_hand), abs=1e-12)
 
 
-# -- Lagrange multipliers ---------------------------------------------------------------------------------------------------
+# -- Lagrange multipliers --------------------------------------------------------------------------------------------
 
 
 def test_the_estimate_of_a_die_is_count_over_n_and_its_lagrange_multiplier_is_n():
@@ -153,7 +153,9 @@ def test_with_several_constraints_the_gradient_is_a_combination_of_their_gradien
     x = np.array([["s", "u"], ["s", "v"], ["t", "u"], ["t", "v"], ["s", "u"], ["t", "u"]])
     y = np.array([0, 0, 0, 1, 1, 1])
     found = NaiveBayes("categorical", prior=None).fit(x, y).distributions_[0].probability  # class × (s, t, u, v)
-    counts = np.array([[[(x[y == c, j] == v).sum() for j, v in ((0, "s"), (0, "t"), (1, "u"), (1, "v"))]] for c in (0, 1)])
+    counts = np.array(
+        [[[(x[y == c, j] == v).sum() for j, v in ((0, "s"), (0, "t"), (1, "u"), (1, "v"))]] for c in (0, 1)]
+    )
     of_likelihood = (counts[:, 0, :] / found).ravel()  # ∂ℓ/∂p_j(x | y)
     constraints = np.zeros((4, 8))  # Σ_x p_j(x | y) = 1 for each class and column
     for g in range(4):

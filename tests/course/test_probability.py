@@ -34,7 +34,7 @@ def density(distribution, points):
     return np.exp(distribution.log_prob(np.asarray(points, float)))
 
 
-# -- events ---------------------------------------------------------------------------------------------------------
+# -- events ----------------------------------------------------------------------------------------------------------
 
 
 def test_probabilities_are_not_negative_and_sum_to_1_over_the_sample_space():
@@ -72,7 +72,7 @@ def test_the_probability_of_a_union_is_the_sum_less_the_intersection():
     assert rain + wind - p["yes/high"] == pytest.approx(by_hand, abs=1e-12)
 
 
-# -- random variables -------------------------------------------------------------------------------------------------
+# -- random variables ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_dependent_variables_do_not_have_the_product_of_their_densities():
     assert abs(PAIR.score_samples(x) - product)[0] > 0.1
 
 
-# -- conditional distributions ------------------------------------------------------------------------------------------
+# -- conditional distributions ---------------------------------------------------------------------------------------
 
 
 def test_a_conditional_probability_is_the_joint_over_the_marginal():
@@ -183,7 +183,7 @@ def test_the_joint_probability_of_an_interval_and_a_class_is_an_integral_times_t
     assert integral(joint, points) == pytest.approx(by_hand, abs=1e-7)
 
 
-# -- Bayes' rule --------------------------------------------------------------------------------------------------------
+# -- Bayes' rule -----------------------------------------------------------------------------------------------------
 
 
 def test_bayes_rule_for_two_discrete_variables():
@@ -241,7 +241,7 @@ def test_features_that_are_independent_given_the_class_multiply():
         assert found == pytest.approx(by_hand, abs=1e-12)
 
 
-# -- the central limit ----------------------------------------------------------------------------------------------------
+# -- the central limit -----------------------------------------------------------------------------------------------
 
 
 def test_averages_become_normal_as_their_number_grows():
@@ -255,6 +255,8 @@ def test_averages_become_normal_as_their_number_grows():
         normal = Gaussian().fit(average, sample_weight=p)
         assert normal.mean()[0] == pytest.approx(3.5, abs=1e-9)
         assert normal.variance()[0] == pytest.approx(35 / 12 / n, rel=1e-9)  # the variance of a face, over n
-        distances.append(np.abs(np.cumsum(p) - [phi((a + 0.5 / n - 3.5) / math.sqrt(35 / 12 / n)) for a in average]).max())
+        distances.append(
+            np.abs(np.cumsum(p) - [phi((a + 0.5 / n - 3.5) / math.sqrt(35 / 12 / n)) for a in average]).max()
+        )
     assert distances == sorted(distances, reverse=True)
     assert distances[-1] < 1e-3
