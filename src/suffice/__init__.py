@@ -43,6 +43,7 @@ if TYPE_CHECKING:  # at run time `__getattr__` imports these names when they are
         NegativeBinomial,
         Poisson,
     )
+    from suffice.families.gaussian import GivenCovariance, GivenDiagonal, GivenSphere
     from suffice.models.explanations import Explanation
     from suffice.models.named_statistics import ModelStatistics
     from suffice.optimize.interrupts import keep_on_interrupt
@@ -92,6 +93,7 @@ _NAMES = {
         "NegativeBinomial",
         "Poisson",
     ),
+    "families.gaussian": ("GivenCovariance", "GivenDiagonal", "GivenSphere"),
     "optimize.interrupts": ("keep_on_interrupt",),
     "models.named_statistics": ("ModelStatistics",),
     "persistence": ("load", "save"),
@@ -133,6 +135,9 @@ __all__ = [
     "GaussianDiscriminant",
     "GenerativeClassifier",
     "Geometric",
+    "GivenCovariance",
+    "GivenDiagonal",
+    "GivenSphere",
     "IdentifierWarning",
     "InvalidCellError",
     "InverseGaussian",
