@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # at run time `__getattr__` imports these names when they are
         NaiveBayes,
         SoftKMeans,
     )
+    from suffice.estimators.boundary import Boundary
     from suffice.families import (
         Bernoulli,
         Beta,
@@ -75,6 +76,7 @@ _NAMES = {
         "NaiveBayes",
         "SoftKMeans",
     ),
+    "estimators.boundary": ("Boundary",),
     "models.explanations": ("Explanation",),
     "families": (
         "Bernoulli",
@@ -120,6 +122,7 @@ __all__ = [
     "Bernoulli",
     "Beta",
     "BetaPrior",
+    "Boundary",
     "Categorical",
     "Comparison",
     "Dirichlet",
