@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # at run time `__getattr__` imports these names when they are
         NaiveBayes,
         SoftKMeans,
     )
+    from suffice.estimators.boundary import Boundary
     from suffice.families import (
         Bernoulli,
         Beta,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:  # at run time `__getattr__` imports these names when they are
         NegativeBinomial,
         Poisson,
     )
+    from suffice.families.gaussian import GivenCovariance, GivenDiagonal, GivenSphere
     from suffice.models.explanations import Explanation
     from suffice.models.named_statistics import ModelStatistics
     from suffice.optimize.interrupts import keep_on_interrupt
@@ -74,6 +76,7 @@ _NAMES = {
         "NaiveBayes",
         "SoftKMeans",
     ),
+    "estimators.boundary": ("Boundary",),
     "models.explanations": ("Explanation",),
     "families": (
         "Bernoulli",
@@ -92,6 +95,7 @@ _NAMES = {
         "NegativeBinomial",
         "Poisson",
     ),
+    "families.gaussian": ("GivenCovariance", "GivenDiagonal", "GivenSphere"),
     "optimize.interrupts": ("keep_on_interrupt",),
     "models.named_statistics": ("ModelStatistics",),
     "persistence": ("load", "save"),
@@ -118,6 +122,7 @@ __all__ = [
     "Bernoulli",
     "Beta",
     "BetaPrior",
+    "Boundary",
     "Categorical",
     "Comparison",
     "Dirichlet",
@@ -133,6 +138,9 @@ __all__ = [
     "GaussianDiscriminant",
     "GenerativeClassifier",
     "Geometric",
+    "GivenCovariance",
+    "GivenDiagonal",
+    "GivenSphere",
     "IdentifierWarning",
     "InvalidCellError",
     "InverseGaussian",

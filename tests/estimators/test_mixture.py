@@ -208,6 +208,29 @@ def test_soft_k_means_becomes_k_means_as_it_stiffens():
     assert learned.stiffness_ == pytest.approx(0.5, rel=0.15)  # 1 / (2σ²) of clusters with σ = 1
 
 
+def test_soft_k_means_learns_the_shares_of_unit_spheres_as_em_by_hand_does():
+    rng = np.random.default_rng(1)
+    X = np.concatenate([rng.normal(0, 1, (60, 2)), rng.normal([2.5, 1], 1, (30, 2))])
+    found = {}
+    for shares in ("learned", "equal"):
+        model = SoftKMeans(2, 0.5, shares, random_state=0, tol=1e-13, max_iter=5000).fit(X)
+        c, centres = np.array([0.5, 0.5]), model.cluster_centers_ + 0.1
+        for _ in range(2000):
+            q = c * np.exp(-0.5 * ((X[:, None] - centres) ** 2).sum(2))
+            q /= q.sum(1, keepdims=True)
+            c = q.mean(0) if shares == "learned" else c
+            centres = q.T @ X / q.sum(0)[:, None]
+        np.testing.assert_allclose(model.shares_, c, atol=1e-5)
+        np.testing.assert_allclose(model.cluster_centers_, centres, atol=1e-4)
+        np.testing.assert_allclose(model.predict_proba(X), q, atol=1e-4)
+        found[shares] = model
+    assert found["learned"].shares_.max() == pytest.approx(2 / 3, abs=0.06)
+    assert found["learned"].score(X) > found["equal"].score(X)
+    assert np.abs(np.sort(found["learned"].means_, 0) - np.sort(found["equal"].means_, 0)).max() > 0.05
+    with pytest.raises(ValueError, match="shares must be 'learned' or 'equal', not 'same'"):
+        SoftKMeans(2, shares="same").fit(X)
+
+
 def test_naive_bayes_takes_unlabelled_streams():
     X, z = blobs(900)
     y = np.where(np.arange(900) % 10 == 0, z.astype(float), np.nan)

@@ -30,7 +30,7 @@ _NAMED = 3
 _FEWEST_ROWS = 10
 #: the largest number of columns whose pairs are checked
 _MOST_COLUMNS = 1000
-_SHARED = ("EEE", "EEI", "EII")
+_SHARED = ("EEE", "EEI", "EII", "III")
 _ORDER = ("broken", "doubtful", "holds", "not checked")
 
 

@@ -80,6 +80,24 @@ class ComponentAnswers(JointAnswers):
         logs = self.score_samples(X)
         return float(np.average(logs, weights=check_weight(sample_weight, len(logs))))
 
+    def log_likelihood(self, X: Any, sample_weight: Any = None) -> float:
+        """Return the log-likelihood of rows, Σ_i log p(x_i).
+
+        Parameters
+        ----------
+        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
+            The rows, with the columns of training.
+        sample_weight : array of shape (n,), optional
+            The weight of each row, by which its logarithm is multiplied.
+
+        Examples
+        --------
+        >>> from suffice import Mixture
+        >>> round(Mixture.from_parameters([1.0], [[0.0]], [[1.0]]).log_likelihood([[0.0], [1.0]]), 4)   # −log 2π − ½
+        -2.3379
+        """
+        return self._log_likelihood(X, sample_weight)[0]
+
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, IntArray]:
         """Draw rows, in the table type of the training data, and their components.
 

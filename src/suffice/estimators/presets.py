@@ -70,9 +70,11 @@ class GaussianDiscriminant(
     Attributes
     ----------
     coef_, intercept_ : arrays of shape (1, d) and (1,) for two classes, (k, d) and (k,) for more
-        The coefficients of the linear log-odds, if the covariance is tied.
+        The coefficients of the linear log-odds, if the covariance is tied: Σ⁻¹(μ_1 − μ_0) for two classes; for more,
+        Σ⁻¹μ_c and γ_c = log π_c − ½ μ_cᵀΣ⁻¹μ_c.
     boundary_point_ : array of shape (d,)
-        The point where the line through the means of two classes meets their boundary, if the covariance is tied.
+        The point where the line through the means of two classes meets their boundary, if the covariance is tied;
+        `boundary` has more, for any two classes.
     scalings_ : array of shape (d, r)
         Fisher's discriminant directions.
     explained_variance_ratio_ : array of shape (r,)

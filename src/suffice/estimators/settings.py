@@ -110,6 +110,7 @@ class SoftKMeansSettings(StartSettings):
 
     n_clusters: int = 8
     stiffness: float | None = None
+    shares: str = "learned"
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -236,6 +236,18 @@ def log_evidence(chunk: Chunk, model: JointModel) -> FloatArray:
         return np.asarray(logsumexp(log_joint_scores(chunk, model, common=True), axis=1))
 
 
+def log_likelihood(chunk: Chunk, model: JointModel) -> float:
+    """Kernel: Σ log p(x, y), with log p(x) for rows without a label."""
+    assert isinstance(chunk.responsibilities, PartialLabels)
+    return chunk.responsibilities.expect(log_joint(chunk, model))[1]
+
+
+def conditional_log_likelihood(chunk: Chunk, model: JointModel) -> float:
+    """Kernel: Σ log p(y | x), with 0 for rows without a label."""
+    assert isinstance(chunk.responsibilities, PartialLabels)
+    return chunk.responsibilities.expect(log_posterior(chunk, model))[1]
+
+
 def log_joint_scores(chunk: Chunk, model: JointModel, *, common: bool) -> FloatArray:
     """Return log p(x, c), n×k, or log p(x, m) of components; without terms common to all unless `common` is true."""
     return _block_scores(chunk, model, common=common) + model.log_prior

@@ -189,8 +189,8 @@ def make_schema(table: Table, families: FamilySpec, covariance: Any, unseen: str
 
 
 def _shares_columns(family: Family) -> bool:
-    """Return whether the columns of a block share a parameter, so that the grouping by the user matters."""
-    return isinstance(family, Gaussian) and family.structure.one_variance
+    """Return whether the grouping of columns by the user matters: they share a parameter, or each has a given one."""
+    return isinstance(family, Gaussian) and (family.structure.one_variance or family.structure.ordered)
 
 
 def families_by_column(schema: Schema, families: FamilySpec) -> dict[int, Family]:

@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike
 
 from suffice.families.base import Family
 from suffice.families.gaussian import Gaussian
+from suffice.families.gaussian.covariance import Given
 from suffice.families.gaussian.covariance.posterior_means import PosteriorMean
 from suffice.posteriors.base import Interval, Posterior, as_statistics
 from suffice.posteriors.beta import BetaBinomialDistributions, BetaPosterior
@@ -77,7 +78,7 @@ def _kind_of(family: Family, prior: PriorSpec) -> type[Posterior] | None:
 
 
 def _of_gaussian(family: Gaussian, prior: PriorSpec) -> type[Posterior] | None:
-    if holds_prior(prior, (KnownVariance,)):
+    if holds_prior(prior, (KnownVariance,)) or isinstance(family.structure, Given):
         return NormalPosterior
     if not isinstance(family.structure, PosteriorMean):
         return None

@@ -11,7 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from suffice._arrays import Array, FloatArray, IntArray, issparse, namespace
 from suffice.families.base import Family
-from suffice.families.gaussian.covariance import Covariance, as_structure, overall_covariance, prior_mean
+from suffice.families.gaussian.covariance import (
+    Covariance,
+    Given,
+    GivenSphere,
+    as_structure,
+    overall_covariance,
+    prior_mean,
+)
 from suffice.families.gaussian.covariance.constant import (
     NEUTRAL_VARIANCE,
     FixedPrior,
@@ -42,9 +49,10 @@ class Gaussian(Family):
 
     Parameters
     ----------
-    covariance : str
+    covariance : str or Covariance
         "full", "tied" (all classes share it), "diagonal", "tied-diagonal", "spherical", "tied-spherical", or three
         letters for volume, shape and orientation as in mclust, like "VVE"; see `suffice.families.gaussian.covariance`.
+        `GivenSphere`, `GivenDiagonal` and `GivenCovariance` are covariances that are given and not estimated.
 
     Examples
     --------
@@ -63,6 +71,9 @@ class Gaussian(Family):
         """Return the constructor arguments of this family."""
         return {"covariance": self.structure.name}
 
+    def __repr__(self) -> str:
+        return f"Gaussian(covariance={self.structure!r})"
+
     @property
     def columnwise(self) -> bool:
         """Whether there are no covariances, so that a missing cell just drops out."""
@@ -71,6 +82,8 @@ class Gaussian(Family):
     @property
     def of_part(self) -> Gaussian:
         """The family of a subset of the columns: volumes or shapes equal over all columns may differ on a subset."""
+        if isinstance(self.structure, Given) and not isinstance(self.structure, GivenSphere):
+            return Gaussian("tied-diagonal" if self.structure.diagonal else "tied")
         if self.structure.tied or self.structure.name in ("full", "diagonal", "spherical"):
             return self
         return Gaussian("diagonal" if self.structure.diagonal else "full")
