@@ -24,6 +24,8 @@ from suffice.models.joint import (
 )
 from suffice.models.named_statistics import ModelStatistics
 from suffice.models.schema import Schema
+from suffice.tables.conversion import as_table
+from suffice.tables.sources import Source
 
 if TYPE_CHECKING:
     from suffice.diagnostics import Check
@@ -159,8 +161,15 @@ class ClassAnswers(LinearAnswers):
         chosen, other = compared_classes(self.predict_log_proba(X), self.classes_, target, against)
         pairs = ClassPairs(self._joint, chosen, other)
         split = passes.score(X, self.schema_, log_odds_terms, pairs, estimator=type(self).__name__, n_jobs=self.n_jobs)
+        schema = self.schema_
         return Explanation(
-            list(self.schema_.column_labels), split[:, 1:], split[:, 0], self.classes_[chosen], self.classes_[other]
+            list(schema.column_labels),
+            split[:, 1:],
+            split[:, 0],
+            self.classes_[chosen],
+            self.classes_[other],
+            None if isinstance(X, Source) else schema.arranged(as_table(X)),
+            schema.library,
         )
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, NDArray[Any]]:

@@ -37,6 +37,7 @@ class BetaPosterior(Posterior):
     """
 
     priors: ClassVar[tuple[type[Prior], ...]] = (BetaPrior, PseudoCount)
+    parameter: ClassVar[str] = "probability"
 
     def _require_prior(self) -> None:
         self._before  # noqa: B018
