@@ -25,6 +25,7 @@ from suffice.models.joint import (
 from suffice.models.named_statistics import ModelStatistics
 from suffice.models.schema import Schema
 from suffice.tables.conversion import as_table
+from suffice.tables.labels import class_list
 from suffice.tables.sources import Source
 
 if TYPE_CHECKING:
@@ -60,6 +61,12 @@ class ClassAnswers(LinearAnswers):
     def component_shares_(self) -> FloatArray:
         """The share of each component in its class, p(m | c), (m,)."""
         return np.exp(self._joint.log_shares)
+
+    def _groups(self) -> dict[str, list[Any]]:
+        groups = {"class": class_list(self.component_classes_)}
+        if self._joint.class_of is not None:
+            groups["component"] = list(range(len(self._joint.log_prior)))
+        return groups
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of each row, (n,): the most probable one, unless a threshold or a cost matrix is set.

@@ -78,8 +78,8 @@ class Posterior(ABC):
     def to_frame(self, level: float = 0.95, library: str | None = None) -> Any:
         """Return a data frame with the posterior mean and the interval of every parameter.
 
-        Its columns are "class" and "column" (positions), "parameter", "of" (the value of a category, if it is the
-        probability of one), "mean", "low" and "high".
+        Its columns are "class" and "column" (positions), "parameter", "of" (the category of a probability), "mean",
+        "low" and "high".
 
         Parameters
         ----------
@@ -110,8 +110,6 @@ class Posterior(ABC):
             columns["parameter"] += [name] * (shape[0] * shape[1])
             for end, values in (("mean", mean), ("low", interval.low), ("high", interval.high)):
                 columns[end] += np.broadcast_to(values, shape).ravel().tolist()
-        if not any(value is not None for value in columns["of"]):
-            del columns["of"]
         return result_frame(columns, library)
 
     def _labels(self, n_parameters: int) -> list[tuple[int, Any]]:

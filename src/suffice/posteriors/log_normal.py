@@ -96,6 +96,6 @@ class LogStudentColumns(TransformedDistributions):
         """Return infinity, k×d."""
         return np.full((self.n_classes, self.n_columns), np.inf)
 
-    def variances(self) -> FloatArray:
+    def variance(self) -> FloatArray:
         """Return infinity, k×d."""
         return self.mean()
