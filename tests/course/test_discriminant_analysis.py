@@ -47,7 +47,7 @@ def test_the_estimates_are_the_shares_and_means_of_the_classes_and_their_common_
         share, mean, _ = by_hand(X, y, c)
         assert lda().class_prior_[c] == pytest.approx(share, abs=1e-12)
         assert found.mean()[c] == pytest.approx(mean, abs=1e-12)
-        assert found.covariances()[c] == pytest.approx(shared(X, y), abs=1e-12)  # with 1/m, not 1/(m − k)
+        assert found.covariance()[c] == pytest.approx(shared(X, y), abs=1e-12)  # with 1/m, not 1/(m − k)
 
 
 def test_with_a_covariance_per_class_each_is_that_of_the_rows_of_its_class():
@@ -56,8 +56,8 @@ def test_with_a_covariance_per_class_each_is_that_of_the_rows_of_its_class():
     for c in range(3):
         _, mean, covariance = by_hand(Z, kinds, c)
         assert found.mean()[c] == pytest.approx(mean, abs=1e-12)
-        assert found.covariances()[c] == pytest.approx(covariance, abs=1e-12)
-        assert (found.covariances()[c] * (kinds == c).sum()) != pytest.approx(covariance)
+        assert found.covariance()[c] == pytest.approx(covariance, abs=1e-12)
+        assert (found.covariance()[c] * (kinds == c).sum()) != pytest.approx(covariance)
 
 
 def test_the_log_likelihood_adds_the_density_of_each_row_in_its_class_and_the_probability_of_the_class():
@@ -72,7 +72,7 @@ def test_the_log_likelihood_adds_the_density_of_each_row_in_its_class_and_the_pr
 
 def test_all_gradients_of_the_log_likelihood_are_zero_at_the_estimates():
     (found,) = lda().distributions_
-    psi, means, sigma = lda().class_prior_[1], found.mean(), found.covariances()[0]
+    psi, means, sigma = lda().class_prior_[1], found.mean(), found.covariance()[0]
 
     def likelihood(psi, m0, m1, sigma):
         of_rows = log_normal(X[y == 0], m0, sigma).sum() + log_normal(X[y == 1], m1, sigma).sum()
@@ -89,7 +89,7 @@ def test_the_class_probabilities_and_the_gaussians_are_estimated_separately():
     thinned = np.r_[np.flatnonzero(y == 0)[::2], np.flatnonzero(y == 1)]  # other shares, the same rows of class 1
     full, part = (GaussianDiscriminant("full", prior=None).fit(X[rows], y[rows]) for rows in (np.arange(32), thinned))
     assert part.distributions_[0].mean()[1] == pytest.approx(X[y == 1].mean(axis=0), abs=1e-12)
-    assert part.distributions_[0].covariances()[1] == pytest.approx(full.distributions_[0].covariances()[1], abs=1e-12)
+    assert part.distributions_[0].covariance()[1] == pytest.approx(full.distributions_[0].covariance()[1], abs=1e-12)
     assert part.class_prior_ == pytest.approx([6 / 26, 20 / 26], abs=1e-12)
 
 
@@ -294,7 +294,7 @@ def test_the_unbiased_covariance_of_other_textbooks_is_a_setting():
     from suffice import NormalInverseWishart
 
     (found,) = GaussianDiscriminant("tied", prior=NormalInverseWishart(0)).fit(X, y).distributions_
-    assert found.covariances()[0] == pytest.approx(shared(X, y) * 32 / 30, abs=1e-10)
+    assert found.covariance()[0] == pytest.approx(shared(X, y) * 32 / 30, abs=1e-10)
 
 
 def test_one_class_by_itself_is_the_gaussian_of_its_rows():

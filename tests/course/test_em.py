@@ -190,7 +190,7 @@ def test_the_m_step_maximises_the_expected_log_likelihood_over_theta():
     (found,) = model.distributions_
     assert model.class_prior_ == pytest.approx(shares, abs=1e-12)
     assert found.mean() == pytest.approx(means, abs=1e-10)
-    assert found.covariances() == pytest.approx(np.array(covariances), abs=1e-10)
+    assert found.covariance() == pytest.approx(np.array(covariances), abs=1e-10)
     best = expected(q, model.predict_joint_log_proba(X))
     assert best == pytest.approx(expected(q, log_joint(shares, means, covariances)), abs=1e-8)
     for seed in range(10):
@@ -268,7 +268,7 @@ def test_with_complete_data_gamma_is_binary_and_with_incomplete_data_soft_in_one
         shares, means, covariances = m_step(gamma)
         assert model.class_prior_ == pytest.approx(shares, abs=1e-12)
         assert model.distributions_[0].mean() == pytest.approx(means, abs=1e-10)
-        assert model.distributions_[0].covariances() == pytest.approx(np.array(covariances), abs=1e-10)
+        assert model.distributions_[0].covariance() == pytest.approx(np.array(covariances), abs=1e-10)
 
 
 def test_the_complete_log_likelihood_is_q_with_binary_gamma():
@@ -288,7 +288,7 @@ def test_known_labels_keep_their_gamma_and_the_others_are_guessed():
     shares, means, covariances = m_step(gamma)  # at the end, an iteration by hand changes nothing
     assert model.class_prior_ == pytest.approx(shares, abs=1e-5)
     assert model.distributions_[0].mean() == pytest.approx(means, abs=1e-4)
-    assert model.distributions_[0].covariances() == pytest.approx(np.array(covariances), abs=1e-3)
+    assert model.distributions_[0].covariance() == pytest.approx(np.array(covariances), abs=1e-3)
 
 
 # -- naive Bayes without labels --------------------------------------------------------------------------------------

@@ -79,11 +79,11 @@ def test_each_maximises_its_own_likelihood_and_not_the_other():
     of_logistic = conditional(logistic.coef_[0], logistic.intercept_[0])
     assert of_logistic > conditional(gda.coef_[0], gda.intercept_[0])
     (found,) = gda.distributions_
-    best = joint(*found.mean(), found.covariances()[0])
+    best = joint(*found.mean(), found.covariance()[0])
     assert best == pytest.approx(gda.predict_joint_log_proba(X)[np.arange(80), Y].sum(), abs=1e-9)
     # the logistic boundary belongs to other Gaussians too, for example those with moved means: their joint is lower
-    shift = 0.5 * found.covariances()[0] @ (logistic.coef_[0] - gda.coef_[0])
-    assert joint(found.mean()[0] - shift, found.mean()[1] + shift, found.covariances()[0]) < best
+    shift = 0.5 * found.covariance()[0] @ (logistic.coef_[0] - gda.coef_[0])
+    assert joint(found.mean()[0] - shift, found.mean()[1] + shift, found.covariance()[0]) < best
 
 
 def test_the_joint_likelihood_is_the_conditional_one_times_that_of_the_rows():
@@ -171,7 +171,7 @@ def test_a_generative_model_learns_from_rows_without_labels():
     (found,) = model.distributions_
     by_hand = np.log(
         sum(
-            model.class_prior_[c] * np.exp(log_normal(rows[:5], found.mean()[c], found.covariances()[0]))
+            model.class_prior_[c] * np.exp(log_normal(rows[:5], found.mean()[c], found.covariance()[0]))
             for c in (0, 1)
         )
     )

@@ -67,7 +67,7 @@ def test_the_m_step_of_a_shared_covariance_weights_the_scatter_of_all_components
     model = GaussianDiscriminant("tied", prior=None).fit(X, omega)
     means = omega.T @ X / omega.sum(axis=0)[:, None]
     by_hand = sum((omega[:, [j]] * (X - means[j])).T @ (X - means[j]) for j in range(3)) / len(X)
-    assert model.distributions_[0].covariances()[0] == pytest.approx(by_hand, abs=1e-10)
+    assert model.distributions_[0].covariance()[0] == pytest.approx(by_hand, abs=1e-10)
 
 
 def test_the_gradient_of_q_by_each_mean_is_zero_after_the_m_step():

@@ -179,7 +179,7 @@ def test_gaussian_naive_bayes_has_a_mean_and_a_variance_per_column_and_class():
         own = X[y == c]
         mean, variance = own.sum(axis=0) / len(own), ((own - own.mean(axis=0)) ** 2).sum(axis=0) / len(own)
         assert found.mean()[c] == pytest.approx(mean, abs=1e-12)
-        assert found.variances()[c] == pytest.approx(variance, abs=1e-12)
+        assert found.variance()[c] == pytest.approx(variance, abs=1e-12)
         logs = -0.5 * np.log(2 * math.pi * variance) - (X - mean) ** 2 / (2 * variance)
         by_hand = math.log((y == c).mean()) + logs.sum(axis=1)
         assert model.predict_joint_log_proba(X)[:, c] == pytest.approx(by_hand, abs=1e-10)

@@ -100,7 +100,7 @@ def test_two_classes_need_no_names_and_point_the_way_of_coef():
 def test_coefficients_of_several_classes_are_the_natural_parameters():
     model = GaussianDiscriminant("tied", prior=None).fit(X, y)
     (found,) = model.distributions_
-    precision = np.linalg.inv(found.covariance[0])
+    precision = np.linalg.inv(found.covariance()[0])
     np.testing.assert_allclose(model.coef_, found.means @ precision, rtol=1e-9)
     gamma = np.log(1 / 3) - 0.5 * np.einsum("ki,ij,kj->k", found.means, precision, found.means)
     np.testing.assert_allclose(model.intercept_, gamma, rtol=1e-9)

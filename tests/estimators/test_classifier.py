@@ -111,7 +111,7 @@ def test_outliers_have_a_low_density_and_a_large_distance():
     assert model.mahalanobis(far).min() > model.mahalanobis(X).min(axis=1).max()
     (gaussians,) = model.distributions_
     delta = X[7] - gaussians.means[1]
-    expected = np.sqrt(delta @ np.linalg.solve(gaussians.covariance[1], delta))
+    expected = np.sqrt(delta @ np.linalg.solve(gaussians.covariance()[1], delta))
     np.testing.assert_allclose(model.mahalanobis(X)[7, 1], expected)
 
 
@@ -149,7 +149,7 @@ def test_the_linear_form_is_the_textbooks():
     X, y = CANCER[0][:, :5], CANCER[1]
     model = GaussianDiscriminant(prior=None).fit(X, y)
     (gaussians,) = model.distributions_
-    w = np.linalg.solve(gaussians.covariance[0], gaussians.means[1] - gaussians.means[0])
+    w = np.linalg.solve(gaussians.covariance()[0], gaussians.means[1] - gaussians.means[0])
     np.testing.assert_allclose(model.coef_[0], w, rtol=1e-8)
     x0 = model.boundary_point_
     np.testing.assert_allclose(model.predict_proba(x0[None]), [[0.5, 0.5]], rtol=1e-9)
@@ -310,7 +310,7 @@ def test_maximum_likelihood_with_impossible_rows_falls_back_to_the_class_prior()
 def test_a_shared_variance_means_something_for_the_columns_it_is_shared_by():
     X, y = IRIS
     together = GenerativeClassifier(families={(0, 1): Gaussian("spherical"), (2, 3): Gaussian("spherical")}).fit(X, y)
-    variances = [distributions.variance for distributions in together.distributions_]
+    variances = [distributions.variance() for distributions in together.distributions_]
     assert (variances[0][:, 0] == variances[0][:, 1]).all()
     assert (variances[0][:, 0] != variances[1][:, 0]).all()
 

@@ -61,7 +61,7 @@ class GaussianCase(Case):
         d = distributions.means.shape[1]
         z = np.array(list(product(nodes, repeat=d)))
         w = np.array([np.prod(some) for some in product(weights / weights.sum(), repeat=d)])
-        return distributions.means[0] + z @ np.linalg.cholesky(distributions.covariance[0]).T, w
+        return distributions.means[0] + z @ np.linalg.cholesky(distributions.covariance()[0]).T, w
 
     def perturbed(
         self, distributions: GaussianDistributions, rng: np.random.Generator, size: float
@@ -74,7 +74,7 @@ class GaussianCase(Case):
         else:
             factor = np.eye(d) + size * rng.normal(size=(len(compact), d, d))
             compact = factor @ compact @ factor.transpose(0, 2, 1)
-        scale = np.sqrt(distributions.variance)
+        scale = np.sqrt(distributions.variance())
         means = distributions.means + size * scale * rng.normal(size=distributions.means.shape)
         return GaussianDistributions(self.family, means, compact)
 

@@ -51,7 +51,7 @@ def test_gaussian_estimates_divide_the_scatter_by_the_number_of_rows(case, shape
     if "spherical" in structure.name:
         covariances = np.einsum("kii->k", covariances)[:, None, None] / shape.d * np.eye(shape.d)
     np.testing.assert_allclose(found.means, [group.mean(0) for group in groups], rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(found.covariance, covariances, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(found.covariance(), covariances, rtol=1e-10, atol=1e-12)
 
 
 @each([BERNOULLI, POISSON])

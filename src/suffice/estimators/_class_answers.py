@@ -26,7 +26,8 @@ from suffice.models.joint import (
 )
 from suffice.models.named_statistics import ModelStatistics
 from suffice.models.schema import Schema
-from suffice.tables.labels import LabelCoder
+from suffice.tables.conversion import as_table
+from suffice.tables.labels import LabelCoder, class_list
 from suffice.tables.sources import Source
 
 if TYPE_CHECKING:
@@ -63,6 +64,12 @@ class ClassAnswers(LinearAnswers):
     def component_shares_(self) -> FloatArray:
         """The share of each component in its class, p(m | c), (m,)."""
         return np.exp(self._joint.log_shares)
+
+    def _groups(self) -> dict[str, list[Any]]:
+        groups = {"class": class_list(self.component_classes_)}
+        if self._joint.class_of is not None:
+            groups["component"] = list(range(len(self._joint.log_prior)))
+        return groups
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of each row, (n,): the most probable one, unless a threshold or a cost matrix is set.
@@ -201,8 +208,15 @@ class ClassAnswers(LinearAnswers):
         chosen, other = compared_classes(self.predict_log_proba(X), self.classes_, target, against)
         pairs = ClassPairs(self._joint, chosen, other)
         split = passes.score(X, self.schema_, log_odds_terms, pairs, estimator=type(self).__name__, n_jobs=self.n_jobs)
+        schema = self.schema_
         return Explanation(
-            list(self.schema_.column_labels), split[:, 1:], split[:, 0], self.classes_[chosen], self.classes_[other]
+            list(schema.column_labels),
+            split[:, 1:],
+            split[:, 0],
+            self.classes_[chosen],
+            self.classes_[other],
+            None if isinstance(X, Source) else schema.arranged(as_table(X)),
+            schema.library,
         )
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, NDArray[Any]]:

@@ -9,7 +9,6 @@ import numpy as np
 from suffice._arrays import FloatArray, IntArray
 from suffice.estimators._joint_answers import JointAnswers
 from suffice.estimators.sampling import sample_table
-from suffice.families.gaussian import GaussianDistributions
 from suffice.mixtures.start_clusters import generator
 from suffice.models.joint import most_probable
 from suffice.models.schema import Schema
@@ -27,28 +26,6 @@ class ComponentAnswers(JointAnswers):
     def weights_(self) -> FloatArray:
         """The weights (mixing proportions) of the components, (k,)."""
         return np.exp(self._joint.log_prior)
-
-    @property
-    def means_(self) -> FloatArray:
-        """The means of the components, k×d, in the order of the columns."""
-        means = np.empty((len(self._joint.log_prior), self.n_features_in_))
-        for block, distributions in zip(self.schema_.blocks, self.distributions_, strict=True):
-            if distributions.mean().shape[1] != len(block.columns):
-                raise AttributeError(f"the columns of {block.family!r} have no means; see distributions_")
-            means[:, list(block.columns)] = distributions.mean()
-        return means
-
-    @property
-    def covariances_(self) -> FloatArray:
-        """The covariances of the components, k×d×d; 0 between blocks."""
-        k, d = len(self._joint.log_prior), self.n_features_in_
-        covariances = np.zeros((k, d, d))
-        for block, distributions in zip(self.schema_.blocks, self.distributions_, strict=True):
-            if not isinstance(distributions, GaussianDistributions):
-                raise AttributeError(f"the columns of {block.family!r} have no covariances; see distributions_")
-            places = np.array(block.columns)
-            covariances[:, places[:, None], places[None, :]] = distributions.covariance
-        return covariances
 
     @property
     def n_parameters_(self) -> int:
@@ -158,6 +135,9 @@ class ComponentAnswers(JointAnswers):
         """
         certain = self.predict_log_proba(X).max(axis=1)
         return self.bic(X, sample_weight) - 2.0 * float(certain @ row_weights(sample_weight, len(certain)))
+
+    def _groups(self) -> dict[str, list[Any]]:
+        return {"component": list(range(len(self._joint.log_prior)))}
 
     def _log_likelihood(self, X: Any, sample_weight: Any) -> tuple[float, float]:
         logs = self.score_samples(X)

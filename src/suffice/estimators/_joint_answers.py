@@ -12,6 +12,14 @@ from suffice.families import Distributions
 from suffice.models import impossible
 from suffice.models.imputation import impute
 from suffice.models.joint import JointModel, log_evidence, log_joint, log_posterior, posterior
+from suffice.models.parameters import (
+    covariance_of_columns,
+    mean_of_columns,
+    parameters_of,
+    tidy_frame,
+    variance_of_columns,
+    wide_frame,
+)
 
 
 class JointAnswers:
@@ -30,6 +38,65 @@ class JointAnswers:
     def distributions_(self) -> tuple[Distributions, ...]:
         """The estimated distributions, one entry per block of the schema."""
         return self._joint.distributions
+
+    @property
+    def means_(self) -> FloatArray:
+        """The mean of each column in each class or component, k×d; NaN for columns of categories."""
+        return mean_of_columns(self._joint)
+
+    @property
+    def variances_(self) -> FloatArray:
+        """The variance of each column in each class or component, k×d; NaN for columns of categories."""
+        return variance_of_columns(self._joint)
+
+    @property
+    def covariances_(self) -> FloatArray:
+        """The covariances in each class or component, k×d×d; 0 between blocks, NaN for columns of categories."""
+        return covariance_of_columns(self._joint)
+
+    @abstractmethod
+    def _groups(self) -> dict[str, list[Any]]:
+        """Return what names the classes or components in frames, each with one label per row of the parameters."""
+
+    def parameters(self, family: Any = None, *, wide: bool = False, library: str | None = None) -> Any:
+        """Return the parameters as a data frame with names.
+
+        Parameters
+        ----------
+        family : name of a family or Family, optional
+            Return the parameters of the columns of this family only; by default of all, and the weight of each class.
+        wide : bool, default False
+            False returns one row per class and parameter, with the value in "value"; True returns one row per
+            parameter and one column per class.
+        library : "pandas", "polars" or "pyarrow", optional
+            The library of the frame; by default that of the training table, or one that is installed.
+
+        Returns
+        -------
+        data frame
+            Its columns are "class" (or "component", or both), "column", "family", "parameter", "of" and "value".
+            "of" is the category of a probability, or the other column of a covariance.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from suffice import NaiveBayes
+        >>> table = pd.DataFrame({"sky": ["sun", "rain", "rain", "sun"], "wind": [3.0, 20.0, 24.0, 5.0]})
+        >>> model = NaiveBayes().fit(table, ["play", "stay", "stay", "play"])
+        >>> model.parameters("categorical", wide=True)
+          column       family    parameter    of  play  stay
+        0    sky  categorical  probability  rain  0.25  0.75
+        1    sky  categorical  probability   sun  0.75  0.25
+        >>> model.parameters("gaussian").round(2)
+          class column    family parameter    of  value
+        0  play   wind  gaussian      mean  None   4.00
+        1  play   wind  gaussian  variance  None   3.52
+        2  stay   wind  gaussian      mean  None  22.00
+        3  stay   wind  gaussian  variance  None   6.52
+        """
+        found = parameters_of(self._joint, family)
+        made = wide_frame if wide else tidy_frame
+        return made(found, self._groups(), library, self._joint.schema.library)
 
     def _score(self, kernel: Any, X: Any) -> NDArray[Any]:
         name = type(self).__name__

@@ -232,5 +232,5 @@ def _covariance(model: JointModel, c: int) -> FloatArray | None:
     covariance = np.zeros((model.schema.n_columns, model.schema.n_columns))
     for block, found in zip(model.schema.blocks, model.distributions, strict=True):
         places = np.array(block.columns)
-        covariance[places[:, None], places] = found.covariances()[c]
+        covariance[places[:, None], places] = found.covariance()[c]
     return covariance

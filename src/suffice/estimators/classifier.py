@@ -85,6 +85,8 @@ class GenerativeClassifier(ClassAnswers, ClassifierSettings, ClassifierMixin, Ba
         The estimated distributions, one entry per block of the schema, each with one row per class or component.
     class_log_prior_, class_prior_ : arrays of shape (k,)
         The log-probabilities and the probabilities of the classes.
+    means_, variances_, covariances_ : arrays of shape (k, d), (k, d) and (k, d, d)
+        Of each column in each class or component; NaN for columns of categories. `parameters()` has all parameters.
     component_classes_, component_shares_ : arrays of shape (m,)
         The class of each component, and its share p(m | c) of that class.
     n_features_in_, feature_names_in_ : int, array of str

@@ -74,8 +74,8 @@ class Mixture(ComponentAnswers, MixtureSettings, DensityMixin, BaseEstimator):
         The weights π_c of the components.
     distributions_ : tuple of Distributions
         The estimated distributions, one entry per block of the schema.
-    means_, covariances_ : arrays of shape (k, d) and (k, d, d)
-        The means and covariances of the components, if all columns are Gaussian.
+    means_, variances_, covariances_ : arrays of shape (k, d), (k, d) and (k, d, d)
+        Of each column in each component; NaN for columns of categories. `parameters()` has all parameters.
     statistics_ : ModelStatistics
         The expected statistics of the last iteration.
     bound_history_ : list of float

@@ -75,6 +75,10 @@ class GaussianDiscriminant(
     boundary_point_ : array of shape (d,)
         The point where the line through the means of two classes meets their boundary, if the covariance is tied;
         `boundary` has more, for any two classes.
+    means_, covariances_ : arrays of shape (k, d) and (k, d, d)
+        The means and covariances of the classes.
+    covariance_ : array of shape (d, d)
+        The covariance that all classes share, if it is tied.
     scalings_ : array of shape (d, r)
         Fisher's discriminant directions.
     explained_variance_ratio_ : array of shape (r,)
@@ -116,6 +120,14 @@ class GaussianDiscriminant(
             estimator=type(self).__name__,
             n_jobs=self.n_jobs,
         )
+
+    @property
+    def covariance_(self) -> FloatArray:
+        """The covariance that all classes share, d×d; raises AttributeError if each class has its own."""
+        (block,) = self._joint.schema.blocks
+        if not (isinstance(block.family, Gaussian) and block.family.structure.tied):
+            raise AttributeError("each class has its own covariance, so there is no covariance_; see covariances_")
+        return self.covariances_[0]
 
     @property
     def scalings_(self) -> FloatArray:

@@ -112,4 +112,4 @@ class SoftKMeans(SoftKMeansSettings, Mixture):
         (spheres,) = self.distributions_
         assert isinstance(spheres, GaussianDistributions)
         varying = 0 if spheres.constant is None else int(np.argmin(spheres.constant))
-        return 0.5 / float(spheres.variance[0, varying])
+        return 0.5 / float(spheres.variance()[0, varying])

@@ -228,13 +228,13 @@ class Distributions(ABC):
     # -- what follows from the log-normaliser -----------------------------------------------------------------
 
     @abstractmethod
-    def variances(self) -> FloatArray:
+    def variance(self) -> FloatArray:
         """Return Var x of each column, k×d."""
 
-    def covariances(self) -> FloatArray:
+    def covariance(self) -> FloatArray:
         """Return Cov x, k×d×d; here columns are independent given the class."""
-        variances = self.variances()
-        return np.eye(variances.shape[1]) * variances[:, None, :]
+        variance = self.variance()
+        return np.eye(variance.shape[1]) * variance[:, None, :]
 
     @abstractmethod
     def statistic_covariance(self) -> FloatArray:
@@ -244,10 +244,22 @@ class Distributions(ABC):
         """Return E log h(x), (k,)."""
         return np.zeros(self.n_classes)
 
-    def entropies(self) -> FloatArray:
+    def entropy(self) -> FloatArray:
         """Return −E log p(x) = A(η) − ⟨η, ∇A(η)⟩ − E log h(x), (k,)."""
         eta = self.natural_parameters()
         return self.family.log_normalizer(eta) - inner(eta, self.moment_parameters()) - self.expected_log_base()
+
+    def variances(self) -> FloatArray:
+        """Return `variance()`: its earlier name, which the next release removes."""
+        return self.variance()
+
+    def covariances(self) -> FloatArray:
+        """Return `covariance()`: its earlier name, which the next release removes."""
+        return self.covariance()
+
+    def entropies(self) -> FloatArray:
+        """Return `entropy()`: its earlier name, which the next release removes."""
+        return self.entropy()
 
     def divergence(self, c: int, other: Any, against: int) -> float:
         """Return KL(p ‖ q) = ⟨η_p − η_q, ∇A(η_p)⟩ − A(η_p) + A(η_q), p class `c` and q class `against` of `other`."""

@@ -101,17 +101,17 @@ class BernoulliDistributions(ColumnwiseDistributions):
 
     def covariance_parts(self) -> list[list[FloatArray]]:
         """Return p(1 − p)."""
-        return [[self.variances()]]
+        return [[self.variance()]]
 
     def mean(self) -> FloatArray:
         """Return p, k×d."""
         return self.probability
 
-    def variances(self) -> FloatArray:
+    def variance(self) -> FloatArray:
         """Return p(1 − p), k×d."""
         return self.probability * (1.0 - self.probability)
 
-    def entropies(self) -> FloatArray:
+    def entropy(self) -> FloatArray:
         """Return −Σ (p log p + (1 − p) log(1 − p)), where p may be 0 or 1."""
         return np.asarray((entr(self.probability) + entr(1.0 - self.probability)).sum(1))
 

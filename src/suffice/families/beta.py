@@ -163,7 +163,7 @@ class BetaDistributions(ColumnwiseDistributions):
         """Return a / (a + b), k×d."""
         return self.a / (self.a + self.b)
 
-    def variances(self) -> FloatArray:
+    def variance(self) -> FloatArray:
         """Return m (1 − m) / (a + b + 1) for the mean m, k×d."""
         total = self.a + self.b
         return self.a * self.b / (total**2 * (total + 1.0))

@@ -213,12 +213,12 @@ class DirichletDistributions(Distributions):
         """Return α / Σα, k×d."""
         return self.alpha / self.alpha.sum(1, keepdims=True)
 
-    def variances(self) -> FloatArray:
+    def variance(self) -> FloatArray:
         """Return m (1 − m) / (Σα + 1) for the mean m, k×d."""
         mean = self.mean()
         return mean * (1.0 - mean) / (self.alpha.sum(1, keepdims=True) + 1.0)
 
-    def covariances(self) -> FloatArray:
+    def covariance(self) -> FloatArray:
         """Return (diag m − m mᵀ) / (Σα + 1), k×d×d."""
         mean = self.mean()
         spread = np.eye(mean.shape[1]) * mean[:, None, :] - mean[:, :, None] * mean[:, None, :]

@@ -82,15 +82,15 @@ class Distribution:
 
     def variance(self) -> FloatArray:
         """Return Var x of each column, (d,); for a Multinomial that of a bag of the mean size."""
-        return np.asarray(self._together.variances()[self._c])
+        return np.asarray(self._together.variance()[self._c])
 
     def covariance(self) -> FloatArray:
         """Return Cov x, d×d; for a Multinomial that of a bag of the mean size."""
-        return np.asarray(self._together.covariances()[self._c])
+        return np.asarray(self._together.covariance()[self._c])
 
     def entropy(self) -> float:
         """Return −E log p(x), in nats; for a Multinomial that of one draw."""
-        return float(self._together.entropies()[self._c])
+        return float(self._together.entropy()[self._c])
 
     def kl_divergence(self, other: Distribution) -> float:
         """Return KL(p ‖ q) = E_p log p(x)/q(x), in nats, to another distribution of the same family.

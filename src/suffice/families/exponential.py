@@ -113,7 +113,7 @@ class ExponentialDistributions(ColumnwiseDistributions):
         """Return 1/λ, k×d."""
         return 1.0 / self.rate
 
-    def variances(self) -> FloatArray:
+    def variance(self) -> FloatArray:
         """Return 1/λ², k×d."""
         return self.rate**-2.0
 

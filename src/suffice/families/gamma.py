@@ -100,13 +100,13 @@ class GammaDistributions(ColumnwiseDistributions):
 
     def covariance_parts(self) -> list[list[FloatArray]]:
         """Return the variance of log x, ψ′(α), its covariance with x, 1/β, and the variance of x, α/β²."""
-        return [[trigamma(self.shape), 1.0 / self.rate], [1.0 / self.rate, self.variances()]]
+        return [[trigamma(self.shape), 1.0 / self.rate], [1.0 / self.rate, self.variance()]]
 
     def mean(self) -> FloatArray:
         """Return α/β, k×d."""
         return self.shape / self.rate
 
-    def variances(self) -> FloatArray:
+    def variance(self) -> FloatArray:
         """Return α/β², k×d."""
         return self.shape / self.rate**2
 

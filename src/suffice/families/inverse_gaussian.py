@@ -105,7 +105,7 @@ class InverseGaussianDistributions(ColumnwiseDistributions):
         """Return μ, k×d."""
         return self.location
 
-    def variances(self) -> FloatArray:
+    def variance(self) -> FloatArray:
         """Return μ³/λ, k×d."""
         return self.location**3 / self.shape
 

@@ -53,8 +53,8 @@ class LogNormal(TransformedFamily):
     def mean_and_variance(self, of_y: GaussianDistributions) -> tuple[FloatArray, FloatArray]:
         """Return exp(μ + σ²/2) and (exp σ² − 1) exp(2μ + σ²), infinite if they are too large for a float."""
         with np.errstate(over="ignore"):
-            mean = np.exp(of_y.means + 0.5 * of_y.variance)
-            return mean, np.expm1(of_y.variance) * mean**2
+            mean = np.exp(of_y.means + 0.5 * of_y.variance())
+            return mean, np.expm1(of_y.variance()) * mean**2
 
     def expected_log_slope(self, of_y: GaussianDistributions) -> FloatArray:
         """Return −μ."""
@@ -62,4 +62,4 @@ class LogNormal(TransformedFamily):
 
     def shown(self, of_y: GaussianDistributions) -> dict[str, Any]:
         """Return the location μ and the scale σ."""
-        return {"location": of_y.means, "scale": np.sqrt(of_y.variance)}
+        return {"location": of_y.means, "scale": np.sqrt(of_y.variance())}

@@ -145,11 +145,11 @@ class MultinomialDistributions(Distributions):
         """Return the mean bag, k×d."""
         return self.probability * self.mean_size[:, None]
 
-    def variances(self) -> FloatArray:
+    def variance(self) -> FloatArray:
         """Return N p (1 − p) for a bag of the mean size N, k×d."""
         return self.mean() * (1.0 - self.probability)
 
-    def covariances(self) -> FloatArray:
+    def covariance(self) -> FloatArray:
         """Return N (diag p − p pᵀ) for a bag of the mean size N, k×d×d."""
         return self.statistic_covariance() * self.mean_size[:, None, None]
 

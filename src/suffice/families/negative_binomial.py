@@ -110,13 +110,13 @@ class NegativeBinomialDistributions(ColumnwiseDistributions):
 
     def covariance_parts(self) -> list[list[FloatArray]]:
         """Return the variance."""
-        return [[self.variances()]]
+        return [[self.variance()]]
 
     def mean(self) -> FloatArray:
         """Return r (1 − p)/p, k×d."""
         return self.family.shape * self.odds
 
-    def variances(self) -> FloatArray:
+    def variance(self) -> FloatArray:
         """Return r (1 − p)/p², k×d."""
         return self.family.shape * self.odds * (1.0 + self.odds)
 

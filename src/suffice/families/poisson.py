@@ -92,11 +92,11 @@ class PoissonDistributions(ColumnwiseDistributions):
         """Return λ, k×d."""
         return self.rate
 
-    def variances(self) -> FloatArray:
+    def variance(self) -> FloatArray:
         """Return λ, k×d."""
         return self.rate
 
-    def entropies(self) -> FloatArray:
+    def entropy(self) -> FloatArray:
         """Return the sums of the entropies of the columns, (k,)."""
         return poisson_entropy(self.rate).sum(1)
 

@@ -241,7 +241,7 @@ class Points:
         if len(blocks) == 1 and isinstance(only, GaussianDistributions) and isinstance(blocks[0], np.ndarray):
             rows = blocks[0] - only.means[0]
             if np.isfinite(np.add.reduce(rows, axis=None)):
-                return rows if units == "own" else rows / np.sqrt(only.variance[0])
+                return rows if units == "own" else rows / np.sqrt(only.variance()[0])
         return self._in("whitened")
 
 

@@ -25,6 +25,7 @@ from suffice.selection.strategy import in_threads
 from suffice.selection.table_grid import TableGrid
 from suffice.tables.conversion import as_table
 from suffice.tables.labels import check_weight
+from suffice.tables.results import result_frame
 from suffice.tables.sources import Source
 
 #: the covariance structures of mclust, from few parameters to many
@@ -85,7 +86,7 @@ class MixtureSearch(_Settings, DensityMixin, BaseEstimator):
     results_ : dict of arrays
         One entry per mixture: "n_components", "covariance", "log_likelihood", "n_parameters", "bic", "aic", "icl",
         "converged", "prior" (whether it was fitted with one), and "cv" if that is the criterion; NaN if there is no
-        estimate. Constant columns are not counted. A data frame can be made from it.
+        estimate. Constant columns are not counted. `to_frame` returns it as a data frame.
     best_estimator_ : Mixture
         The best mixture.
     best_index_ : int
@@ -332,6 +333,16 @@ class MixtureSearch(_Settings, DensityMixin, BaseEstimator):
             The seed of the draws.
         """
         return self._best.impute(X, random_state=random_state, sample=sample)
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """Return `results_` as a data frame with one row per mixture of the grid.
+
+        Parameters
+        ----------
+        library : "pandas", "polars" or "pyarrow", optional
+            The library of the frame; by default that of the training table, or one that is installed.
+        """
+        return result_frame(self.results_, library, known=self._best.schema_.library)
 
     def plot(self, ax: Any = None) -> Any:
         """Plot the criterion against the number of components, one line per structure; return the axes.

@@ -61,6 +61,11 @@ class Table(ABC):
     def values(self, column: int) -> Factorized:
         """Return a column as integer codes of its distinct values."""
 
+    def cells(self, column: int) -> list[Any]:
+        """Return the cells of a column as Python objects, None for missing ones."""
+        found = self.values(column)
+        return [None if code < 0 else found.values[code] for code in found.codes.tolist()]
+
     @property
     def column_labels(self) -> Sequence[Any]:
         """The user's labels of the columns: their names, or else their positions."""
