@@ -25,6 +25,9 @@ if TYPE_CHECKING:  # at run time `__getattr__` imports these names when they are
         Mixture,
         NaiveBayes,
         SoftKMeans,
+        e_step,
+        em_steps,
+        m_step,
     )
     from suffice.estimators.boundary import Boundary
     from suffice.families import (
@@ -58,7 +61,16 @@ if TYPE_CHECKING:  # at run time `__getattr__` imports these names when they are
         Prior,
         PseudoCount,
     )
-    from suffice.selection import Comparison, FamilyRanking, MixtureSearch, best_family, compare, distribution
+    from suffice.selection import (
+        Comparison,
+        FamilyRanking,
+        MixtureSearch,
+        ThresholdCurve,
+        best_family,
+        compare,
+        distribution,
+        threshold_curve,
+    )
     from suffice.statistics import Statistics
     from suffice.tables import scan, stream
     from suffice.versions import show_versions
@@ -75,6 +87,9 @@ _NAMES = {
         "Mixture",
         "NaiveBayes",
         "SoftKMeans",
+        "e_step",
+        "em_steps",
+        "m_step",
     ),
     "estimators.boundary": ("Boundary",),
     "models.explanations": ("Explanation",),
@@ -108,7 +123,16 @@ _NAMES = {
         "Prior",
         "PseudoCount",
     ),
-    "selection": ("Comparison", "FamilyRanking", "MixtureSearch", "best_family", "compare", "distribution"),
+    "selection": (
+        "Comparison",
+        "FamilyRanking",
+        "MixtureSearch",
+        "ThresholdCurve",
+        "best_family",
+        "compare",
+        "distribution",
+        "threshold_curve",
+    ),
     "tables": ("scan", "stream"),
     "statistics": ("Statistics",),
     "versions": ("show_versions",),
@@ -162,17 +186,22 @@ __all__ = [
     "PseudoCount",
     "SoftKMeans",
     "Statistics",
+    "ThresholdCurve",
     "__version__",
     "best_family",
     "compare",
     "distribution",
+    "e_step",
+    "em_steps",
     "keep_on_interrupt",
     "load",
+    "m_step",
     "plot",
     "save",
     "scan",
     "show_versions",
     "stream",
+    "threshold_curve",
 ]
 
 

@@ -80,7 +80,7 @@ def _open(
         source = MemorySource(X, y, sample_weight)
         _require_rows(len(source.table), source.table.n_columns)
         return source, schema_of(source.table), source.batches()
-    _require_inside(y, sample_weight)
+    require_alone(X, y, sample_weight)
     if needs_labels and isinstance(X, ParquetScan) and X.target is None:
         raise ValueError("a classifier needs labels: name their column in suffice.scan(..., target=...)")
     batches = X.batches()
@@ -91,9 +91,9 @@ def _open(
     return X, schema_of(first.table), chain([first], batches)
 
 
-def _require_inside(y: Any, sample_weight: Any) -> None:
-    """Raise ValueError if labels or weights are passed beside a source, which brings its own."""
-    if y is not None or sample_weight is not None:
+def require_alone(X: Any, y: Any, sample_weight: Any) -> None:
+    """Raise ValueError if labels or weights stand beside a stream or a scan."""
+    if isinstance(X, Source) and not (y is None and sample_weight is None):
         raise ValueError(
             "a stream or a scan brings its own labels and weights; pass y and sample_weight inside it "
             "(suffice.scan(..., target=..., weight=...)) and not beside it"
@@ -141,7 +141,7 @@ def engine(
 
     if not isinstance(X, Source):
         return MemoryEngine(encoded(MemorySource(X, y, sample_weight).whole()), n_jobs)
-    _require_inside(y, sample_weight)
+    require_alone(X, y, sample_weight)
     return StreamEngine(lambda: map(encoded, X.batches()), n_jobs)
 
 
