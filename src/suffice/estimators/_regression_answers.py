@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ from suffice.glm.design import Design
 from suffice.glm.links import as_link
 from suffice.glm.pairs import LogisticPair, Pair, pair
 from suffice.glm.predicting import answer, explained, offsets, warn_outside
-from suffice.glm.responses import GaussianResponse, as_response
+from suffice.glm.response_names import as_response
+from suffice.glm.responses import GaussianResponse, NegativeBinomialResponse
 from suffice.glm.sums import Point, predictor, predictor_variance
 from suffice.glm.targets import as_target
 from suffice.tables.table import Table
@@ -24,7 +26,7 @@ class RegressionAnswers:
 
     family: Any
     link: Any
-    shape: float
+    shape: float | None
     n_jobs: int | None
     design_: Design
     dispersion_: float
@@ -33,8 +35,17 @@ class RegressionAnswers:
     _factor: FloatArray | None
     _quantile: Any
 
-    def _pair(self) -> Pair:
+    def _given_pair(self) -> Pair:
+        """Return the response, with the shape as the user gave it, and the link."""
         return pair(as_response(self.family, self.shape), None if self.link is None else as_link(self.link))
+
+    def _pair(self) -> Pair:
+        """Return the response, with the estimated shape of a fitted model, and the link."""
+        given = self._given_pair()
+        response = given.response
+        if isinstance(response, NegativeBinomialResponse) and response.estimated:
+            return pair(replace(response, shape=vars(self).get("shape_", response.shape)), given.link)
+        return given
 
     def _answer(
         self,

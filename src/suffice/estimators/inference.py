@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from suffice._arrays import FloatArray
 from suffice.glm.pairs import Pair
+from suffice.glm.responses import NegativeBinomialResponse
 from suffice.glm.summary import Summary
 
 
@@ -28,6 +29,7 @@ class Inference:
     null_deviance_: float
     dispersion_: float
     log_likelihood_: float
+    shape_std_error_: float
     aic_: float
     bic_: float
     #: F with F Fᵀ the covariance of the intercept about the centre and the coefficients; None if it was not formed
@@ -67,6 +69,14 @@ class Inference:
         if self._pair().response.dispersion_known:
             return float(ndtri(upper))
         return float(stdtrit(self.df_residual_, upper)) if self.df_residual_ > 0 else np.nan
+
+    def _shape_note(self) -> list[tuple[str, str]]:
+        """Return the shape of a negative binomial, and whether it was estimated."""
+        response = self._pair().response
+        if not isinstance(response, NegativeBinomialResponse):
+            return []
+        how = f" ± {self.shape_std_error_:.4g} (estimated)" if response.estimated else " (given)"
+        return [("shape", f"{response.shape:.5g}{how}")]
 
     def conf_int(self, level: float = 0.95) -> FloatArray:
         """Return a confidence interval per parameter, estimate ± quantile · standard error, in the order of `terms_`.
@@ -118,6 +128,7 @@ class Inference:
             ("deviance", f"{self.deviance_:.6g} on {self.df_residual_}"),
             ("null deviance", f"{self.null_deviance_:.6g} on {self.df_null_}"),
             ("dispersion", f"{self.dispersion_:.5g}" + ("" if known else " (estimated)")),
+            *self._shape_note(),
             ("log-likelihood", f"{self.log_likelihood_:.6g}"),
             ("AIC", f"{self.aic_:.6g}"),
             ("BIC", f"{self.bic_:.6g}"),
