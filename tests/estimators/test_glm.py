@@ -4,6 +4,8 @@ import io
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from scipy import sparse, stats
 from scipy.special import expit
@@ -235,6 +237,91 @@ def test_sparse_rows_give_what_dense_ones_give():
         thin = GLM("gamma", "log", alpha).fit(sparse.csr_array(X), y)
         np.testing.assert_allclose(thin.parameters_, dense.parameters_, rtol=1e-6)
         np.testing.assert_allclose(thin.predict(sparse.csr_array(X)), dense.predict(X), rtol=1e-6)
+
+
+# -- two words ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def answers():
+    X, y = rows("bernoulli")
+    return X, y, np.where(y == 1, "yes", "no")
+
+
+KINDS = {
+    "array": np.asarray,
+    "list": list,
+    "objects": lambda words: words.astype(object),
+    "pandas": pd.Series,
+    "category": lambda words: pd.Series(words, dtype="category"),
+    "polars": pl.Series,
+    "enum": lambda words: pl.Series(words, dtype=pl.Enum(["no", "yes"])),
+    "arrow": lambda words: pa.chunked_array([words[:50].tolist(), words[50:].tolist()]),
+}
+
+
+@pytest.mark.parametrize("family", ["bernoulli", "binomial"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_words_are_a_response_and_the_summary_says_which_is_the_success(answers, kind, family):
+    X, y, words = answers
+    model, plain = GLM(family).fit(X, KINDS[kind](words)), GLM(family).fit(X, y)
+    np.testing.assert_array_equal(model.parameters_, plain.parameters_)
+    assert model.levels_ == ("no", "yes")
+    assert plain.levels_ is None
+    assert "success 'yes' (not 'no')" in str(model.summary())
+    assert model.score(X, KINDS[kind](words)) == plain.score(X, y)
+    np.testing.assert_array_equal(model.residuals(X, KINDS[kind](words)), plain.residuals(X, y))
+
+
+def test_the_success_can_be_chosen_and_follows_the_order_of_categories(answers):
+    X, y, words = answers
+    coefficients = GLM("bernoulli").fit(X, y).parameters_
+    turned = [
+        GLM("bernoulli", positive="no").fit(X, words),
+        GLM("bernoulli", positive=0).fit(X, y),
+        GLM("bernoulli", positive=False).fit(X, y == 1),
+        GLM("bernoulli", positive=2).fit(X, 2 - y),
+        GLM("bernoulli").fit(X, pd.Categorical(words, ["yes", "no"])),
+    ]
+    for model in turned:
+        np.testing.assert_allclose(model.parameters_, -coefficients, rtol=1e-7)
+    assert [model.levels_ for model in turned[:2]] == [("yes", "no"), (1.0, 0)]
+    assert "success True (not False)" in str(GLM("bernoulli").fit(X, y == 1).summary())
+    assert GLM("bernoulli").fit(X, pd.Series(["", "a"] * 200)).levels_ == ("", "a")
+
+
+def test_words_may_come_in_batches_of_one_value_and_are_saved(answers, tmp_path):
+    X, y, words = answers
+    order = np.argsort(words)
+    parts = [(X[some], words[some]) for some in np.array_split(order, 7)]
+    model = GLM("bernoulli").fit(suffice.stream(parts))
+    np.testing.assert_allclose(model.parameters_, GLM("bernoulli").fit(X, y).parameters_, rtol=1e-8)
+    suffice.save(model, tmp_path / "glm.suffice")
+    loaded = suffice.load(tmp_path / "glm.suffice")
+    assert loaded.levels_ == ("no", "yes")
+    assert loaded.score(X, words) == model.score(X, words)
+
+
+def test_responses_that_are_not_two_words_are_errors(answers):
+    X, _, words = answers
+    with pytest.raises(ValueError, match="a binomial response has two values, but y has 3: 'maybe', 'no', 'yes'"):
+        GLM("bernoulli").fit(X, np.where(np.arange(len(X)) == 5, "maybe", words))
+    with pytest.raises(ValueError, match="y holds 'yes' in every row, so it is not known whether that is a success"):
+        GLM("bernoulli").fit(X, ["yes"] * len(X))
+    with pytest.raises(ValueError, match="positive='si' is not a value of y, whose values are 'no', 'yes'"):
+        GLM("bernoulli", positive="si").fit(X, words)
+    with pytest.raises(ValueError, match="but a poisson response has none"):
+        GLM("poisson", positive="yes").fit(X, words)
+    with pytest.raises(ValueError, match="two columns, successes and failures, so that positive='yes' has no meaning"):
+        GLM("binomial", positive="yes").fit(X, np.column_stack([words == "yes", words == "no"]))
+    model = GLM("bernoulli").fit(X, words)
+    with pytest.raises(ValueError, match="y holds 'si' in row 3, but in training its values were 'no' and 'yes'"):
+        model.score(X, np.where(np.arange(len(X)) == 3, "si", words))
+    incomplete = np.where(np.arange(len(X)) == 7, None, words.astype(object))
+    with pytest.raises(ValueError, match=r"y is missing \(NaN or None\) in 1 of 200 rows \(first: row 7\)"):
+        GLM("bernoulli").fit(suffice.stream([(X[:200], incomplete[:200]), (X[200:], incomplete[200:])]))
+    with pytest.raises(ValueError, match=r"y is missing .* \(first: row 207\)"):
+        GLM("bernoulli").fit(suffice.stream([(X[:200], words[:200]), (X[:200], incomplete[:200])]))
 
 
 # -- priors and guards --------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from suffice.glm.pairs import LogisticPair, Pair, pair
 from suffice.glm.predicting import answer, explained, offsets, warn_outside
 from suffice.glm.response_names import as_response
 from suffice.glm.responses import GaussianResponse, NegativeBinomialResponse
+from suffice.glm.successes import Levels
 from suffice.glm.sums import Point, predictor, predictor_variance
 from suffice.glm.targets import as_target
 from suffice.tables.table import Table
@@ -30,6 +31,7 @@ class RegressionAnswers:
     n_jobs: int | None
     design_: Design
     dispersion_: float
+    levels_: Levels | None
     _center: FloatArray
     _theta: FloatArray
     _factor: FloatArray | None
@@ -157,7 +159,7 @@ class RegressionAnswers:
         """
         model = self._pair()
         eta = self.linear_predictor(X, offset=offset, exposure=exposure)
-        target = as_target(model, y, sample_weight, len(eta), 0, None)
+        target = as_target(model, y, sample_weight, len(eta), 0, None, self.levels_)
         mu = model.link.mean(eta)
         raw = target.y - mu
         if kind == "response":
@@ -201,5 +203,5 @@ class RegressionAnswers:
 
         eta = self._answer(X, predictor, offset, exposure, offset_of=offset_of)
         shift = np.concatenate([shifts[start] for start in sorted(shifts)]) if shifts else None
-        target = as_target(model, y, sample_weight, len(eta), 0, shift)
+        target = as_target(model, y, sample_weight, len(eta), 0, shift, self.levels_)
         return explained(model, eta, target, self.n_jobs)

@@ -20,6 +20,7 @@ from suffice.glm.response_names import as_response
 from suffice.glm.responses import GaussianResponse, NegativeBinomialResponse, Response
 from suffice.glm.rows import Data, Target, open_rows
 from suffice.glm.shape import fit_shape
+from suffice.glm.successes import Successes
 from suffice.glm.targets import as_target
 from suffice.glm.warn import INTERCEPT, warn_of_fit, warn_of_shape
 from suffice.optimize.interrupts import end_early
@@ -55,6 +56,10 @@ class GLM(RegressionAnswers, Inference, RegressorMixin, BaseEstimator):
     shape : float or None, default None
         The shape θ of the negative binomial, whose variance is μ + μ²/θ; other software gives α = 1/θ. None estimates
         it together with the coefficients by maximum likelihood, as `glm.nb` of R does.
+    positive : value of y or None, default None
+        For a bernoulli or binomial y of two values, such as "no" and "yes": the one that counts as a success, whose
+        probability is modelled. None is the last of the two: 1, True, the second category, or the second in sorted
+        order.
     firth : bool, default False
         Whether to maximise the likelihood times the square root of the determinant of the information (Firth's
         correction), which removes the first-order bias and is finite even if classes are separated. For logistic and
@@ -88,6 +93,8 @@ class GLM(RegressionAnswers, Inference, RegressorMixin, BaseEstimator):
     shape_, shape_std_error_ : float
         Of a negative binomial regression: the shape θ, and its standard error by the observed information, NaN if it
         was given. If the counts vary no more than Poisson counts, θ is infinite, and a warning says so.
+    levels_ : (failure, success) or None
+        The two values of a binomial y; None if y holds numbers.
     deviance_, null_deviance_, log_likelihood_, aic_, bic_ : float
         The measures of fit, defined as in R: an estimated dispersion counts as a parameter.
     aliased_ : list of str
@@ -128,6 +135,7 @@ class GLM(RegressionAnswers, Inference, RegressorMixin, BaseEstimator):
         fit_intercept: bool = True,
         *,
         shape: float | None = None,
+        positive: Any = None,
         firth: bool = False,
         max_iter: int = 100,
         tol: float = 1e-12,
@@ -139,6 +147,7 @@ class GLM(RegressionAnswers, Inference, RegressorMixin, BaseEstimator):
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.shape = shape
+        self.positive = positive
         self.firth = firth
         self.max_iter = max_iter
         self.tol = tol
@@ -164,8 +173,8 @@ class GLM(RegressionAnswers, Inference, RegressorMixin, BaseEstimator):
         X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
             The rows, without missing cells.
         y : array of shape (n,)
-            The response. For the binomial: proportions of successes with the numbers of trials as weights, or two
-            columns, successes and failures.
+            The response. For the bernoulli and the binomial: any two values, see `positive`. For the binomial also
+            proportions of successes with the numbers of trials as weights, or two columns, successes and failures.
         sample_weight : array of shape (n,), optional
             The weight of each row.
         offset : array of shape (n,), or a column by its name or position, optional
@@ -188,6 +197,7 @@ class GLM(RegressionAnswers, Inference, RegressorMixin, BaseEstimator):
             need another pass over the rows, are then NaN. See `suffice.keep_on_interrupt`.
         """
         model = self._given_pair()
+        successes = Successes(model.response, self.positive)
         settings = Settings(self.fit_intercept, self.alpha, self.firth, self.max_iter, self.tol)
         survey = Survey(
             intercept=self.fit_intercept,
@@ -201,11 +211,11 @@ class GLM(RegressionAnswers, Inference, RegressorMixin, BaseEstimator):
 
         def target(y: Any, weight: Any, table: Table, design: Design, start: int) -> Target:
             shift = offsets(table, design, model.link, offset, exposure, start)
-            return as_target(model, y, weight, len(table), start, shift)
+            return as_target(model, y, weight, len(table), start, shift, successes.levels())
 
         name = type(self).__name__
         data = open_rows(
-            X, y, sample_weight, survey=survey, meet=None, target=target, estimator=name, n_jobs=self.n_jobs
+            X, y, sample_weight, survey=survey, meet=successes.meet, target=target, estimator=name, n_jobs=self.n_jobs
         )
         met = data.targets.reduce(totals, None)
         if met.weight == 0:
@@ -217,6 +227,7 @@ class GLM(RegressionAnswers, Inference, RegressorMixin, BaseEstimator):
             else:
                 found, null = fit_pair(model, data, met, settings, start, watch)
                 shape_error = np.nan
+        self.levels_ = successes.levels()
         self._adopt(model, data, met, found, null, shape_error)
         alike = f"y is {met.y / met.weight:g} in every row" if met.constant else None
         terms = np.array(self.terms_, dtype=object)

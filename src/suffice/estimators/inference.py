@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from suffice._arrays import FloatArray
 from suffice.glm.pairs import Pair
 from suffice.glm.responses import NegativeBinomialResponse
+from suffice.glm.successes import Levels
 from suffice.glm.summary import Summary
 
 
@@ -24,6 +25,7 @@ class Inference:
     n_iter_: int
     converged_: bool
     df_residual_: int
+    levels_: Levels | None
     df_null_: int
     deviance_: float
     null_deviance_: float
@@ -70,8 +72,11 @@ class Inference:
             return float(ndtri(upper))
         return float(stdtrit(self.df_residual_, upper)) if self.df_residual_ > 0 else np.nan
 
-    def _shape_note(self) -> list[tuple[str, str]]:
-        """Return the shape of a negative binomial, and whether it was estimated."""
+    def _response_notes(self) -> list[tuple[str, str]]:
+        """Return which value of y is a success; or the shape of a negative binomial, and whether it was estimated."""
+        if self.levels_ is not None:
+            failure, success = self.levels_
+            return [("success", repr(success) if failure is None else f"{success!r} (not {failure!r})")]
         response = self._pair().response
         if not isinstance(response, NegativeBinomialResponse):
             return []
@@ -128,7 +133,7 @@ class Inference:
             ("deviance", f"{self.deviance_:.6g} on {self.df_residual_}"),
             ("null deviance", f"{self.null_deviance_:.6g} on {self.df_null_}"),
             ("dispersion", f"{self.dispersion_:.5g}" + ("" if known else " (estimated)")),
-            *self._shape_note(),
+            *self._response_notes(),
             ("log-likelihood", f"{self.log_likelihood_:.6g}"),
             ("AIC", f"{self.aic_:.6g}"),
             ("BIC", f"{self.bic_:.6g}"),

@@ -43,6 +43,8 @@ def state(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         "offset": design.offset,
         "exposure": design.exposure,
     }
+    if fitted.get("levels_") is not None:
+        values["levels"] = list(fitted["levels_"])
     if labels is not None:
         values["classes"] = {"dtype": labels.dtype.str, "labels": list(labels.tolist())}
     return values, arrays
@@ -58,11 +60,15 @@ def restore(model: Any, values: Mapping[str, Any], arrays: Mapping[str, NDArray[
     for name, array in arrays.items():
         require(name in _ARRAYS and array.dtype == np.float64, f"there is an array {name!r} of {array.dtype}")
         setattr(model, name, array)
+    levels = values.get("levels")
+    require(levels is None or (isinstance(levels, list) and len(levels) == 2), f"the levels are {levels!r}")
     classes = values.get("classes")
+    if classes is None:
+        model.levels_ = None if levels is None else tuple(levels)
     if classes is not None:
         model.classes_ = np.array(classes["labels"], dtype=np.dtype(classes["dtype"]))
     for name, value in values.items():
-        if name not in ("design", "classes"):
+        if name not in ("design", "classes", "levels"):
             kind = (_VALUES | _OPTIONAL).get(name)
             require(kind is not None and isinstance(value, kind), f"{name} is {value!r}")
             words = not isinstance(value, list) or all(isinstance(word, str) for word in value)
