@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,9 @@ from suffice.glm.design import Design
 from suffice.glm.links import as_link
 from suffice.glm.pairs import LogisticPair, Pair, pair
 from suffice.glm.predicting import answer, explained, offsets, warn_outside
-from suffice.glm.responses import GaussianResponse, as_response
+from suffice.glm.response_names import as_response
+from suffice.glm.responses import GaussianResponse, NegativeBinomialResponse
+from suffice.glm.successes import Levels
 from suffice.glm.sums import Point, predictor, predictor_variance
 from suffice.glm.targets import as_target
 from suffice.tables.table import Table
@@ -24,17 +27,27 @@ class RegressionAnswers:
 
     family: Any
     link: Any
-    shape: float
+    shape: float | None
     n_jobs: int | None
     design_: Design
     dispersion_: float
+    levels_: Levels | None
     _center: FloatArray
     _theta: FloatArray
     _factor: FloatArray | None
     _quantile: Any
 
-    def _pair(self) -> Pair:
+    def _given_pair(self) -> Pair:
+        """Return the response, with the shape as the user gave it, and the link."""
         return pair(as_response(self.family, self.shape), None if self.link is None else as_link(self.link))
+
+    def _pair(self) -> Pair:
+        """Return the response, with the estimated shape of a fitted model, and the link."""
+        given = self._given_pair()
+        response = given.response
+        if isinstance(response, NegativeBinomialResponse) and response.estimated:
+            return pair(replace(response, shape=vars(self).get("shape_", response.shape)), given.link)
+        return given
 
     def _answer(
         self,
@@ -146,7 +159,7 @@ class RegressionAnswers:
         """
         model = self._pair()
         eta = self.linear_predictor(X, offset=offset, exposure=exposure)
-        target = as_target(model, y, sample_weight, len(eta), 0, None)
+        target = as_target(model, y, sample_weight, len(eta), 0, None, self.levels_)
         mu = model.link.mean(eta)
         raw = target.y - mu
         if kind == "response":
@@ -190,5 +203,5 @@ class RegressionAnswers:
 
         eta = self._answer(X, predictor, offset, exposure, offset_of=offset_of)
         shift = np.concatenate([shifts[start] for start in sorted(shifts)]) if shifts else None
-        target = as_target(model, y, sample_weight, len(eta), 0, shift)
+        target = as_target(model, y, sample_weight, len(eta), 0, shift, self.levels_)
         return explained(model, eta, target, self.n_jobs)

@@ -9,6 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from suffice._arrays import FloatArray
 from suffice.glm.pairs import Pair
+from suffice.glm.responses import NegativeBinomialResponse
+from suffice.glm.successes import Levels
 from suffice.glm.summary import Summary
 
 
@@ -23,11 +25,13 @@ class Inference:
     n_iter_: int
     converged_: bool
     df_residual_: int
+    levels_: Levels | None
     df_null_: int
     deviance_: float
     null_deviance_: float
     dispersion_: float
     log_likelihood_: float
+    shape_std_error_: float
     aic_: float
     bic_: float
     #: F with F Fᵀ the covariance of the intercept about the centre and the coefficients; None if it was not formed
@@ -67,6 +71,17 @@ class Inference:
         if self._pair().response.dispersion_known:
             return float(ndtri(upper))
         return float(stdtrit(self.df_residual_, upper)) if self.df_residual_ > 0 else np.nan
+
+    def _response_notes(self) -> list[tuple[str, str]]:
+        """Return which value of y is a success; or the shape of a negative binomial, and whether it was estimated."""
+        if self.levels_ is not None:
+            failure, success = self.levels_
+            return [("success", repr(success) if failure is None else f"{success!r} (not {failure!r})")]
+        response = self._pair().response
+        if not isinstance(response, NegativeBinomialResponse):
+            return []
+        how = f" ± {self.shape_std_error_:.4g} (estimated)" if response.estimated else " (given)"
+        return [("shape", f"{response.shape:.5g}{how}")]
 
     def conf_int(self, level: float = 0.95) -> FloatArray:
         """Return a confidence interval per parameter, estimate ± quantile · standard error, in the order of `terms_`.
@@ -118,6 +133,7 @@ class Inference:
             ("deviance", f"{self.deviance_:.6g} on {self.df_residual_}"),
             ("null deviance", f"{self.null_deviance_:.6g} on {self.df_null_}"),
             ("dispersion", f"{self.dispersion_:.5g}" + ("" if known else " (estimated)")),
+            *self._response_notes(),
             ("log-likelihood", f"{self.log_likelihood_:.6g}"),
             ("AIC", f"{self.aic_:.6g}"),
             ("BIC", f"{self.bic_:.6g}"),

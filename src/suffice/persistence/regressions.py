@@ -21,6 +21,8 @@ _VALUES: dict[str, Any] = {
     "df_residual_": int, "df_null_": int, "deviance_": _NUMBER, "null_deviance_": _NUMBER, "dispersion_": _NUMBER,
     "log_likelihood_": _NUMBER, "aic_": _NUMBER, "bic_": _NUMBER,
 }  # fmt: skip
+#: plain values that only some models have
+_OPTIONAL: dict[str, Any] = {"shape_": _NUMBER, "shape_std_error_": _NUMBER}
 #: those of these attributes that a classifier has
 _OF_CLASSES = ("_center", "_theta", "coef_", "intercept_", "terms_", "n_iter_", "converged_", "log_likelihood_")
 
@@ -31,7 +33,7 @@ def state(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     arrays = {name: fitted[name] for name in _ARRAYS if isinstance(fitted.get(name), np.ndarray)}
     labels = fitted.get("classes_")
     design: Design = model.design_
-    values = {name: fitted[name] for name in _VALUES if name in fitted and name not in arrays}
+    values = {name: fitted[name] for name in (*_VALUES, *_OPTIONAL) if name in fitted and name not in arrays}
     values["design"] = {
         "names": None if design.schema.names is None else list(design.schema.names),
         "n_columns": design.schema.n_columns,
@@ -41,6 +43,8 @@ def state(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         "offset": design.offset,
         "exposure": design.exposure,
     }
+    if fitted.get("levels_") is not None:
+        values["levels"] = list(fitted["levels_"])
     if labels is not None:
         values["classes"] = {"dtype": labels.dtype.str, "labels": list(labels.tolist())}
     return values, arrays
@@ -56,12 +60,17 @@ def restore(model: Any, values: Mapping[str, Any], arrays: Mapping[str, NDArray[
     for name, array in arrays.items():
         require(name in _ARRAYS and array.dtype == np.float64, f"there is an array {name!r} of {array.dtype}")
         setattr(model, name, array)
+    levels = values.get("levels")
+    require(levels is None or (isinstance(levels, list) and len(levels) == 2), f"the levels are {levels!r}")
     classes = values.get("classes")
+    if classes is None:
+        model.levels_ = None if levels is None else tuple(levels)
     if classes is not None:
         model.classes_ = np.array(classes["labels"], dtype=np.dtype(classes["dtype"]))
     for name, value in values.items():
-        if name not in ("design", "classes"):
-            require(name in _VALUES and isinstance(value, _VALUES[name]), f"{name} is {value!r}")
+        if name not in ("design", "classes", "levels"):
+            kind = (_VALUES | _OPTIONAL).get(name)
+            require(kind is not None and isinstance(value, kind), f"{name} is {value!r}")
             words = not isinstance(value, list) or all(isinstance(word, str) for word in value)
             require(words, f"{name} is {value!r}")
             setattr(model, name, value)
