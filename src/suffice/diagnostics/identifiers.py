@@ -23,7 +23,6 @@ from suffice.models.schema import Schema
 from suffice.statistics.category_counts import CategoryCounts
 from suffice.statistics.moments import Moments
 from suffice.tables.arrays import ArrayTable
-from suffice.tables.conversion import as_table
 from suffice.tables.sources import Source
 from suffice.tables.table import Table
 
@@ -53,7 +52,7 @@ def warn_of_identifiers(statistics: ModelStatistics, X: Any, n_rows: int, *, wei
     """
     found = list(unique_values(statistics, n_rows))
     if not isinstance(X, Source) and n_rows >= _FEWEST_ROWS:
-        found += row_numbers(as_table(X), statistics.schema, None if weighted else statistics)
+        found += row_numbers(statistics.schema.as_table(X), statistics.schema, None if weighted else statistics)
     if found:
         warn_user(identifiers_sentence(found), IdentifierWarning)
 

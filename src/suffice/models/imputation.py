@@ -18,7 +18,6 @@ from suffice.models.missing import never_seen
 from suffice.models.schema import Schema
 from suffice.tables.arrays import ArrayTable
 from suffice.tables.columns import ObjectTable
-from suffice.tables.conversion import as_table
 from suffice.tables.factorize import MISSING, is_missing
 from suffice.tables.frames import FrameTable
 from suffice.tables.sources import Source
@@ -32,7 +31,7 @@ def impute(estimator: Any, X: Any, model: JointModel, random_state: Any, sample:
             "impute gives back the table that it is given, so it needs one in memory, but X is a stream or a scan; "
             "call it on one batch after the other"
         )
-    table = as_table(X)
+    table = model.schema.as_table(X)
     name = type(estimator).__name__
     if isinstance(table, ArrayTable) and issparse(table.array):  # it has no missing cells
         model.schema.check(table, name, extra=True)

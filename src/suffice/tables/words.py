@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from suffice._arrays import FloatArray, IntArray
+from suffice._arrays import FloatArray, IntArray, row_slice
 from suffice.tables.factorize import is_missing
 
 _WORD = re.compile(r"\w\w+")
@@ -84,7 +84,11 @@ class Bags:
         return self.shape[0]
 
     def __getitem__(self, rows: slice | IntArray) -> Bags:
-        return Bags(self.counts[rows], self.unknown[rows], self.missing[rows])
+        if isinstance(rows, slice) and rows.step in (None, 1):
+            counts = row_slice(self.counts, *rows.indices(len(self))[:2])
+        else:
+            counts = self.counts[rows]
+        return Bags(counts, self.unknown[rows], self.missing[rows])
 
 
 def count_words(
