@@ -17,7 +17,7 @@ import numpy as np
 
 from suffice._arrays import FloatArray, issparse, to_float64
 from suffice.errors import IdentifierWarning, warn_user
-from suffice.families import Bernoulli, Beta, Categorical, Dirichlet, Multinomial
+from suffice.families import Bernoulli, Beta, Categorical, Dirichlet, Multinomial, Text
 from suffice.models.named_statistics import ModelStatistics
 from suffice.models.schema import Schema
 from suffice.statistics.category_counts import CategoryCounts
@@ -32,7 +32,7 @@ _SPREAD = 4
 #: the number of cells checked first
 _FIRST = 64
 #: families whose cells cannot be row numbers
-_OTHERS = (Bernoulli, Beta, Categorical, Dirichlet, Multinomial)
+_OTHERS = (Bernoulli, Beta, Categorical, Dirichlet, Multinomial, Text)
 #: the largest number of columns named in the warning
 _NAMED = 5
 

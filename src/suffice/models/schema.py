@@ -54,6 +54,13 @@ class Categories:
     values: tuple[Any, ...] = ()
     declared: bool = False
 
+    @classmethod
+    def of(cls, numbers: dict[Any, int], declared: bool) -> Categories:
+        """Return the values of a dictionary, in the order of their numbers."""
+        found = cls(tuple(numbers), declared)
+        found.__dict__["numbers"] = dict(numbers)  # copying it is much faster than making it again
+        return found
+
     @cached_property
     def numbers(self) -> dict[Any, int]:
         """The number of each value; not to be changed."""
@@ -293,12 +300,12 @@ class Encoder:
         if isinstance(block.family, Categorical):
             return self._codes(table, block.columns)
         if isinstance(block.family, Text):
-            return self.bags(table, block.family, block.columns[0])
+            return self.bags(table.documents(block.columns[0]), block.family, block.columns[0])
         return table.numbers(block.columns)
 
-    def bags(self, table: Table, family: Text, column: int) -> Bags:
-        """Return the documents of a column of an arranged table as bags of words."""
-        return count_words(table.documents(column), family.reading, self._numbers[column], grow=self._grow)
+    def bags(self, documents: Sequence[Any], family: Text, column: int) -> Bags:
+        """Return the documents of a column as bags of words."""
+        return count_words(documents, family.reading, self._numbers[column], grow=self._grow)
 
     def _codes(self, table: Table, columns: tuple[int, ...]) -> Codes:
         raw = self._raw_codes(table, columns)
@@ -354,7 +361,7 @@ class Encoder:
     def learned_schema(self) -> Schema:
         """Return the schema with the values seen so far."""
         return self.schema.with_categories(
-            {column: Categories(tuple(numbers), self._declared[column]) for column, numbers in self._numbers.items()}
+            {column: Categories.of(numbers, self._declared[column]) for column, numbers in self._numbers.items()}
         )
 
 

@@ -14,6 +14,7 @@ from suffice._arrays import FloatArray
 from suffice.tables.factorize import (
     Factorized,
     NestedCellError,
+    beginning,
     factorize,
     is_missing,
     is_nested,
@@ -50,7 +51,7 @@ class ColumnTable(Table):
             label = self.label(column)
             rows = "1 row" if len(text) == 1 else f"{len(text)} rows"
             raise ValueError(
-                f"column {label!r} must hold numbers, but holds {_what(cell)} in {rows} (first: {cell!r} in row "
+                f"column {label!r} must hold numbers, but holds {_what(cell)} in {rows} (first: {beginning(cell)} in row "
                 f"{row + self.offset}); {self._advice(label)} or clean it"
             )
         return np.array(numbers, dtype=np.float64)
@@ -99,7 +100,7 @@ class ColumnTable(Table):
         if text is not None and numbers:
             label = self.label(column)
             raise ValueError(
-                f"column {label!r} mixes numbers with {_what(text[1])} (first: {text[1]!r} in row "
+                f"column {label!r} mixes numbers with {_what(text[1])} (first: {beginning(text[1])} in row "
                 f"{text[0] + self.offset}); {self._advice(label)} to read all as categories, or clean it"
             )
         if text is not None:

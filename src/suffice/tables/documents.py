@@ -52,10 +52,7 @@ def _is_table_of_one_column(X: Sequence[Any]) -> bool:
 
 
 def _column_of(documents: Sequence[Any]) -> ObjectTable:
-    column = np.empty((len(documents), 1), dtype=object)
-    for row, document in enumerate(documents):
-        column[row, 0] = document
-    return ObjectTable(column)
+    return ObjectTable(np.fromiter(documents, dtype=object, count=len(documents))[:, None])
 
 
 def _of_series(X: Any) -> Table | None:

@@ -91,6 +91,18 @@ class Bags:
         return Bags(counts, self.unknown[rows], self.missing[rows])
 
 
+    @classmethod
+    def stacked(cls, parts: Sequence[Bags]) -> Bags:
+        """Return the documents of several parts, one after the other; later parts may have more words."""
+        width = max(part.shape[1] for part in parts)
+        ends = np.cumsum([0, *(part.nnz for part in parts)])
+        indptr = [part.counts.indptr[1:] + end for part, end in zip(parts, ends, strict=False)]
+        cells = [np.concatenate([getattr(part.counts, name) for part in parts]) for name in ("data", "indices")]
+        counts = csr_array((*cells, np.concatenate([[0], *indptr])), shape=(sum(map(len, parts)), width))
+        unknown, missing = (np.concatenate([getattr(part, name) for part in parts]) for name in ("unknown", "missing"))
+        return cls(counts, unknown, missing)
+
+
 def count_words(
     documents: Sequence[Any], reading: Reading, numbers: dict[str, int], *, grow: bool, n_jobs: int | None = None
 ) -> Bags:

@@ -34,6 +34,7 @@ def scaled_logs(x: Bags) -> Array:
 def _with_data(like: Array, data: FloatArray) -> Array:
     """Return other values of the same cells, without the checks and copies of SciPy's constructor."""
     made = csr_array(like.shape, dtype=np.float64)
-    indptr = like.indptr if like.nnz >= 2**31 else like.indptr.astype(like.indices.dtype, copy=False)
-    made.data, made.indices, made.indptr = data, like.indices, indptr
+    short = np.int32 if max(like.nnz, like.shape[1]) < 2**31 else np.int64
+    made.data = data
+    made.indices, made.indptr = (part.astype(short, copy=False) for part in (like.indices, like.indptr))
     return made

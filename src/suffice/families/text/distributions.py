@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from suffice.families.text.family import Text
 
 
+#: words whose weights are computed at a time, so that no second array of all words and classes is needed
+_WORDS_AT_A_TIME = 2048
+
+
 @dataclass(frozen=True, eq=False)
 class WordDistributions(Distributions):
     """Documents of one text column: scores are sums over words, plus a constant per class.
@@ -80,15 +84,18 @@ class WordDistributions(Distributions):
     def _factor(self) -> tuple[Factor, Factor | None, Factor | None]:
         """The weights of words, finite, and 1 where they are infinite: in any class, and not in all of them."""
         k, kept = self.n_classes, self.word_weight > 0
-        table = compiled.whole_registers(np.zeros((len(kept), k)))
+        table = compiled.whole_registers(np.broadcast_to(0.0, (len(kept), k)))
         infinite: FloatArray | None = None
-        for c in range(k):  # class by class, to save memory
-            logs = self.logs(self.probability[c])
-            impossible = np.isneginf(logs) & kept
+        for start in range(0, len(kept), _WORDS_AT_A_TIME):
+            some = slice(start, start + _WORDS_AT_A_TIME)
+            logs = self.logs(self.probability[:, some])
+            impossible = np.isneginf(logs) & kept[some]
             if impossible.any():
                 infinite = np.zeros((k, len(kept))) if infinite is None else infinite
-                infinite[c] = impossible
-            table[:, c] = np.where(kept & ~impossible, logs, 0.0) * self.word_weight
+                infinite[:, some] = impossible
+            if impossible.any() or not kept[some].all():
+                logs = np.where(kept[some] & ~impossible, logs, 0.0)
+            np.multiply(logs.T, self.word_weight[some, None], out=table[some, :k])
         finite = _of_table(table, k)
         if infinite is None:
             return finite, None, None

@@ -11,6 +11,9 @@ from suffice.priors import Prior
 from suffice.statistics.word_counts import WordCounts
 
 
+IDF_ONE = 0.0
+
+
 @dataclass(frozen=True, eq=False)
 class FixedWords(Prior):
     """A pseudo-count per word with the weights of the words, taken from all documents before EM begins.
@@ -43,8 +46,9 @@ def frequent_words(statistics: WordCounts, min_count: float, max_words: int | No
 
 
 def rarity(statistics: WordCounts) -> FloatArray:
-    """Return log (n / documents with the word), the inverse document frequency; 0 for words of every document."""
+    """Return 1 + log (n / documents with the word), divided by its mean over all sums; 0 for words of no document."""
     documents, n = statistics.weight, float(statistics.observed[0])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(n / documents)
-    return np.where(documents > 0, np.maximum(logs, 0.0), 0.0)
+    share = np.divide(documents, n, out=np.zeros_like(documents), where=documents > 0)
+    rare = np.where(share > 0, IDF_ONE - np.log(np.where(share > 0, np.minimum(share, 1.0), 1.0)), 0.0)
+    whole, weighted = statistics.total.sum(), float((statistics.total @ rare).sum())
+    return rare * (whole / weighted) if weighted > 0 else rare
