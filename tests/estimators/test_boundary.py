@@ -107,7 +107,7 @@ def test_coefficients_of_several_classes_are_the_natural_parameters():
     naive = NaiveBayes({tuple(X.columns): suffice.Gaussian("tied-diagonal")}, prior=None).fit(X, y)
     (found,) = naive.distributions_
     np.testing.assert_allclose(naive.coef_, found.mean() / found.variance(), rtol=1e-12)
-    gamma = np.log(1 / 3) - 0.5 * (found.means**2 / found.variance).sum(1)
+    gamma = np.log(1 / 3) - 0.5 * (found.mean() ** 2 / found.variance()).sum(1)
     np.testing.assert_allclose(naive.intercept_, gamma, rtol=1e-12)
 
 

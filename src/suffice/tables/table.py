@@ -19,6 +19,12 @@ class Kind(Enum):
     NUMBER = "numbers"
     BOOLEAN = "booleans"
     CATEGORY = "categories"
+    TEXT = "text"
+
+    @property
+    def of_words(self) -> bool:
+        """Whether the cells are words: categories, or text, which models without text columns read as categories."""
+        return self in (Kind.CATEGORY, Kind.TEXT)
 
 
 class Table(ABC):
@@ -65,6 +71,13 @@ class Table(ABC):
         """Return the cells of a column as Python objects, None for missing ones."""
         found = self.values(column)
         return [None if code < 0 else found.values[code] for code in found.codes.tolist()]
+
+    def documents(self, column: int) -> list[Any]:
+        """Return a column as texts, lists of words, and missing values."""
+        raise ValueError(
+            f"column {self.label(column)!r} holds numbers, but the family Text reads documents; choose another family "
+            f"for it"
+        )
 
     @property
     def column_labels(self) -> Sequence[Any]:
