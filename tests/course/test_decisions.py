@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from by_hand import log_normal
 
-from suffice import GaussianDiscriminant, NaiveBayes
+from suffice import GaussianDiscriminant, NaiveBayes, threshold_curve
 
 #: a finite world: 3 kinds of rows, 2 classes, P(x, y) in hundredths
 WORLD = np.array([[10, 25], [30, 5], [14, 16]]) / 100
@@ -91,6 +91,19 @@ def test_with_costs_the_class_of_least_expected_cost_is_predicted():
     by_hand = np.array([[row[0] * cost[0, d] + row[1] * cost[1, d] for d in (0, 1)] for row in p])
     assert (model.predict(X) == by_hand.argmin(axis=1)).all()
     assert (model.predict(X) == (p[:, 1] > 0.9)).all()  # the threshold c/(c + 1)
+
+
+def test_the_curve_of_a_threshold_counts_both_errors_at_every_t():
+    model = GaussianDiscriminant("full", prior=None).fit(X, Y)
+    densities = np.column_stack([np.exp(log_normal(X, [X[y == Y].mean()], [[X[y == Y].var()]])) for y in (0, 1)])
+    p = densities[:, 1] / densities.sum(axis=1)
+    curve = threshold_curve(model, X, Y, cost=[[0, 5], [1, 0]])
+    for t in np.linspace(0.01, 0.99, 25):
+        found = curve.at(t)
+        false_positives, false_negatives = ((p >= t) & (Y == 0)).sum(), ((p < t) & (Y == 1)).sum()
+        assert (found["false_positives"], found["false_negatives"]) == (false_positives, false_negatives)
+        assert found["cost"] == 5 * false_positives + false_negatives
+        assert found["cost"] >= curve.at(curve.best)["cost"]
 
 
 def test_the_boundary_is_where_one_class_becomes_more_probable_than_the_other():

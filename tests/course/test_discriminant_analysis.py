@@ -61,13 +61,12 @@ def test_with_a_covariance_per_class_each_is_that_of_the_rows_of_its_class():
 
 
 def test_the_log_likelihood_adds_the_density_of_each_row_in_its_class_and_the_probability_of_the_class():
-    joint = lda().predict_joint_log_proba(X)[np.arange(len(X)), y].sum()
     psi, sigma = y.mean(), shared(X, y)
     total = 0.0
     for c in (0, 1):
         total += log_normal(X[y == c], X[y == c].mean(axis=0), sigma).sum()
     total += y.sum() * math.log(psi) + (1 - y).sum() * math.log(1 - psi)
-    assert joint == pytest.approx(total, abs=1e-10)
+    assert lda().log_likelihood(X, y) == pytest.approx(total, abs=1e-9)
 
 
 def test_all_gradients_of_the_log_likelihood_are_zero_at_the_estimates():
@@ -163,9 +162,8 @@ def test_lda_has_a_linear_log_odds_and_a_softmax_posterior():
     gamma = np.log(shares) - 0.5 * np.einsum("ci,ij,cj->c", means, inverse, means)
     beta = means @ inverse
     assert model.predict_proba(NEW) == pytest.approx(softmax(gamma + NEW @ beta.T), abs=1e-10)
-    differences = model.coef_ - model.coef_[0], model.intercept_ - model.intercept_[0]
-    assert differences[0] == pytest.approx(beta - beta[0], abs=1e-9)
-    assert differences[1] == pytest.approx(gamma - gamma[0], abs=1e-9)
+    assert model.coef_ == pytest.approx(beta, abs=1e-9)
+    assert model.intercept_ == pytest.approx(gamma, abs=1e-9)
 
 
 def test_the_terms_that_all_classes_share_complete_the_log_posterior_of_lda():
@@ -244,6 +242,22 @@ def test_x0_lies_on_the_boundary_and_the_posterior_is_logistic_in_the_distance_f
     assert w @ x0 == pytest.approx(-model.intercept_[0], abs=1e-9)  # wᵀx0 = −(γ1 − γ0)
     assert model.predict_proba(NEW)[:, 1] == pytest.approx(sigmoid((NEW - x0) @ w), abs=1e-10)
     assert (model.predict(NEW) == (NEW @ w > w @ x0)).all()
+
+
+def test_the_boundary_of_any_two_of_several_classes_is_linear_too():
+    edge, inverse = lda(Z, kinds).boundary(2, 0), np.linalg.inv(shared(Z, kinds))
+    m0, m2 = Z[kinds == 0].mean(axis=0), Z[kinds == 2].mean(axis=0)
+    odds = math.log((kinds == 2).mean() / (kinds == 0).mean())
+    w = inverse @ (m2 - m0)
+    x0 = 0.5 * (m2 + m0) - (m2 - m0) * odds / ((m2 - m0) @ inverse @ (m2 - m0))
+    assert edge.w == pytest.approx(w, abs=1e-10)
+    assert edge.x0 == pytest.approx(x0, abs=1e-10)
+    assert edge.b == pytest.approx(-w @ x0, abs=1e-9)
+    joint = [
+        math.log((kinds == c).mean()) + log_normal(NEW, Z[kinds == c].mean(axis=0), shared(Z, kinds)) for c in (0, 2)
+    ]
+    assert edge.log_odds(NEW) == pytest.approx(joint[1] - joint[0], abs=1e-9)
+    assert edge.projection(NEW) == pytest.approx((NEW - x0) @ w / np.linalg.norm(w), abs=1e-9)
 
 
 def test_x0_is_halfway_between_the_means_if_the_classes_are_equally_probable():

@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 from by_hand import gradient, log_normal
 
-from suffice import Bernoulli, GaussianDiscriminant, GenerativeClassifier, Mixture, NaiveBayes, Poisson
+from suffice import (
+    Bernoulli,
+    GaussianDiscriminant,
+    GenerativeClassifier,
+    Mixture,
+    NaiveBayes,
+    Poisson,
+    e_step,
+    em_steps,
+    m_step,
+)
 
 rng = np.random.default_rng(4)
 X = np.vstack([rng.normal([0, 0], 1.0, (40, 2)), rng.normal([3, 1], 1.3, (25, 2))])
@@ -38,7 +48,7 @@ def entropy(q):
     return -(q * np.log(np.where(q > 0, q, 1.0))).sum()
 
 
-def m_step(q, rows=X):
+def m_step_by_hand(q, rows=X):
     """Return the shares, means and covariances that maximise Q."""
     count = q.sum(axis=0)
     means = q.T @ rows / count[:, None]
@@ -46,8 +56,10 @@ def m_step(q, rows=X):
     return count / count.sum(), means, covariances
 
 
-def of(mixture):
-    return mixture.weights_, mixture.means_, mixture.covariances_
+def posterior_of(joint):
+    """Return p(z | x), n×k."""
+    powers = np.exp(joint)
+    return powers / powers.sum(axis=1, keepdims=True)
 
 
 def random_q(seed=0, n=65, k=2):
@@ -186,7 +198,7 @@ def test_the_e_step_maximises_g_over_q():
 def test_the_m_step_maximises_the_expected_log_likelihood_over_theta():
     q = random_q(1)
     model = GaussianDiscriminant("full", prior=None).fit(X, q)  # the M step: a fit to soft labels
-    shares, means, covariances = m_step(q)
+    shares, means, covariances = m_step_by_hand(q)
     (found,) = model.distributions_
     assert model.class_prior_ == pytest.approx(shares, abs=1e-12)
     assert found.mean() == pytest.approx(means, abs=1e-10)
@@ -204,7 +216,7 @@ def test_the_m_step_maximises_the_expected_log_likelihood_over_theta():
 def test_an_iteration_is_a_chain_of_inequalities():
     old = log_joint(SHARES, MEANS, COVARIANCES)
     q = np.exp(old) / np.exp(old).sum(axis=1, keepdims=True)
-    new = log_joint(*m_step(q))
+    new = log_joint(*m_step_by_hand(q))
     once = Mixture(2, prior=None, init=START, max_iter=1).fit(X)
     assert once.score_samples(X).sum() == pytest.approx(log_likelihood(new), abs=1e-8)
     # ℓ(θ_new) ≥ A(θ_new, θ_old) ≥ A(θ_old, θ_old) = ℓ(θ_old)
@@ -219,7 +231,7 @@ def test_the_log_likelihood_never_falls_and_is_the_bound_of_each_iteration():
     for _ in range(8):
         joint = log_joint(*parameters)
         by_hand.append(log_likelihood(joint))
-        parameters = m_step(np.exp(joint) / np.exp(joint).sum(axis=1, keepdims=True))
+        parameters = m_step_by_hand(np.exp(joint) / np.exp(joint).sum(axis=1, keepdims=True))
     mixture = Mixture(2, prior=None, init=START, max_iter=8, tol=0.0).fit(X)
     assert mixture.bound_history_ == pytest.approx(by_hand, abs=1e-8)
     assert (np.diff(by_hand) >= 0).all()
@@ -265,7 +277,7 @@ def test_with_complete_data_gamma_is_binary_and_with_incomplete_data_soft_in_one
         (binary, GaussianDiscriminant("full", prior=None).fit(X, binary)),
         (random_q(2), GaussianDiscriminant("full", prior=None).fit(X, random_q(2))),
     ):
-        shares, means, covariances = m_step(gamma)
+        shares, means, covariances = m_step_by_hand(gamma)
         assert model.class_prior_ == pytest.approx(shares, abs=1e-12)
         assert model.distributions_[0].mean() == pytest.approx(means, abs=1e-10)
         assert model.distributions_[0].covariance() == pytest.approx(np.array(covariances), abs=1e-10)
@@ -274,7 +286,7 @@ def test_with_complete_data_gamma_is_binary_and_with_incomplete_data_soft_in_one
 def test_the_complete_log_likelihood_is_q_with_binary_gamma():
     z = np.repeat([0, 1], [40, 25])
     model = GaussianDiscriminant("full", prior=None).fit(X, z)
-    joint = log_joint(*m_step(np.eye(2)[z]))
+    joint = log_joint(*m_step_by_hand(np.eye(2)[z]))
     assert model.predict_joint_log_proba(X)[np.arange(65), z].sum() == pytest.approx(expected(np.eye(2)[z], joint))
     assert entropy(np.eye(2)[z]) == 0.0
 
@@ -285,7 +297,7 @@ def test_known_labels_keep_their_gamma_and_the_others_are_guessed():
     known = ~np.isnan(z)
     model = GaussianDiscriminant("full", prior=None, max_iter=400, tol=1e-13).fit(X, z)
     gamma = np.where(known[:, None], np.eye(2)[np.nan_to_num(z).astype(int)], model.predict_proba(X))
-    shares, means, covariances = m_step(gamma)  # at the end, an iteration by hand changes nothing
+    shares, means, covariances = m_step_by_hand(gamma)  # at the end, an iteration by hand changes nothing
     assert model.class_prior_ == pytest.approx(shares, abs=1e-5)
     assert model.distributions_[0].mean() == pytest.approx(means, abs=1e-4)
     assert model.distributions_[0].covariance() == pytest.approx(np.array(covariances), abs=1e-3)
@@ -406,7 +418,7 @@ def test_the_expected_log_likelihood_is_linear_in_the_expected_statistics():
         )
         for c in (0, 1)
     )
-    by_rows = expected(q, log_joint(*m_step(q)))
+    by_rows = expected(q, log_joint(*m_step_by_hand(q)))
     assert by_rows == pytest.approx(by_statistics, abs=1e-7)
 
 
@@ -416,3 +428,46 @@ def test_the_gradient_of_the_expected_log_likelihood_is_that_of_the_log_likeliho
     of_q = gradient(lambda m: expected(q, log_joint(SHARES, m, COVARIANCES)), MEANS)
     of_l = gradient(lambda m: Mixture.from_parameters(SHARES, m, COVARIANCES).score_samples(X).sum(), MEANS)
     assert of_q == pytest.approx(of_l, abs=1e-5)
+
+
+# -- EM in pieces ------------------------------------------------------------------------------------------------------
+
+
+def test_q_and_h_and_their_sum_are_shown_for_each_iteration():
+    start = Mixture.from_parameters(SHARES, MEANS, COVARIANCES, prior=None, max_iter=6, tol=0.0)
+    parameters = (SHARES, MEANS, COVARIANCES)
+    for step in em_steps(start, X):
+        joint = log_joint(*parameters)
+        q = np.exp(joint) / np.exp(joint).sum(axis=1, keepdims=True)
+        assert step.q == pytest.approx(q, abs=1e-8)
+        assert pytest.approx([expected(q, joint), entropy(q)], abs=1e-6) == [step.Q, step.H]
+        assert step.bound == pytest.approx(log_likelihood(joint), abs=1e-6)
+        assert step.gap == pytest.approx(0.0, abs=1e-8)  # the E step closes the gap
+        parameters = m_step_by_hand(q)
+        after = log_joint(*parameters)
+        assert step.bound_after == pytest.approx(expected(q, after) + entropy(q), abs=1e-6)
+        assert step.log_likelihood_after == pytest.approx(log_likelihood(after), abs=1e-6)
+        assert step.gap_after == pytest.approx((q * np.log(q / posterior_of(after))).sum(), abs=1e-6)
+        assert step.log_likelihood_after >= step.bound_after >= step.bound
+
+
+def test_each_step_is_a_call_of_its_own():
+    e = e_step(Mixture.from_parameters(SHARES, MEANS, COVARIANCES, prior=None), X)
+    joint = log_joint(SHARES, MEANS, COVARIANCES)
+    assert e.q == pytest.approx(posterior_of(joint), abs=1e-10)
+    found = m_step(Mixture(2, prior=None), X, e.q)
+    shares, means, covariances = m_step_by_hand(posterior_of(joint))
+    assert found.weights_ == pytest.approx(shares, abs=1e-10)
+    assert found.means_ == pytest.approx(means, abs=1e-9)
+    assert found.covariances_ == pytest.approx(np.array(covariances), abs=1e-9)
+
+
+def test_the_m_step_with_binary_gamma_is_the_fit_to_labels():
+    z = np.repeat([0, 1], [40, 25])
+    shares, means, _ = m_step_by_hand(np.eye(2)[z])
+    for found in (
+        m_step(GaussianDiscriminant("full", prior=None), X, np.eye(2)[z]),
+        GaussianDiscriminant("full", prior=None).fit(X, z),
+    ):
+        assert found.class_prior_ == pytest.approx(shares, abs=1e-12)
+        assert found.means_ == pytest.approx(means, abs=1e-10)

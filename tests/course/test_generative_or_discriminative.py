@@ -80,7 +80,10 @@ def test_each_maximises_its_own_likelihood_and_not_the_other():
     assert of_logistic > conditional(gda.coef_[0], gda.intercept_[0])
     (found,) = gda.distributions_
     best = joint(*found.mean(), found.covariance()[0])
-    assert best == pytest.approx(gda.predict_joint_log_proba(X)[np.arange(80), Y].sum(), abs=1e-9)
+    assert best == pytest.approx(gda.log_likelihood(X, Y), abs=1e-9)
+    assert conditional(gda.coef_[0], gda.intercept_[0]) == pytest.approx(
+        gda.log_likelihood(X, Y, conditional=True), abs=1e-9
+    )
     # the logistic boundary belongs to other Gaussians too, for example those with moved means: their joint is lower
     shift = 0.5 * found.covariance()[0] @ (logistic.coef_[0] - gda.coef_[0])
     assert joint(found.mean()[0] - shift, found.mean()[1] + shift, found.covariance()[0]) < best
@@ -141,18 +144,18 @@ def test_gda_is_asymptotically_efficient():
 
 
 def test_the_discriminative_model_overtakes_the_generative_one_as_rows_are_added():
-    random = np.random.default_rng(0)
-    rows = np.column_stack([random.exponential(size=1500) ** 2, random.normal(size=1500)])
-    y = (random.random(1500) < sigmoid(-1.0 + 1.2 * rows[:, 0] - 0.8 * rows[:, 1])).astype(int)
-    curves = compare(GaussianDiscriminant("tied"), LogisticRegression(alpha=1.0), rows, y, n_splits=4)
-    generative, discriminative = curves.log_loss.mean(axis=2)
-    assert generative[-1] > discriminative[-1]
-    behind = np.flatnonzero(generative <= discriminative)
-    i = behind[-1]  # the last size at which the generative model is the better one
+    # half of the columns share a source, which naive Bayes counts as independent evidence
+    random, y = np.random.default_rng(0), np.arange(1500) % 2
+    rows = random.normal(size=(1500, 12)) + 0.8 * y[:, None]
+    rows[:, :6] += 1.5 * random.normal(size=(1500, 1))
+    curves = compare(NaiveBayes(estimate="predictive"), LogisticRegression(alpha=1.0), rows, y, n_splits=6)
+    generative, discriminative = curves.error.mean(axis=2)
     lead = generative - discriminative
+    assert lead[-1] > 0.02
+    i = np.flatnonzero(lead <= 0)[-1]  # the last size at which the generative model is the better one
     share = -lead[i] / (lead[i + 1] - lead[i])  # linear in the logarithm of the size
     by_hand = math.exp((1 - share) * math.log(curves.sizes[i]) + share * math.log(curves.sizes[i + 1]))
-    assert curves.crossing("log_loss") == pytest.approx(by_hand, rel=1e-9)
+    assert curves.crossing("error") == pytest.approx(by_hand, rel=1e-9)
 
 
 # -- rows without labels ---------------------------------------------------------------------------------------------
@@ -171,8 +174,7 @@ def test_a_generative_model_learns_from_rows_without_labels():
     (found,) = model.distributions_
     by_hand = np.log(
         sum(
-            model.class_prior_[c] * np.exp(log_normal(rows[:5], found.mean()[c], found.covariance()[0]))
-            for c in (0, 1)
+            model.class_prior_[c] * np.exp(log_normal(rows[:5], found.mean()[c], found.covariance()[0])) for c in (0, 1)
         )
     )
     assert model.score_samples(rows[:5]) == pytest.approx(by_hand, abs=1e-9)
