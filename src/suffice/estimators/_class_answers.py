@@ -86,7 +86,7 @@ class ClassAnswers(LinearAnswers):
         return np.asarray(self.classes_[decide(probabilities, self.classes_, self.threshold, self.cost)])
 
     def log_likelihood(self, X: Any, y: Any = None, sample_weight: Any = None, *, conditional: bool = False) -> float:
-        """Return the log-likelihood of rows with their classes, Σ_i log p(x_i, y_i) = Σ_i log p(y_i) + log p(x_i | y_i).
+        """Return the log-likelihood of rows with their classes, Σ_i log p(x_i, y_i).
 
         It is what learning by maximum likelihood maximises. A row without a label adds log p(x_i) = log Σ_c p(x_i, c).
         The conditional log-likelihood, Σ_i log p(y_i | x_i), is what logistic regression maximises instead; the two
@@ -146,7 +146,7 @@ class ClassAnswers(LinearAnswers):
         X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
             The rows, with the columns of training.
         """
-        check_is_fitted(self, "statistics_")
+        check_is_fitted(self, "classes_")
         if not any(isinstance(block.family, Gaussian) for block in self.schema_.blocks):
             raise ValueError("a Mahalanobis distance needs Gaussian columns, and this model has none")
         return np.sqrt(self._score(_squared_distances, X))
@@ -182,7 +182,7 @@ class ClassAnswers(LinearAnswers):
         """
         from suffice.diagnostics import check_assumptions
 
-        check_is_fitted(self, "statistics_")
+        check_is_fitted(self, "classes_")
         return check_assumptions(self.statistics_, X, y)
 
     def explain(self, X: Any, target: Any = None, against: Any = None) -> Explanation:
@@ -236,7 +236,7 @@ class ClassAnswers(LinearAnswers):
         labels : array of shape (n_samples,)
             The class of each row.
         """
-        check_is_fitted(self, "statistics_")
+        check_is_fitted(self, "classes_")
         rng = np.random.default_rng(random_state)
         shares = np.exp(self._joint.log_prior)
         numbers = rng.choice(len(shares), size=n_samples, p=shares / shares.sum())

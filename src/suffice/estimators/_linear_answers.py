@@ -126,7 +126,7 @@ class LinearAnswers(JointAnswers):
         """
         from suffice.estimators.logistic import LogisticRegression
 
-        check_is_fitted(self, "statistics_")
+        check_is_fitted(self, "classes_")
         return LogisticRegression.from_coefficients(self.classes_, *logistic_form(self._joint))
 
     def _linear(self) -> LinearForm:

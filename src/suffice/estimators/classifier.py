@@ -14,6 +14,7 @@ from suffice._arrays import FloatArray, IntArray
 from suffice.diagnostics.identifiers import warn_of_identifiers
 from suffice.errors import EstimateError
 from suffice.estimators._class_answers import ClassAnswers
+from suffice.estimators._from_parameters import FromParameters
 from suffice.estimators.class_prior import log_prior_of_classes
 from suffice.estimators.families_of_statistics import families_of_statistics
 from suffice.estimators.partly_labelled import (
@@ -53,7 +54,7 @@ from suffice.tables.table import Table
 
 
 @documented
-class GenerativeClassifier(ClassAnswers, ClassifierSettings, ClassifierMixin, BaseEstimator):
+class GenerativeClassifier(FromParameters, ClassAnswers, ClassifierSettings, ClassifierMixin, BaseEstimator):
     """A generative classifier: it models the distribution of the rows of each class.
 
     Each block of columns has a family of distributions given the class; blocks are independent given the class. One
@@ -216,6 +217,11 @@ class GenerativeClassifier(ClassAnswers, ClassifierSettings, ClassifierMixin, Ba
         check_estimate(self.estimate, self.prior)
         require_single(self.n_components, "batches cannot be split into components; use fit, which reads all rows")
         if not hasattr(self, "statistics_"):
+            if hasattr(self, "classes_"):
+                raise ValueError(
+                    f"partial_fit adds to the statistics of earlier rows, and this {type(self).__name__} was made from "
+                    f"parameters and has none; fit it to rows first"
+                )
             listed = None if classes is None else as_objects_if_mixed(classes)
             if listed is not None:
                 listed = listed[sorted_order(listed.tolist())]
@@ -312,12 +318,16 @@ class GenerativeClassifier(ClassAnswers, ClassifierSettings, ClassifierMixin, Ba
             joint = None
         self.statistics_ = statistics
         self._priors = priors
+        return self._store(statistics.classes, statistics.schema, joint)
+
+    def _store(self, classes: NDArray[Any], schema: Schema, joint: JointModel | None) -> Self:
+        """Store a model with the names of its classes and columns."""
         self._never_seen = frozenset()
-        self.schema_ = statistics.schema
-        self.classes_ = statistics.classes.copy()
-        self.n_features_in_ = statistics.schema.n_columns
-        if statistics.schema.names is not None:
-            self.feature_names_in_ = np.array(statistics.schema.names, dtype=object)
+        self.schema_ = schema
+        self.classes_ = classes.copy()
+        self.n_features_in_ = schema.n_columns
+        if schema.names is not None:
+            self.feature_names_in_ = np.array(schema.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         self._estimated = joint
@@ -363,8 +373,8 @@ class GenerativeClassifier(ClassAnswers, ClassifierSettings, ClassifierMixin, Ba
     @property
     def _joint(self) -> JointModel:
         """The fitted model; raises NotFittedError before `fit`."""
-        if "statistics_" not in self.__dict__:
-            check_is_fitted(self, "statistics_")
+        if "classes_" not in self.__dict__:
+            check_is_fitted(self, "classes_")
         if self._estimated is None:
             self._estimated = self._model_of(self.statistics_, self._priors)
         return self._estimated

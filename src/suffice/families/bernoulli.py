@@ -16,6 +16,7 @@ from suffice.families.cells import dense_rows, in_double
 from suffice.families.columnwise import ColumnwiseFamily, PseudoRows, refuse_cells
 from suffice.families.columnwise_distributions import ColumnwiseDistributions
 from suffice.families.products import Factor, LogParameters, log_of, log_product, product
+from suffice.families.usual import SHARE, Domain
 from suffice.priors import PriorSpec
 from suffice.statistics.sums import Sums
 
@@ -34,6 +35,7 @@ class Bernoulli(ColumnwiseFamily):
     """
 
     name: ClassVar[str] = "bernoulli"
+    usual: ClassVar[Mapping[str, Domain]] = {"probability": SHARE}
     takes_zero: ClassVar[bool] = True
     signed: ClassVar[bool] = False
     neutral: ClassVar[float] = 0.0

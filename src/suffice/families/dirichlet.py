@@ -19,6 +19,7 @@ from suffice.families.columnwise import PseudoRows, refuse_cells, require_finite
 from suffice.families.concentration import concentrations, dirichlet_spread, trigamma
 from suffice.families.products import require_rows
 from suffice.families.spread import share_of_components, spread_rows, without_rounding
+from suffice.families.usual import POSITIVE, Domain
 from suffice.priors import PriorSpec, PseudoCount, resolve_prior
 from suffice.statistics.responsibilities import Responsibilities
 from suffice.statistics.sums import SignedSums
@@ -44,6 +45,7 @@ class Dirichlet(Family):
     """
 
     name: ClassVar[str] = "dirichlet"
+    usual: ClassVar[Mapping[str, Domain]] = {"alpha": POSITIVE}
 
     @property
     def columnwise(self) -> bool:

@@ -119,6 +119,19 @@ class Distribution:
             )
         return mine.divergence(self._c, theirs, other._c)
 
+    def mahalanobis(self, x: ArrayLike) -> FloatArray:
+        """Return the Mahalanobis distance √((x − μ)ᵀ Σ⁻¹ (x − μ)) of each row, (n,), if the distribution is Gaussian.
+
+        Parameters
+        ----------
+        x : array of shape (n,) or (n, d)
+            The rows; the observed cells of a row count.
+        """
+        squared = getattr(self._together, "mahalanobis", None)
+        if squared is None:
+            raise TypeError(f"only a Gaussian distribution has a Mahalanobis distance, and this is {self!r}")
+        return np.asarray(np.sqrt(squared(self.family.encode(x))[:, self._c]))
+
     def natural_parameters(self) -> FloatArray:
         """Return η, (p,)."""
         return np.asarray(self._together.natural_parameters()[self._c])

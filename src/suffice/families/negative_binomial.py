@@ -12,6 +12,7 @@ from scipy.special import gammaln
 from suffice._arrays import Array, FloatArray, IntArray, namespace
 from suffice.families.columnwise import ColumnwiseFamily, refuse_cells
 from suffice.families.columnwise_distributions import ColumnwiseDistributions
+from suffice.families.usual import POSITIVE_SHARE, Domain
 
 
 class NegativeBinomial(ColumnwiseFamily):
@@ -37,6 +38,7 @@ class NegativeBinomial(ColumnwiseFamily):
     """
 
     name: ClassVar[str] = "negative_binomial"
+    usual: ClassVar[Mapping[str, Domain]] = {"probability": POSITIVE_SHARE}
     takes_zero: ClassVar[bool] = True
     signed: ClassVar[bool] = False
     neutral: ClassVar[float] = 0.0
@@ -85,6 +87,10 @@ class NegativeBinomial(ColumnwiseFamily):
     def with_parameters(self, arrays: Mapping[str, Any]) -> NegativeBinomialDistributions:
         """Return the distributions with these parameter arrays."""
         return NegativeBinomialDistributions(self, **arrays)
+
+    def _from_rows(self, rows: dict[str, FloatArray]) -> NegativeBinomialDistributions:
+        p = rows["probability"]
+        return NegativeBinomialDistributions(self, (1.0 - p) / p)
 
 
 @dataclass(frozen=True, eq=False)

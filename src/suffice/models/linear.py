@@ -128,17 +128,21 @@ def _gaussian(distributions: GaussianDistributions) -> tuple[FloatArray, FloatAr
     return w, -0.5 * ((form.means - form.origin) * w).sum(1), form.origin
 
 
+def within_classes(statistics: ModelStatistics, prior: PriorSpec) -> GaussianDistributions:
+    """Return the Gaussians with the covariance within the classes, whatever the covariances of the model."""
+    family = Gaussian(_only_gaussian(statistics).structure.shared)
+    shared = statistics.for_families([family])
+    return family.estimate(shared.joint.blocks[0], prior)  # type: ignore[arg-type]
+
+
 def discriminant_directions(
-    statistics: ModelStatistics, log_prior: FloatArray, prior: PriorSpec
+    distributions: GaussianDistributions, log_prior: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the overall mean, Fisher's directions, d×r, and the fraction of the between-class variance of each.
 
-    The directions maximise the ratio of the between-class to the within-class variance, whatever the covariances of the
-    model: they are the right singular vectors of the weighted class means, whitened by the within-class covariance.
+    The directions maximise the ratio of the between-class to the within-class variance: they are the right singular
+    vectors of the weighted class means, whitened by the within-class covariance.
     """
-    family = Gaussian(_only_gaussian(statistics).structure.shared)
-    shared = statistics.for_families([family])
-    distributions = family.estimate(shared.joint.blocks[0], prior)  # type: ignore[arg-type]
     share = np.exp(log_prior)
     center = share @ distributions.means
     whitener = distributions.form.whitener_of(0)

@@ -34,7 +34,8 @@ from suffice.families.gaussian.missing_in_runs import order_by_pattern
 from suffice.families.gaussian.moments import diagonal_moments, full_moments, tied_moments
 from suffice.families.gaussian.quadratic import LOG_2PI
 from suffice.families.products import require_rows
-from suffice.priors import NormalInverseWishart, PriorSpec, resolve_prior
+from suffice.families.usual import NUMBER, POSITIVE, Domain, as_row, as_rows, require_names
+from suffice.priors import NormalInverseWishart, PriorSpec, require_positive_definite, resolve_prior
 from suffice.statistics.moments import DiagonalMoments, Moments, TiedMoments
 from suffice.statistics.responsibilities import Responsibilities
 
@@ -63,6 +64,7 @@ class Gaussian(Family):
     """
 
     name: ClassVar[str] = "gaussian"
+    usual: ClassVar[Mapping[str, Domain]] = {"mean": NUMBER, "variance": POSITIVE}
 
     def __init__(self, covariance: str | Covariance = "diagonal") -> None:
         self.structure = as_structure(covariance)
@@ -263,6 +265,25 @@ class Gaussian(Family):
     def with_parameters(self, arrays: Mapping[str, Any]) -> GaussianDistributions:
         """Return the distributions with these parameter arrays."""
         return GaussianDistributions(self, **arrays)
+
+    @classmethod
+    def _of_usual(cls, given: dict[str, Any]) -> GaussianDistributions:
+        spread = "covariance" if given.get("covariance") is not None else "variance"
+        require_names("Gaussian", {k: v for k, v in given.items() if v is not None}, ["mean", spread])
+        mean = as_row("Gaussian", "mean", given["mean"])
+        if spread == "variance" or np.ndim(given["covariance"]) < 2:
+            rows = as_rows("Gaussian", cls.usual, {"mean": mean, "variance": given[spread]})
+            return GaussianDistributions(cls("diagonal"), rows["mean"], rows["variance"])
+        covariance = np.asarray(given["covariance"], dtype=np.float64)
+        require_positive_definite(covariance, "the covariance of a Gaussian")
+        if len(mean) not in (1, len(covariance)):
+            raise ValueError(
+                f"the mean of a Gaussian has {len(mean)} columns, but its covariance has {len(covariance)}; give one "
+                f"mean per column"
+            )
+        return GaussianDistributions(
+            cls("full"), np.broadcast_to(mean, (1, len(covariance))).copy(), covariance.copy()[None]
+        )
 
     def log_prior(self, distributions: GaussianDistributions, statistics: Moments, prior: PriorSpec) -> float:
         """Return the log-density of the normal–inverse-Wishart prior."""
