@@ -16,8 +16,8 @@ from suffice.posteriors import Predictive
 from suffice.statistics.category_counts import CategoryCounts
 from suffice.tables.results import result_frame
 
-#: the largest number of covariances, most of them 0, that are returned as an array
-_MOST_COVARIANCES = 10**8
+#: the largest number of covariances that are returned as an array
+_MOST_COVARIANCES = 5 * 10**7
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,11 +162,11 @@ def variance_of_columns(model: JointModel) -> FloatArray:
 def covariance_of_columns(model: JointModel) -> FloatArray:
     """Return the covariances of the columns in each class, k×d×d, 0 between blocks; NaN for categories."""
     k, d = len(model.log_prior), model.schema.n_columns
-    if k * d * d > _MOST_COVARIANCES and all(block.family.columnwise for block in model.schema.blocks):
-        # an AttributeError, because representations in notebooks evaluate all attributes
+    if k * d * d > _MOST_COVARIANCES:
+        # an AttributeError, because representations in notebooks and dir() evaluate all attributes
         raise AttributeError(
-            f"the covariances of {d:,} independent columns in {k:,} classes would take {8e-9 * k * d * d:,.0f} GB, "
-            f"almost all of them 0; see variances_"
+            f"the covariances of {d:,} columns in {k:,} classes would take {8e-9 * k * d * d:,.1f} GB; see variances_, "
+            f"or covariance() of a block in distributions_"
         )
     covariance = np.zeros((k, d, d))
     for block, found in zip(model.schema.blocks, model.distributions, strict=True):
