@@ -21,6 +21,7 @@ class ComponentAnswers(JointAnswers):
     _noun: ClassVar[str] = "component"
     schema_: Schema
     n_features_in_: int
+    _batches: int
 
     @property
     def weights_(self) -> FloatArray:
@@ -138,6 +139,11 @@ class ComponentAnswers(JointAnswers):
 
     def _groups(self) -> dict[str, list[Any]]:
         return {"component": list(range(len(self._joint.log_prior)))}
+
+    @property
+    def _filled_in(self) -> bool:
+        fitted = getattr(self, "_fitted_components", None)
+        return fitted is None or fitted.missing or self._batches > 1
 
     def _log_likelihood(self, X: Any, sample_weight: Any) -> tuple[float, float]:
         logs = self.score_samples(X)

@@ -16,6 +16,9 @@ from suffice.posteriors import Predictive
 from suffice.statistics.category_counts import CategoryCounts
 from suffice.tables.results import result_frame
 
+#: the largest number of covariances that are returned as an array
+_MOST_COVARIANCES = 5 * 10**7
+
 
 @dataclass(frozen=True, eq=False)
 class Parameter:
@@ -158,8 +161,14 @@ def variance_of_columns(model: JointModel) -> FloatArray:
 
 def covariance_of_columns(model: JointModel) -> FloatArray:
     """Return the covariances of the columns in each class, k×d×d, 0 between blocks; NaN for categories."""
-    d = model.schema.n_columns
-    covariance = np.zeros((len(model.log_prior), d, d))
+    k, d = len(model.log_prior), model.schema.n_columns
+    if k * d * d > _MOST_COVARIANCES:
+        # an AttributeError, because representations in notebooks and dir() evaluate all attributes
+        raise AttributeError(
+            f"the covariances of {d:,} columns in {k:,} classes would take {8e-9 * k * d * d:,.1f} GB; see variances_, "
+            f"or covariance() of a block in distributions_"
+        )
+    covariance = np.zeros((k, d, d))
     for block, found in zip(model.schema.blocks, model.distributions, strict=True):
         places = np.array(block.columns)
         if isinstance(block.family, Categorical):

@@ -17,6 +17,7 @@ from suffice.engines.base import ONE_BLAS_THREAD, threads
 from suffice.estimators.mixture import Mixture
 from suffice.estimators.settings import SearchSettings, documented
 from suffice.estimators.warn import warn_of_light_rows
+from suffice.models.summary import ModelSummary
 from suffice.optimize.interrupts import end_early, keep_on_interrupt
 from suffice.priors import PriorSpec
 from suffice.selection.grids import FIGURES, Grid
@@ -343,6 +344,24 @@ class MixtureSearch(_Settings, DensityMixin, BaseEstimator):
             The library of the frame; by default that of the training table, or one that is installed.
         """
         return result_frame(self.results_, library, known=self._best.schema_.library)
+
+    def summary(self) -> ModelSummary:
+        """Return what the best mixture has learned; see `Mixture.summary`."""
+        return self._best.summary()
+
+    def parameters(self, family: Any = None, *, wide: bool = False, library: str | None = None) -> Any:
+        """Return the parameters of the best mixture as a data frame; see `Mixture.parameters`.
+
+        Parameters
+        ----------
+        family : name of a family or Family, optional
+            Return the parameters of the columns of this family only.
+        wide : bool, default False
+            Whether to return one column per component instead of one row.
+        library : "pandas", "polars" or "pyarrow", optional
+            The library of the frame; by default that of the training table, or one that is installed.
+        """
+        return self._best.parameters(family, wide=wide, library=library)
 
     def plot(self, ax: Any = None) -> Any:
         """Plot the criterion against the number of components, one line per structure; return the axes.
