@@ -4,6 +4,7 @@ from suffice.estimators.classifier import GenerativeClassifier
 from suffice.estimators.glm import GLM
 from suffice.estimators.logistic import LogisticRegression
 from suffice.estimators.mixture import Mixture
+from suffice.estimators.nested import LikelihoodRatioTest, likelihood_ratio_test
 from suffice.estimators.presets import GaussianDiscriminant, NaiveBayes
 from suffice.estimators.soft_kmeans import SoftKMeans
 
@@ -11,8 +12,10 @@ __all__ = [
     "GLM",
     "GaussianDiscriminant",
     "GenerativeClassifier",
+    "LikelihoodRatioTest",
     "LogisticRegression",
     "Mixture",
     "NaiveBayes",
     "SoftKMeans",
+    "likelihood_ratio_test",
 ]

@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from suffice._arrays import FloatArray
+from suffice.estimators._glm_inference import GLMInference
 from suffice.estimators._regression_answers import RegressionAnswers
-from suffice.estimators.inference import Inference
 from suffice.glm.baseline import NullModel, Totals, ends, totals
 from suffice.glm.design import Design, Survey
 from suffice.glm.objective import Found
@@ -29,7 +29,7 @@ from suffice.tables.sources import Source
 from suffice.tables.table import Table
 
 
-class GLM(RegressionAnswers, Inference, RegressorMixin, BaseEstimator):
+class GLM(RegressionAnswers, GLMInference, RegressorMixin, BaseEstimator):
     """A generalised linear model: y has the mean μ with g(μ) = intercept + x·coef + offset.
 
     It is fitted by Newton's method with the expected Hessian (iteratively reweighted least squares): one pass over the
@@ -258,6 +258,7 @@ class GLM(RegressionAnswers, Inference, RegressorMixin, BaseEstimator):
         self.converged_ = found.converged
         rank = int(found.kept.sum())
         self.n_rows_ = met.n_rows
+        self._totals = np.array([met.n_rows, met.weight, met.y, met.square, met.offset])
         self.df_null_ = met.n_rows - int(self.fit_intercept)
         self.df_residual_ = met.n_rows - rank
         self.deviance_ = max(2.0 * found.half_deviance, 0.0)
