@@ -15,6 +15,8 @@ class GLMInference(Inference):
 
     terms_: list[str]
     levels_: Levels | None
+    cov_type_: str
+    n_groups_: int | None
     dispersion_: float
     shape_std_error_: float
 
@@ -27,7 +29,8 @@ class GLMInference(Inference):
         return self.terms_
 
     def _degrees(self) -> float | None:
-        return None if self._pair().response.dispersion_known else self.df_residual_
+        known = self._pair().response.dispersion_known or self.cov_type_ != "nonrobust"
+        return None if known else self.df_residual_
 
     def _title(self) -> str:
         model = self._pair()
@@ -43,4 +46,7 @@ class GLMInference(Inference):
         if isinstance(response, NegativeBinomialResponse):
             how = f" ± {self.shape_std_error_:.4g} (estimated)" if response.estimated else " (given)"
             notes.append(("shape", f"{response.shape:.5g}{how}"))
+        if self.cov_type_ != "nonrobust":
+            groups = "" if self.n_groups_ is None else f" of {self.n_groups_:,} groups"
+            notes.append(("standard errors", self.cov_type_ + groups))
         return notes

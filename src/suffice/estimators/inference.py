@@ -85,7 +85,8 @@ class Inference:
     def conf_int(self, level: float = 0.95) -> FloatArray:
         """Return Wald's confidence interval per parameter, estimate ± quantile · standard error, in their order.
 
-        The quantile is that of the normal distribution, or of Student's t if the dispersion is estimated.
+        The quantile is that of the normal distribution, or of Student's t if the dispersion is estimated and standard
+        errors are not robust.
 
         Parameters
         ----------

@@ -24,7 +24,9 @@ _VALUES: dict[str, Any] = {
 #: the attributes that a classifier does not have
 _NOT_OF_CLASSES = {"dispersion_"}
 #: plain values that only some models have
-_OPTIONAL: dict[str, Any] = {"shape_": _NUMBER, "shape_std_error_": _NUMBER}
+_OPTIONAL: dict[str, Any] = {
+    "shape_": _NUMBER, "shape_std_error_": _NUMBER, "cov_type_": str, "n_groups_": (int, type(None)),
+}  # fmt: skip
 
 
 def state(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
