@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from suffice._arrays import FloatArray
+from suffice.estimators._glm_inference import GLMInference
 from suffice.estimators._regression_answers import RegressionAnswers
-from suffice.estimators.inference import Inference
 from suffice.glm.baseline import NullModel, Totals, ends, totals
 from suffice.glm.design import Design, Survey
 from suffice.glm.objective import Found
@@ -19,6 +20,7 @@ from suffice.glm.regression import Settings, fit_pair
 from suffice.glm.response_names import as_response
 from suffice.glm.responses import GaussianResponse, NegativeBinomialResponse, Response
 from suffice.glm.rows import Data, Target, open_rows
+from suffice.glm.sandwich import Groups, as_cov_type, require_hessian, robust_factor
 from suffice.glm.shape import fit_shape
 from suffice.glm.successes import Successes
 from suffice.glm.targets import as_target
@@ -29,7 +31,7 @@ from suffice.tables.sources import Source
 from suffice.tables.table import Table
 
 
-class GLM(RegressionAnswers, Inference, RegressorMixin, BaseEstimator):
+class GLM(RegressionAnswers, GLMInference, RegressorMixin, BaseEstimator):
     """A generalised linear model: y has the mean μ with g(μ) = intercept + x·coef + offset.
 
     It is fitted by Newton's method with the expected Hessian (iteratively reweighted least squares): one pass over the
@@ -87,6 +89,8 @@ class GLM(RegressionAnswers, Inference, RegressorMixin, BaseEstimator):
         They are NaN for columns that were left out, and for all columns if there are more than 1,500 parameters.
     covariance_ : array, in the order of `terms_`
         The covariance matrix of the parameters.
+    cov_type_, n_groups_ : str, int or None
+        How standard errors were computed: "nonrobust", or as asked for in `fit`; and the number of groups.
     dispersion_ : float
         φ: 1 if the family has a known dispersion, else Pearson's χ² / (rows − parameters), as in R. Rows of weight 0 do
         not count.
@@ -165,6 +169,8 @@ class GLM(RegressionAnswers, Inference, RegressorMixin, BaseEstimator):
         offset: Any = None,
         exposure: Any = None,
         start: Any = None,
+        cov_type: str | None = None,
+        groups: Any = None,
     ) -> Self:
         """Estimate the coefficients.
 
@@ -184,6 +190,12 @@ class GLM(RegressionAnswers, Inference, RegressorMixin, BaseEstimator):
             For log links: the mean is proportional to it, so log(exposure) is added to the offset.
         start : array of shape (1 + p,), or a model with `coef_` and `intercept_`, optional
             The starting point: the intercept (if there is one) and the coefficients.
+        cov_type : "HC0", "HC1", "HC2", "HC3" or "cluster", optional
+            Robust standard errors, which hold if the variance is not that of the family, or if rows of a group depend
+            on each other ("cluster"). They take two more passes over the rows. A weighted row counts as one
+            observation. A shape that was estimated is taken as known.
+        groups : array of shape (n,), or a column by its name or position, optional
+            The group of each row, for `cov_type="cluster"`. A column that is named here is not a term.
 
         Returns
         -------
@@ -203,20 +215,29 @@ class GLM(RegressionAnswers, Inference, RegressorMixin, BaseEstimator):
             intercept=self.fit_intercept,
             offset=offset if is_column(offset) else None,
             exposure=exposure if is_column(exposure) else None,
+            groups=groups if is_column(groups) else None,
         )
-        if isinstance(X, Source) and any(v is not None and not is_column(v) for v in (offset, exposure)):
+        robust = as_cov_type(cov_type, groups=groups is not None, penalised=bool(self.alpha or self.firth))
+        numbers = Groups()
+        if isinstance(X, Source) and any(v is not None and not is_column(v) for v in (offset, exposure, groups)):
             raise ValueError(
-                "for a stream or a scan, name the column that holds the offset or exposure: offset='column'"
+                "for a stream or a scan, name the column that holds the offset, exposure or groups: offset='column'"
             )
 
         def target(y: Any, weight: Any, table: Table, design: Design, start: int) -> Target:
             shift = offsets(table, design, model.link, offset, exposure, start)
-            return as_target(model, y, weight, len(table), start, shift, successes.levels())
+            found = as_target(model, y, weight, len(table), start, shift, successes.levels())
+            if groups is None:
+                return found
+            values = groups if design.groups is None else design.schema.arranged(table).values(design.groups)
+            return replace(found, group=numbers.codes(values, len(table), start))
 
         name = type(self).__name__
         data = open_rows(
             X, y, sample_weight, survey=survey, meet=successes.meet, target=target, estimator=name, n_jobs=self.n_jobs
         )
+        if robust is not None:
+            require_hessian(len(data.center) + self.fit_intercept)
         met = data.targets.reduce(totals, None)
         if met.weight == 0:
             raise ValueError("at least one row must have a positive weight, but all weights are zero")
@@ -227,8 +248,15 @@ class GLM(RegressionAnswers, Inference, RegressorMixin, BaseEstimator):
             else:
                 found, null = fit_pair(model, data, met, settings, start, watch)
                 shape_error = np.nan
+        cov_type = robust if not found.interrupted else None
+        spread, n_groups = None, None
+        if cov_type is not None:
+            spread, n_groups = robust_factor(cov_type, model, data, found, met.n_rows, self.fit_intercept)
         self.levels_ = successes.levels()
         self._adopt(model, data, met, found, null, shape_error)
+        self.cov_type_, self.n_groups_ = cov_type or "nonrobust", n_groups
+        if spread is not None:
+            self._factor = spread
         alike = f"y is {met.y / met.weight:g} in every row" if met.constant else None
         terms = np.array(self.terms_, dtype=object)
         warn_of_fit(terms, found, stacklevel=3, firth=model.bends, constant=alike)
@@ -239,7 +267,7 @@ class GLM(RegressionAnswers, Inference, RegressorMixin, BaseEstimator):
 
     def _adopt(self, model: Pair, data: Data, met: Totals, found: Found, null: float, shape_error: float) -> None:
         """Store the estimates, and all that is computed from them."""
-        response, design = model.response, data.design
+        response, design = model.response, data.design.without_groups()
         free = self._set_shape(response, shape_error)
         self.design_ = design
         self.n_features_in_ = design.schema.n_columns
@@ -258,6 +286,7 @@ class GLM(RegressionAnswers, Inference, RegressorMixin, BaseEstimator):
         self.converged_ = found.converged
         rank = int(found.kept.sum())
         self.n_rows_ = met.n_rows
+        self._totals = np.array([met.n_rows, met.weight, met.y, met.square, met.offset])
         self.df_null_ = met.n_rows - int(self.fit_intercept)
         self.df_residual_ = met.n_rows - rank
         self.deviance_ = max(2.0 * found.half_deviance, 0.0)

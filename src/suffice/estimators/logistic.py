@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from suffice._arrays import FloatArray
+from suffice.estimators._logistic_inference import LogisticInference
 from suffice.glm.baseline import totals
 from suffice.glm.design import Design, Survey
 from suffice.glm.objective import Found
@@ -29,7 +30,7 @@ from suffice.tables.labels import LabelCoder, as_class_array, check_weight, clas
 from suffice.tables.table import Table
 
 
-class LogisticRegression(ClassifierMixin, BaseEstimator):
+class LogisticRegression(LogisticInference, ClassifierMixin, BaseEstimator):
     """Logistic regression, log p(c | x) = intercept_c + x·coef_c + constant, fitted by Newton's method.
 
     Data-frame columns of text and categories become one 0/1 column per level except the first. Missing cells are not
@@ -65,8 +66,18 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         The intercepts.
     terms_ : list of str
         The names of the columns of the design, such as "age" and "smoke[yes]".
-    log_likelihood_ : float
-        The log-likelihood of the training rows.
+    parameter_names_ : list of str
+        The names of the parameters: "(intercept)" if there is one, then the terms; for more than two classes those of
+        each class except the first, such as "virginica: age".
+    parameters_, std_errors_ : arrays, in the order of `parameter_names_`
+        The intercepts and coefficients relative to the first class, that is those of log p(c | x) − log p(first | x),
+        and their standard errors by the inverse information.
+    covariance_ : array, in the order of `parameter_names_`
+        The covariance matrix of the parameters.
+    log_likelihood_, deviance_, null_deviance_, aic_, bic_ : float
+        The measures of fit on the training rows; the deviance is −2 log-likelihood.
+    aliased_ : list of str
+        Parameters of columns that are linear combinations of earlier ones; they are 0.
     n_iter_ : int
         The number of iterations over all rows.
     converged_ : bool
@@ -150,13 +161,15 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
             if k == 2:
                 met = data.targets.reduce(totals, None)
                 _require_weight(met.weight)
-                weight = np.array([met.weight - met.y, met.y])
+                weight, n_rows = np.array([met.weight - met.y, met.y]), met.n_rows
                 found, _ = fit_pair(_LOGIT, data, met, settings, start, watch)
             else:
-                weight = data.targets.reduce(class_weights, k).weight
+                known = data.targets.reduce(class_weights, k)
+                weight, n_rows = known.weight, known.n_rows
                 _require_weight(float(weight.sum()))
                 found = fit_softmax(data, weight, settings, start, watch)
         self._adopt(data, classes, found)
+        self._set_inference(found, n_rows, weight)
         names = np.array(([INTERCEPT] if self.fit_intercept else []) + self.terms_, dtype=object)
         absent = classes[weight == 0.0].tolist()
         nothing = f"y has no row with a positive weight of class {', '.join(map(repr, absent))}" if absent else None
@@ -192,7 +205,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         every = np.column_stack([intercepts, coefficients])
         model = cls()
         model._set_parameters(classes, design, every[1:] - every[:1], center)
-        model.log_likelihood_, model.n_iter_, model.converged_ = float("nan"), 0, True
+        model._set_unknown()
         return model
 
     def _set_parameters(self, classes: NDArray[Any], design: Design, theta: FloatArray, center: FloatArray) -> None:
@@ -206,6 +219,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         self._theta, self._center = theta, center
+        self._set_parameter_vector()
         shown = self._theta if len(classes) == 2 else symmetric(self._theta)
         self.coef_ = shown[:, 1:].copy()
         self.intercept_ = shown[:, 0] - self.coef_ @ self._center if self.fit_intercept else np.zeros(len(shown))
@@ -216,7 +230,6 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         if not self.fit_intercept:
             theta, center = np.pad(theta, ((0, 0), (1, 0))), np.zeros(len(center))
         self._set_parameters(classes, data.design, theta, center)
-        self.log_likelihood_ = -found.half_deviance
         self.n_iter_ = found.n_iter
         self.converged_ = found.converged
 
