@@ -73,9 +73,7 @@ def test_the_presence_of_a_word_counts_once_however_often_it_occurs():
 def test_in_the_multinomial_event_model_there_is_a_word_for_each_position():
     p, pi = shares(), [4 / 7, 3 / 7]
     mail = "free money, free money, meeting"
-    by_hand = [
-        math.log(pi[c]) + sum(math.log(p[c, DICTIONARY.index(word)]) for word in words(mail)) for c in (0, 1)
-    ]
+    by_hand = [math.log(pi[c]) + sum(math.log(p[c, DICTIONARY.index(word)]) for word in words(mail)) for c in (0, 1)]
     # a document is a sequence of words: unlike a row of counts, it has no multinomial coefficient
     found = NaiveBayes("text").fit(MAILS, KIND).predict_joint_log_proba([mail])[0]
     assert found == pytest.approx(by_hand, abs=1e-10)

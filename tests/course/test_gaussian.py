@@ -13,10 +13,7 @@ ROWS = np.array([[0.0, 0.0], [1.0, 2.0], [-2.0, 1.0], [3.0, 3.0], [1.5, -1.0], [
 
 
 def gaussian(mean, covariance):
-    """Return N(μ, Σ) of the library, by E x and E xxᵀ."""
-    mean, covariance = np.asarray(mean, float), np.asarray(covariance, float)
-    i, j = np.triu_indices(len(mean))
-    return Gaussian("full").from_moments(np.r_[mean, covariance[i, j] + mean[i] * mean[j]][None])[0]
+    return Gaussian.from_parameters(mean=mean, covariance=covariance)
 
 
 def sphere(size):
@@ -52,6 +49,8 @@ def test_the_mahalanobis_distance_is_that_of_the_exponent():
         away, covariance = X - own.mean(axis=0), np.cov(own.T, bias=True)
         squared = np.array([row @ np.linalg.inv(covariance) @ row for row in away])
         assert model.mahalanobis(X)[:, c] ** 2 == pytest.approx(squared, abs=1e-10)
+        given = gaussian(own.mean(axis=0), covariance)
+        assert given.mahalanobis(X) ** 2 == pytest.approx(squared, abs=1e-10)
 
 
 def test_an_estimated_covariance_is_symmetric_and_positive_semidefinite():

@@ -14,11 +14,11 @@ FRUIT = np.array(["fig"] * 5 + ["plum"] * 3 + ["pear"] * 2)
 
 
 def coin(theta):
-    return Bernoulli().from_moments(np.array([[theta]]))[0]
+    return Bernoulli.from_parameters(probability=theta)
 
 
 def gaussian(mean, deviation):
-    return Gaussian().from_moments(np.array([[mean, mean**2 + deviation**2]]))[0]
+    return Gaussian.from_parameters(mean=mean, variance=deviation**2)
 
 
 # -- likelihood ------------------------------------------------------------------------------------------------------
@@ -48,8 +48,8 @@ def test_the_estimate_of_a_coin_is_the_share_of_ones_where_the_derivative_is_zer
 @pytest.mark.parametrize(
     ("family", "at", "by_hand"),
     [
-        (Bernoulli(), lambda t: coin(t), lambda x: x.mean()),
-        (Poisson(), lambda t: Poisson().from_moments(np.array([[t]]))[0], lambda x: x.mean()),
+        (Bernoulli(), coin, lambda x: x.mean()),
+        (Poisson(), lambda t: Poisson.from_parameters(rate=t), lambda x: x.mean()),
     ],
     ids=["bernoulli", "poisson"],
 )
@@ -65,7 +65,7 @@ def test_no_other_parameter_has_a_higher_likelihood(family, at, by_hand):
 
 
 def test_a_single_value_of_the_uniform_distribution_has_probability_0_but_density_1():
-    uniform = Beta().from_natural(np.array([[0.0, 0.0]]))[0]  # x⁰ (1 − x)⁰
+    uniform = Beta.from_parameters(a=1.0, b=1.0)
     assert uniform.log_prob(np.linspace(0.01, 0.99, 9)) == pytest.approx(np.zeros(9), abs=1e-12)  # log f = log 1
     widths = np.array([1e-1, 1e-4, 1e-7])
     probability = widths * np.exp(uniform.log_prob([0.3])[0])  # P(0.3 ≤ x ≤ 0.3 + w) = w

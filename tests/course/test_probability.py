@@ -186,6 +186,20 @@ def test_the_joint_probability_of_an_interval_and_a_class_is_an_integral_times_t
 # -- Bayes' rule -----------------------------------------------------------------------------------------------------
 
 
+def test_the_posterior_of_flu_given_cough_is_bayes_rule():
+    flu, cough_if_flu, cough_if_well = 0.05, 0.8, 0.2
+    by_hand = cough_if_flu * flu / (cough_if_flu * flu + cough_if_well * (1 - flu))
+    model = NaiveBayes.from_parameters(
+        {"flu": flu, "well": 1 - flu}, {"cough": {"flu": cough_if_flu, "well": cough_if_well}}
+    )
+    assert model.predict_proba([[True]])[0, 0] == pytest.approx(by_hand, abs=1e-12)
+    assert by_hand == pytest.approx(0.174, abs=5e-4)
+    rows = pd.DataFrame({"cough": [True, False, True, False]})  # the same from rows that occur with these probabilities
+    weight = [flu * 0.8, flu * 0.2, (1 - flu) * 0.2, (1 - flu) * 0.8]
+    learned = NaiveBayes(prior=None).fit(rows, ["flu", "flu", "well", "well"], sample_weight=weight)
+    assert learned.predict_proba(rows[:1])[0, 0] == pytest.approx(by_hand, abs=1e-12)
+
+
 def test_bayes_rule_for_two_discrete_variables():
     model = NaiveBayes("categorical", prior=None).fit(DAYS[["wind"]], LATE)
     p_late = (LATE == "late").mean()
