@@ -1,4 +1,4 @@
-"""docs/course.md, the map of the course, agrees with the tests: every row has all its cells, and each names the other."""
+"""docs/course.md, the map of the course, agrees with the tests: rows are complete, and each names the other."""
 
 import re
 from pathlib import Path
