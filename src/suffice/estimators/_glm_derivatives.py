@@ -135,7 +135,9 @@ class Derivatives(RegressionAnswers):
         if fitted is None:
             successes, survey = Successes(response, self.positive), self._survey(offset, exposure)
         else:
-            successes, survey = Successes(response, None, self.levels_), KnownDesign(fitted)
+            self._require_offsets(offset, exposure)
+            successes = Successes(response, None, self.levels_)
+            survey = KnownDesign(self._design_beside(offset, exposure))
         data = self._open(pair, survey, successes, X, y, sample_weight, offset, exposure, None)
         names = ([INTERCEPT] if self.fit_intercept else []) + data.design.names
         values = self.parameters_ if coef is None else as_parameters(coef, (len(names),), names)

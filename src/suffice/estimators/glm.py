@@ -187,7 +187,9 @@ class GLM(Derivatives, GLMInference, RegressorMixin, BaseEstimator):
             A known part of the linear predictor. A column that is named here is not a term, and is read in prediction,
             unless another offset is given there.
         exposure : array of shape (n,), or a column by its name or position, optional
-            For log links: the mean is proportional to it, so log(exposure) is added to the offset.
+            For log links: the mean is proportional to it, so log(exposure) is added to the offset. If a column is
+            named, predictions are counts for the exposure in that column; for an array they are rates, per unit of
+            exposure, unless they are given an exposure too.
         start : array of shape (1 + p,), or a model with `coef_` and `intercept_`, optional
             The starting point: the intercept (if there is one) and the coefficients.
         cov_type : "HC0", "HC1", "HC2", "HC3" or "cluster", optional
@@ -230,6 +232,9 @@ class GLM(Derivatives, GLMInference, RegressorMixin, BaseEstimator):
         spread, n_groups = None, None
         if cov_type is not None:
             spread, n_groups = robust_factor(cov_type, model, data, found, met.n_rows, self.fit_intercept)
+        self._given = [
+            name for name, v in (("offset", offset), ("exposure", exposure)) if v is not None and not is_column(v)
+        ]
         self.levels_ = successes.levels()
         self._adopt(model, data, met, found, null, shape_error)
         self.cov_type_, self.n_groups_ = cov_type or "nonrobust", n_groups
@@ -276,7 +281,7 @@ class GLM(Derivatives, GLMInference, RegressorMixin, BaseEstimator):
 
     def _adopt(self, model: Pair, data: Data, met: Totals, found: Found, null: float, shape_error: float) -> None:
         """Store the estimates, and all that is computed from them."""
-        response, design = model.response, data.design.without_groups()
+        response, design = model.response, data.design.without("groups")
         free = self._set_shape(response, shape_error)
         self.design_ = design
         self.n_features_in_ = design.schema.n_columns
