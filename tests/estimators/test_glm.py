@@ -145,6 +145,52 @@ def test_exposure_is_an_offset_of_its_logarithm_and_can_be_a_column():
         GLM().fit(X, y, exposure=hours)
 
 
+def test_predictions_are_counts_for_an_exposure_and_rates_without_one(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=200), "hours": rng.uniform(1, 8, 200)})
+    y = rng.poisson(frame["hours"] * np.exp(0.3 * frame["x"]))
+    alone = frame[["x"]]
+    column, array = (
+        GLM("poisson").fit(frame, y, exposure="hours"),
+        GLM("poisson").fit(alone, y, exposure=frame["hours"]),
+    )
+    rates = np.exp(column.intercept_ + column.coef_[0] * frame["x"].to_numpy())
+    counts = rates * frame["hours"].to_numpy()
+    np.testing.assert_allclose(column.predict(frame), counts, rtol=1e-10)
+    np.testing.assert_allclose(array.predict(alone), rates, rtol=1e-7)
+    np.testing.assert_allclose(array.predict(alone, exposure=frame["hours"]), counts, rtol=1e-7)
+    np.testing.assert_allclose(array.predict(frame, exposure="hours"), counts, rtol=1e-7)
+    # a given exposure replaces the column, which the table then need not have
+    np.testing.assert_allclose(column.predict(frame, exposure=np.full(200, 2.0)), 2 * rates, rtol=1e-10)
+    np.testing.assert_allclose(column.predict(alone, exposure=np.full(200, 2.0)), 2 * rates, rtol=1e-10)
+    np.testing.assert_allclose(column.predict(alone.assign(days=2.0), exposure="days"), 2 * rates, rtol=1e-10)
+    with pytest.raises(ValueError, match="now missing:\n- hours"):
+        column.predict(alone)
+    low, high = column.predict_interval(frame, of="observation").T
+    assert np.mean((low <= y) & (y <= high)) > 0.9
+    assert "exposure 'hours'" in str(column.summary())
+    assert "exposure given" in str(array.summary())
+    suffice.save(array, tmp_path / "glm.suffice")
+    with pytest.raises(ValueError, match="fitted with an array as exposure, to which y belongs"):
+        suffice.load(tmp_path / "glm.suffice").score(alone, y)
+
+
+def test_what_compares_with_y_needs_the_exposure_that_y_belongs_to():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=200), "hours": rng.uniform(1, 8, 200)})
+    y = rng.poisson(frame["hours"] * np.exp(0.3 * frame["x"]))
+    column = GLM("poisson").fit(frame, y, exposure="hours")
+    array = GLM("poisson").fit(frame[["x"]], y, exposure=frame["hours"])
+    for method in ("score", "residuals", "gradient", "log_likelihood"):
+        expected = getattr(column, method)(frame, y)
+        found = getattr(array, method)(frame[["x"]], y, exposure=frame["hours"])
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
+        with pytest.raises(ValueError, match="fitted with an array as exposure, to which y belongs; pass exposure="):
+            getattr(array, method)(frame[["x"]], y)
+    with pytest.raises(ValueError, match="name the column that holds the offset or exposure"):
+        array.predict(suffice.stream([frame[["x"]][:100], frame[["x"]][100:]]), exposure=frame["hours"])
+
+
 # -- tables and streams -------------------------------------------------------------------------------------------
 
 

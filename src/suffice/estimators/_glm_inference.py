@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 
 from suffice.estimators.inference import Inference
+from suffice.glm.design import Design
 from suffice.glm.pairs import Pair
 from suffice.glm.responses import NegativeBinomialResponse
 from suffice.glm.successes import Levels
@@ -16,6 +17,8 @@ class GLMInference(Inference):
     terms_: list[str]
     levels_: Levels | None
     cov_type_: str
+    design_: Design
+    _given: list[str]
     n_groups_: int | None
     dispersion_: float
     shape_std_error_: float
@@ -46,6 +49,12 @@ class GLMInference(Inference):
         if isinstance(response, NegativeBinomialResponse):
             how = f" ± {self.shape_std_error_:.4g} (estimated)" if response.estimated else " (given)"
             notes.append(("shape", f"{response.shape:.5g}{how}"))
+        for name in ("offset", "exposure"):
+            column = getattr(self.design_, name)
+            if column is not None:
+                notes.append((name, repr(self.design_.schema.column_labels[column])))
+            elif name in self._given:
+                notes.append((name, "given"))
         if self.cov_type_ != "nonrobust":
             groups = "" if self.n_groups_ is None else f" of {self.n_groups_:,} groups"
             notes.append(("standard errors", self.cov_type_ + groups))

@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from suffice._arrays import FloatArray
+from suffice.estimators._glm_derivatives import Derivatives
 from suffice.estimators._glm_inference import GLMInference
-from suffice.estimators._regression_answers import RegressionAnswers
 from suffice.glm.baseline import NullModel, Totals, ends, totals
 from suffice.glm.design import Design, Survey
 from suffice.glm.objective import Found
@@ -31,7 +31,7 @@ from suffice.tables.sources import Source
 from suffice.tables.table import Table
 
 
-class GLM(RegressionAnswers, GLMInference, RegressorMixin, BaseEstimator):
+class GLM(Derivatives, GLMInference, RegressorMixin, BaseEstimator):
     """A generalised linear model: y has the mean μ with g(μ) = intercept + x·coef + offset.
 
     It is fitted by Newton's method with the expected Hessian (iteratively reweighted least squares): one pass over the
@@ -187,7 +187,9 @@ class GLM(RegressionAnswers, GLMInference, RegressorMixin, BaseEstimator):
             A known part of the linear predictor. A column that is named here is not a term, and is read in prediction,
             unless another offset is given there.
         exposure : array of shape (n,), or a column by its name or position, optional
-            For log links: the mean is proportional to it, so log(exposure) is added to the offset.
+            For log links: the mean is proportional to it, so log(exposure) is added to the offset. If a column is
+            named, predictions are counts for the exposure in that column; for an array they are rates, per unit of
+            exposure, unless they are given an exposure too.
         start : array of shape (1 + p,), or a model with `coef_` and `intercept_`, optional
             The starting point: the intercept (if there is one) and the coefficients.
         cov_type : "HC0", "HC1", "HC2", "HC3" or "cluster", optional
@@ -211,31 +213,9 @@ class GLM(RegressionAnswers, GLMInference, RegressorMixin, BaseEstimator):
         model = self._given_pair()
         successes = Successes(model.response, self.positive)
         settings = Settings(self.fit_intercept, self.alpha, self.firth, self.max_iter, self.tol)
-        survey = Survey(
-            intercept=self.fit_intercept,
-            offset=offset if is_column(offset) else None,
-            exposure=exposure if is_column(exposure) else None,
-            groups=groups if is_column(groups) else None,
-        )
+        survey = self._survey(offset, exposure, groups)
         robust = as_cov_type(cov_type, groups=groups is not None, penalised=bool(self.alpha or self.firth))
-        numbers = Groups()
-        if isinstance(X, Source) and any(v is not None and not is_column(v) for v in (offset, exposure, groups)):
-            raise ValueError(
-                "for a stream or a scan, name the column that holds the offset, exposure or groups: offset='column'"
-            )
-
-        def target(y: Any, weight: Any, table: Table, design: Design, start: int) -> Target:
-            shift = offsets(table, design, model.link, offset, exposure, start)
-            found = as_target(model, y, weight, len(table), start, shift, successes.levels())
-            if groups is None:
-                return found
-            values = groups if design.groups is None else design.schema.arranged(table).values(design.groups)
-            return replace(found, group=numbers.codes(values, len(table), start))
-
-        name = type(self).__name__
-        data = open_rows(
-            X, y, sample_weight, survey=survey, meet=successes.meet, target=target, estimator=name, n_jobs=self.n_jobs
-        )
+        data = self._open(model, survey, successes, X, y, sample_weight, offset, exposure, groups)
         if robust is not None:
             require_hessian(len(data.center) + self.fit_intercept)
         met = data.targets.reduce(totals, None)
@@ -252,6 +232,9 @@ class GLM(RegressionAnswers, GLMInference, RegressorMixin, BaseEstimator):
         spread, n_groups = None, None
         if cov_type is not None:
             spread, n_groups = robust_factor(cov_type, model, data, found, met.n_rows, self.fit_intercept)
+        self._given = [
+            name for name, v in (("offset", offset), ("exposure", exposure)) if v is not None and not is_column(v)
+        ]
         self.levels_ = successes.levels()
         self._adopt(model, data, met, found, null, shape_error)
         self.cov_type_, self.n_groups_ = cov_type or "nonrobust", n_groups
@@ -265,9 +248,40 @@ class GLM(RegressionAnswers, GLMInference, RegressorMixin, BaseEstimator):
             end_early(f"the coefficients are the best of {found.n_iter} iterations", stacklevel=2)
         return self
 
+    def _survey(self, offset: Any, exposure: Any, groups: Any = None) -> Survey:
+        """Return the survey that finds the design."""
+        named = {"offset": offset, "exposure": exposure, "groups": groups}
+        return Survey(
+            intercept=self.fit_intercept, **{name: value if is_column(value) else None for name, value in named.items()}
+        )
+
+    def _open(
+        self, pair: Pair, survey: Survey, successes: Successes, X: Any, y: Any, sample_weight: Any, offset: Any,
+        exposure: Any, groups: Any,
+    ) -> Data:  # fmt: skip
+        """Return the rows on an engine."""
+        if isinstance(X, Source) and any(v is not None and not is_column(v) for v in (offset, exposure, groups)):
+            raise ValueError(
+                "for a stream or a scan, name the column that holds the offset, exposure or groups: offset='column'"
+            )
+        numbers = Groups()
+
+        def target(y: Any, weight: Any, table: Table, design: Design, start: int) -> Target:
+            shift = offsets(table, design, pair.link, offset, exposure, start)
+            found = as_target(pair, y, weight, len(table), start, shift, successes.levels())
+            if groups is None:
+                return found
+            values = groups if design.groups is None else design.schema.arranged(table).values(design.groups)
+            return replace(found, group=numbers.codes(values, len(table), start))
+
+        return open_rows(
+            X, y, sample_weight, survey=survey, meet=successes.meet, target=target, estimator=type(self).__name__,
+            n_jobs=self.n_jobs,
+        )  # fmt: skip
+
     def _adopt(self, model: Pair, data: Data, met: Totals, found: Found, null: float, shape_error: float) -> None:
         """Store the estimates, and all that is computed from them."""
-        response, design = model.response, data.design.without_groups()
+        response, design = model.response, data.design.without("groups")
         free = self._set_shape(response, shape_error)
         self.design_ = design
         self.n_features_in_ = design.schema.n_columns

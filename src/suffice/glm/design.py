@@ -75,19 +75,19 @@ class Design:
         """The names of the columns of the design."""
         return [name for term in self.terms for name in term.names]
 
-    def without_groups(self) -> Design:
-        """Return the design for prediction, which does not need the column of groups."""
-        if self.groups is None:
+    def without(self, *names: str) -> Design:
+        """Return the design without the columns of "offset", "exposure" or "groups", for tables that lack them."""
+        out = [getattr(self, name) for name in names if getattr(self, name) is not None]
+        if not out:
             return self
-        kept = [column for column in range(self.schema.n_columns) if column != self.groups]
-        place = {column: number for number, column in enumerate(kept)}
-        labels = self.schema.with_columns(kept, ()).column_labels
-        return Design(
-            self.schema.with_columns(kept, ()),
-            tuple(replace(term, column=place[term.column], label=labels[place[term.column]]) for term in self.terms),
-            None if self.offset is None else place[self.offset],
-            None if self.exposure is None else place[self.exposure],
-        )
+        kept = [column for column in range(self.schema.n_columns) if column not in out]
+        place: dict[int | None, int] = {column: number for number, column in enumerate(kept)}
+        schema = self.schema.with_columns(kept, ())
+        terms = [
+            replace(term, column=place[term.column], label=schema.column_labels[place[term.column]])
+            for term in self.terms
+        ]
+        return Design(schema, tuple(terms), place.get(self.offset), place.get(self.exposure), place.get(self.groups))
 
     def encode(self, table: Table) -> Array:
         """Return the design matrix of some rows, n×p; NaN where a cell is missing."""

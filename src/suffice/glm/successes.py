@@ -13,6 +13,7 @@ from suffice.tables.labels import LabelCoder, as_column, class_list, sorted_orde
 
 #: the value that counts as a failure, and the one that counts as a success
 Levels = tuple[Any, Any]
+_UNKNOWN = object()
 
 
 class Successes:
@@ -26,15 +27,18 @@ class Successes:
     positive : value of y, or None
         The value of a success as the user gave it; by default the last of the two, in the order of the categories or
         else sorted.
+    known : (failure, success) or None, optional
+        What a fitted model found; its rows are not collected again.
     """
 
-    def __init__(self, response: Response, positive: Any = None) -> None:
+    def __init__(self, response: Response, positive: Any = None, known: Any = _UNKNOWN) -> None:
         if positive is not None and not isinstance(response, BinomialResponse):
             raise ValueError(
                 f"positive={positive!r} says which of two values of y is a success, but a {response} response has "
                 f"none; leave it out, or pass family='bernoulli'"
             )
-        self._two_valued = isinstance(response, BinomialResponse)
+        self._two_valued = isinstance(response, BinomialResponse) and known is _UNKNOWN
+        self._known = known
         self._positive = positive
         self._coder = LabelCoder()
         self._met = self._booleans = False
@@ -59,6 +63,9 @@ class Successes:
 
     def levels(self) -> Levels | None:
         """Return the values of a failure and of a success; None if y holds numbers."""
+        if self._known is not _UNKNOWN:
+            levels: Levels | None = self._known
+            return levels
         if not self._met:
             return (False, True) if self._booleans else None
         known = class_list(self._coder.classes())

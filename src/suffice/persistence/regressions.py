@@ -25,7 +25,7 @@ _VALUES: dict[str, Any] = {
 _NOT_OF_CLASSES = {"dispersion_"}
 #: plain values that only some models have
 _OPTIONAL: dict[str, Any] = {
-    "shape_": _NUMBER, "shape_std_error_": _NUMBER, "cov_type_": str, "n_groups_": (int, type(None)),
+    "shape_": _NUMBER, "shape_std_error_": _NUMBER, "cov_type_": str, "n_groups_": (int, type(None)), "_given": list,
 }  # fmt: skip
 
 
