@@ -25,8 +25,8 @@ class _Statistics:
     def __get__(self, model: Any, owner: type) -> Any:
         if "classes_" in getattr(model, "__dict__", {}):
             raise AttributeError(
-                f"this {owner.__name__} was made from parameters and has no statistics_, which merging, partial_fit "
-                f"and from_statistics need; fit one to rows"
+                f"this {owner.__name__} was made from parameters and has no statistics_, which check, merging, "
+                f"partial_fit and from_statistics need; fit one to rows"
             )
         raise AttributeError(f"{owner.__name__!r} object has no attribute 'statistics_'; fit it first")
 
