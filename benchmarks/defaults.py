@@ -16,6 +16,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -136,7 +137,7 @@ def seconds_of(call: Callable[[], Any]) -> tuple[float, Any]:
 def measure(problem: Problem, repeats: int) -> dict[str, Any]:
     """Fit the three in turn, with several seeds, and return the medians."""
     X, k = problem.rows(), problem.components
-    fits = {
+    fits: dict[str, Callable[[int], Any]] = {
         "sklearn": lambda seed: GaussianMixture(k, random_state=seed).fit(X),
         "mixture": lambda seed: Mixture(k, random_state=seed).fit(X),
         "dropin": lambda seed: dropin.GaussianMixture(k, random_state=seed).fit(X),
@@ -145,7 +146,7 @@ def measure(problem: Problem, repeats: int) -> dict[str, Any]:
     scores: dict[str, list[float]] = {name: [] for name in fits}
     for seed in range(repeats):
         for name, fit in fits.items():
-            elapsed, model = seconds_of(lambda fit=fit, seed=seed: fit(seed))
+            elapsed, model = seconds_of(partial(fit, seed))
             times[name].append(elapsed)
             scores[name].append(float(model.score(X)))
     ours, theirs = ("mixture", "dropin"), scores["sklearn"]
