@@ -116,7 +116,9 @@ def plot(results: Sequence[dict[str, Any]], path: Path) -> None:
     from matplotlib.lines import Line2D
 
     names = list(dict.fromkeys(row["data"] for row in results))
-    figure, panels = plt.subplots(3, len(names), figsize=(2.5 * len(names), 6.6), sharex=True, layout="constrained")
+    figure, panels = plt.subplots(
+        3, len(names), figsize=(2.5 * len(names), 6.6), sharex=True, squeeze=False, layout="constrained"
+    )
     for (i, structure), (j, name) in ((a, b) for a in enumerate(MODELS) for b in enumerate(names)):
         axes = panels[i, j]
         rows = [row for row in results if row["data"] == name and row["structure"] == structure]

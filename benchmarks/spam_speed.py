@@ -30,6 +30,8 @@ from suffice.spam.reading import pack, sorted_lines
 from suffice.spam.shares import KnownMessage, Label
 from suffice.spam.tokenizing import all_tokens
 
+#: how often each client program asks the daemon
+CALLS = 50
 COLD = """
 import sys
 from suffice.spam import SpamFilter
@@ -156,7 +158,10 @@ def cold_start(raws: list[bytes], labels: list[Label], runs: int) -> tuple[float
             for code, times in found.items():
                 start = time.perf_counter()
                 subprocess.run(
-                    [sys.executable, "-c", code, path], input=raws[97 * number], check=True, capture_output=True
+                    [sys.executable, "-c", code, path],
+                    input=raws[97 * number % len(raws)],
+                    check=True,
+                    capture_output=True,
                 )
                 times.append(time.perf_counter() - start)
     return statistics.median(found[COLD]), statistics.median(found["pass"])
@@ -208,10 +213,10 @@ def through_daemon(raws: list[bytes], labels: list[Label], runs: int, clients: i
                 programs["spamc"] = ["spamc", "-U", path]
             programs["true, for comparison"] = ["true"]
             times: dict[str, list[float]] = defaultdict(list)
-            for number in range(50):
+            for number in range(CALLS):
                 for name, program in programs.items():
                     start = time.perf_counter()
-                    subprocess.run(program, input=raws[97 * number], check=True, capture_output=True)
+                    subprocess.run(program, input=raws[97 * number % len(raws)], check=True, capture_output=True)
                     times[name].append(1e3 * (time.perf_counter() - start))
             found |= {f"{name}, ms": statistics.median(each) for name, each in times.items()}
             daemon.terminate()
