@@ -98,7 +98,11 @@ def test_with_many_rows_it_is_the_plain_estimate(case, shape):
     x, y = case.table(shape)
     many = {"sample_weight": np.full(len(y), 1e8)}
     averaged = case.model(estimate="predictive").fit(x, y, **many).predict_joint_log_proba(x)
-    np.testing.assert_allclose(averaged, case.model().fit(x, y, **many).predict_joint_log_proba(x), rtol=1e-4)
+    plain = case.model().fit(x, y, **many).predict_joint_log_proba(x)
+    near = (
+        plain > -1e4
+    )  # the tails of Student's t are heavier by a share m²/4n of the log-density, m²/2 far from the mean
+    np.testing.assert_allclose(averaged[near], plain[near], rtol=1e-4)
 
 
 @each(CONJUGATE)
