@@ -116,6 +116,10 @@ class CategoricalCase(Case):
             columns.append((rng.random(len(classes))[:, None] > cumulated[classes, :-1]).sum(1))
         return np.stack(columns, axis=1)
 
+    def with_every_value(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        values = np.stack([np.arange(4) % size for size in self.sizes(x.shape[1])], axis=1)
+        return np.concatenate([x, values]), np.concatenate([y, np.zeros(4, dtype=int)])
+
     def encode(self, x: np.ndarray) -> Codes:
         return Codes(np.asarray(x, dtype=np.intp), self.sizes(x.shape[1]))
 

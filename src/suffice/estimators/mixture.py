@@ -79,8 +79,7 @@ class Mixture(ComponentAnswers, MixtureSettings, DensityMixin, BaseEstimator):
         The bound of each iteration: the log-likelihood plus the log-density of the prior. An extrapolation step that
         was taken back repeats the previous bound.
     n_iter_, converged_ : int, bool
-        The number of iterations, each a pass over the rows, including extrapolation steps; and whether the bound
-        stopped rising.
+        The number of passes over the rows, with those of extrapolation steps; whether the bound stopped rising.
     n_parameters_ : int
         The number of free parameters.
 

@@ -264,16 +264,16 @@ def _groups(table: Table | Schema, families: FamilySpec) -> list[tuple[list[int]
 
 def find_column(table: Table | Schema, name: Any, where: str) -> int:
     """Return the position of a column given by name or position; `where` names the parameter in the error message."""
-    labels = list(table.column_labels)
-    if name in labels:
-        return labels.index(name)
+    column_labels = list(table.column_labels)
+    if name in column_labels:
+        return column_labels.index(name)
     if (
         isinstance(name, (int, np.integer))
         and not isinstance(name, bool)
         and -table.n_columns <= name < table.n_columns
     ):
         return int(name) % table.n_columns
-    known = ", ".join(map(repr, labels[:8]))
+    known = ", ".join(map(repr, column_labels[:8]))
     raise ValueError(
         f"{where} names column {name!r}, which the table does not have; its columns are {known}"
         + (", …" if table.n_columns > 8 else "")
