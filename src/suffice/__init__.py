@@ -50,6 +50,7 @@ if TYPE_CHECKING:  # at run time `__getattr__` imports these names when they are
     from suffice.priors import (
         BetaPrior,
         DirichletPrior,
+        DiscretePrior,
         GammaPrior,
         KnownVariance,
         NormalInverseWishart,
@@ -98,6 +99,7 @@ _NAMES = {
     "priors": (
         "BetaPrior",
         "DirichletPrior",
+        "DiscretePrior",
         "GammaPrior",
         "KnownVariance",
         "NormalInverseWishart",
@@ -122,6 +124,7 @@ __all__ = [
     "Comparison",
     "Dirichlet",
     "DirichletPrior",
+    "DiscretePrior",
     "Distribution",
     "Explanation",
     "Exponential",

@@ -87,6 +87,7 @@ def fit_partly_labelled(
         block.family.fixed_prior(sums, model._prior, of_all)
         for block, sums, of_all in zip(schema.blocks, labelled.joint.blocks, everything, strict=True)
     ]
+    priors = [*model._at_mode(schema, labelled.joint, priors)]
     components = model._components(schema, labelled.classes, priors, missing=first.missing)
     outcome = iterate(model, components, engine, components.estimate(labelled.joint))
     statistics = ModelStatistics(labelled.classes, schema, outcome.statistics, declared=True)
