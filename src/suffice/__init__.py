@@ -25,6 +25,9 @@ if TYPE_CHECKING:  # at run time `__getattr__` imports these names when they are
         Mixture,
         NaiveBayes,
         SoftKMeans,
+        e_step,
+        em_steps,
+        m_step,
     )
     from suffice.families import (
         Bernoulli,
@@ -73,6 +76,9 @@ _NAMES = {
         "Mixture",
         "NaiveBayes",
         "SoftKMeans",
+        "e_step",
+        "em_steps",
+        "m_step",
     ),
     "models.explanations": ("Explanation",),
     "families": (
@@ -158,8 +164,11 @@ __all__ = [
     "best_family",
     "compare",
     "distribution",
+    "e_step",
+    "em_steps",
     "keep_on_interrupt",
     "load",
+    "m_step",
     "plot",
     "save",
     "scan",

@@ -1,6 +1,7 @@
 """The public estimators, with the interface of scikit-learn."""
 
 from suffice.estimators.classifier import GenerativeClassifier
+from suffice.estimators.em_in_pieces import e_step, em_steps, m_step
 from suffice.estimators.glm import GLM
 from suffice.estimators.logistic import LogisticRegression
 from suffice.estimators.mixture import Mixture
@@ -15,4 +16,7 @@ __all__ = [
     "Mixture",
     "NaiveBayes",
     "SoftKMeans",
+    "e_step",
+    "em_steps",
+    "m_step",
 ]

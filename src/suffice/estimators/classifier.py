@@ -140,6 +140,25 @@ class GenerativeClassifier(ClassAnswers, ClassifierSettings, ClassifierMixin, Ba
         KeyboardInterrupt
             After Ctrl-C, with the best model of EM so far kept; see `suffice.keep_on_interrupt`.
         """
+        found = self._of_labelled(X, y, sample_weight)
+        if not isinstance(found, tuple):
+            return self._adopt_outcome(find_classes(self, X, sample_weight, found))
+        statistics, coder = found
+        warn_of_missing_labels(coder, self.missing_label)
+        if self._prior is not None:
+            warn_of_tiny_columns(statistics)
+        n_rows = coder.n_rows - coder.n_missing
+        warn_of_identifiers(statistics, X, n_rows, weighted=sample_weight is not None or coder.n_missing > 0)
+        sizes = components_of_classes(self.n_components, statistics.classes)
+        if sizes.max() > 1:
+            learned = fit_components_of_classes(self, X, y, sample_weight, statistics, sizes, coder.n_rows)
+            return self._adopt_outcome(learned)
+        if coder.n_missing == 0 and not has_missing_cells(statistics.joint):
+            return self._adopt(statistics)
+        return self._adopt_outcome(fit_partly_labelled(self, X, y, sample_weight, statistics))
+
+    def _of_labelled(self, X: Any, y: Any, sample_weight: Any) -> tuple[ModelStatistics, LabelCoder] | NDArray[Any]:
+        """Return the statistics of the labelled rows, or the classes that were named if no row has a label."""
         check_estimate(self.estimate, self.prior)
         components_of_classes(self.n_components, None)
         named = named_classes(self.classes)
@@ -153,20 +172,9 @@ class GenerativeClassifier(ClassAnswers, ClassifierSettings, ClassifierMixin, Ba
             if named is None:
                 raise
             require_single(self.n_components, "without any label, it is not known which components belong to one class")
-            return self._adopt_outcome(find_classes(self, X, sample_weight, named))
+            return named
         require_classes(statistics, missing=coder.n_missing > 0)
-        warn_of_missing_labels(coder, self.missing_label)
-        if self._prior is not None:
-            warn_of_tiny_columns(statistics)
-        n_rows = coder.n_rows - coder.n_missing
-        warn_of_identifiers(statistics, X, n_rows, weighted=sample_weight is not None or coder.n_missing > 0)
-        sizes = components_of_classes(self.n_components, statistics.classes)
-        if sizes.max() > 1:
-            learned = fit_components_of_classes(self, X, y, sample_weight, statistics, sizes, coder.n_rows)
-            return self._adopt_outcome(learned)
-        if coder.n_missing == 0 and not has_missing_cells(statistics.joint):
-            return self._adopt(statistics)
-        return self._adopt_outcome(fit_partly_labelled(self, X, y, sample_weight, statistics))
+        return statistics, coder
 
     def _adopt_outcome(self, learned: Learned) -> Self:
         """Store the result of EM."""

@@ -80,11 +80,7 @@ def _open(
         source = MemorySource(X, y, sample_weight)
         _require_rows(len(source.table), source.table.n_columns)
         return source, schema_of(source.table), source.batches()
-    if y is not None or sample_weight is not None:
-        raise ValueError(
-            "a stream or a scan brings its own labels and weights; pass y and sample_weight inside it "
-            "(suffice.scan(..., target=..., weight=...)) and not beside it"
-        )
+    require_alone(X, y, sample_weight)
     if needs_labels and isinstance(X, ParquetScan) and X.target is None:
         raise ValueError("a classifier needs labels: name their column in suffice.scan(..., target=...)")
     batches = X.batches()
@@ -93,6 +89,15 @@ def _open(
         _require_rows(0, 0)
     assert first is not None
     return X, schema_of(first.table), chain([first], batches)
+
+
+def require_alone(X: Any, y: Any, sample_weight: Any) -> None:
+    """Raise ValueError if labels or weights stand beside a stream or a scan."""
+    if isinstance(X, Source) and not (y is None and sample_weight is None):
+        raise ValueError(
+            "a stream or a scan brings its own labels and weights; pass y and sample_weight inside it "
+            "(suffice.scan(..., target=..., weight=...)) and not beside it"
+        )
 
 
 def _fits(source: Source, schema: Schema) -> TypeGuard[MemorySource]:
