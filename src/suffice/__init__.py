@@ -59,7 +59,16 @@ if TYPE_CHECKING:  # at run time `__getattr__` imports these names when they are
         Prior,
         PseudoCount,
     )
-    from suffice.selection import Comparison, FamilyRanking, MixtureSearch, best_family, compare, distribution
+    from suffice.selection import (
+        Comparison,
+        FamilyRanking,
+        MixtureSearch,
+        ThresholdCurve,
+        best_family,
+        compare,
+        distribution,
+        threshold_curve,
+    )
     from suffice.statistics import Statistics
     from suffice.tables import scan, stream
     from suffice.versions import show_versions
@@ -110,7 +119,16 @@ _NAMES = {
         "Prior",
         "PseudoCount",
     ),
-    "selection": ("Comparison", "FamilyRanking", "MixtureSearch", "best_family", "compare", "distribution"),
+    "selection": (
+        "Comparison",
+        "FamilyRanking",
+        "MixtureSearch",
+        "ThresholdCurve",
+        "best_family",
+        "compare",
+        "distribution",
+        "threshold_curve",
+    ),
     "tables": ("scan", "stream"),
     "statistics": ("Statistics",),
     "versions": ("show_versions",),
@@ -160,6 +178,7 @@ __all__ = [
     "PseudoCount",
     "SoftKMeans",
     "Statistics",
+    "ThresholdCurve",
     "__version__",
     "best_family",
     "compare",
@@ -174,6 +193,7 @@ __all__ = [
     "scan",
     "show_versions",
     "stream",
+    "threshold_curve",
 ]
 
 
