@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # at run time `__getattr__` imports these names when they are
         MissingLabelsWarning,
         ModelFileError,
         NotKeptError,
+        TextColumnWarning,
     )
     from suffice.estimators import (
         GLM,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:  # at run time `__getattr__` imports these names when they are
         Multinomial,
         NegativeBinomial,
         Poisson,
+        Text,
     )
     from suffice.models.explanations import Explanation
     from suffice.models.named_statistics import ModelStatistics
@@ -76,7 +78,14 @@ if TYPE_CHECKING:  # at run time `__getattr__` imports these names when they are
 #: the public names of each module; a module is imported when one of its names is first used, so that a part that needs
 #: neither scikit-learn nor SciPy, such as `suffice.spam`, does not import them
 _NAMES = {
-    "errors": ("IdentifierWarning", "InvalidCellError", "MissingLabelsWarning", "ModelFileError", "NotKeptError"),
+    "errors": (
+        "IdentifierWarning",
+        "InvalidCellError",
+        "MissingLabelsWarning",
+        "ModelFileError",
+        "NotKeptError",
+        "TextColumnWarning",
+    ),
     "estimators": (
         "GLM",
         "GaussianDiscriminant",
@@ -106,6 +115,7 @@ _NAMES = {
         "Multinomial",
         "NegativeBinomial",
         "Poisson",
+        "Text",
     ),
     "optimize.interrupts": ("keep_on_interrupt",),
     "models.named_statistics": ("ModelStatistics",),
@@ -178,6 +188,8 @@ __all__ = [
     "PseudoCount",
     "SoftKMeans",
     "Statistics",
+    "Text",
+    "TextColumnWarning",
     "ThresholdCurve",
     "__version__",
     "best_family",

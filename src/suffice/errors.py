@@ -22,6 +22,19 @@ class IdentifierWarning(UserWarning):
     """A warning that a column looks like an identifier, such as a name or a row number, and so does not generalise."""
 
 
+class TextColumnWarning(UserWarning):
+    """A warning that a column was read as text, or that a column of text was read as categories.
+
+    It is not issued if the user names the family of the column, or if its type says what it is.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import suffice
+    >>> warnings.simplefilter("ignore", suffice.TextColumnWarning)  # doctest: +SKIP
+    """
+
+
 class MissingLabelsWarning(UserWarning):
     """A warning that some rows have no label, so that the model learns from them by EM.
 

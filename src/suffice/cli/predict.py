@@ -16,7 +16,7 @@ from suffice.cli.inputs import open_table
 from suffice.cli.outputs import check_format, check_output, open_sink
 from suffice.cli.progress import meter, native
 from suffice.estimators import GenerativeClassifier
-from suffice.families import Bernoulli, Categorical
+from suffice.families import Bernoulli, Categorical, Text
 from suffice.models.decisions import decide
 from suffice.persistence.estimators import load
 from suffice.tables.parquet import READ_ROWS
@@ -85,6 +85,8 @@ def csv_types(model: GenerativeClassifier) -> dict[str, Any]:
                 kinds = {type(value) for value in schema.categories[column].values}
                 if len(kinds) == 1 and (kind := kinds.pop()) in arrow:
                     types[name] = arrow[kind]
+            elif isinstance(block.family, Text):
+                types[name] = pa.string()
             elif not isinstance(block.family, Bernoulli):  # Bernoulli cells may be strings or 0 and 1
                 types[name] = pa.float64()
     return types

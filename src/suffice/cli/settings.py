@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from suffice.families import Categorical, Family, Gaussian, as_family
+from suffice.families import Categorical, Family, Gaussian, Text, as_family
 from suffice.priors import check_prior
 
 
@@ -55,5 +55,10 @@ def parse_families(pairs: Sequence[str], covariance: str) -> dict[tuple[str, ...
 
 
 def words_in(families: dict[tuple[str, ...], Family]) -> list[str]:
-    """Return the columns declared categorical, which the CSV reader must not convert to numbers."""
-    return [column for together, family in families.items() if isinstance(family, Categorical) for column in together]
+    """Return the columns declared categories or text, which the CSV reader must not convert to numbers."""
+    return [
+        column
+        for together, family in families.items()
+        if isinstance(family, (Categorical, Text))
+        for column in together
+    ]

@@ -12,11 +12,11 @@ from suffice._arrays import FloatArray, IntArray, to_float64
 from suffice.diagnostics.dependence import dependence, residuals
 from suffice.diagnostics.identifiers import identifiers_sentence, row_numbers, unique_values
 from suffice.diagnostics.measures import Measure, box_m, box_m_of_columns, dispersion, mardia, skewed_columns
-from suffice.families import Codes, Gaussian, Multinomial, Poisson
+from suffice.families import Codes, Gaussian, Multinomial, Poisson, Text
 from suffice.models.named_statistics import ModelStatistics
 from suffice.models.schema import Block, Encoder, Schema
-from suffice.tables.conversion import as_table
 from suffice.tables.labels import class_list
+from suffice.tables.words import Bags
 
 #: the largest number of rows to check; more would take longer without changing the result
 MOST_ROWS = 20_000
@@ -96,7 +96,7 @@ def check_assumptions(statistics: ModelStatistics, X: Any, y: Any, random_state:
             findings += [_normality(sample, block, rows), *_equal_covariances(sample, block, rows)]
         elif isinstance(block.family, Poisson):
             findings.append(_equidispersion(sample, block, rows))
-        elif isinstance(block.family, Multinomial):
+        elif isinstance(block.family, (Multinomial, Text)):
             findings.append(_unchecked("independence of words", "Counts of words are not checked."))
     findings += _independence(sample)
     ordered = sorted(findings, key=lambda finding: (_ORDER.index(finding.verdict), -finding.effect))
@@ -105,7 +105,7 @@ def check_assumptions(statistics: ModelStatistics, X: Any, y: Any, random_state:
 
 def _identifiers(statistics: ModelStatistics, X: Any) -> list[Finding]:
     n_rows = round(float(statistics.class_count.sum()))
-    found = [*unique_values(statistics, n_rows), *row_numbers(as_table(X), statistics.schema, None)]
+    found = [*unique_values(statistics, n_rows), *row_numbers(statistics.schema.as_table(X), statistics.schema, None)]
     if not found:
         return []
     sentence = identifiers_sentence(found)
@@ -113,7 +113,7 @@ def _identifiers(statistics: ModelStatistics, X: Any) -> list[Finding]:
 
 
 def _draw(schema: Schema, classes: Sequence[Any], X: Any, y: Any, random_state: Any) -> _Sample:
-    table = as_table(X)
+    table = schema.as_table(X)
     schema.check(table, "check", extra=True)
     numbers = {label: number for number, label in enumerate(classes)}
     labels = np.asarray(y, dtype=object).ravel().tolist()
@@ -133,6 +133,8 @@ def _draw(schema: Schema, classes: Sequence[Any], X: Any, y: Any, random_state: 
 def _cells(block: Any, rows: IntArray) -> Any:
     if isinstance(block, Codes):
         return np.asarray(to_float64(block.codes), dtype=np.intp)[rows]
+    if isinstance(block, Bags):
+        return block[rows]
     whole = block[0 : block.shape[0]]
     if hasattr(whole, "tocsr"):
         return np.asarray(whole.tocsr()[rows].toarray(), dtype=np.float64)
@@ -263,7 +265,7 @@ def _independence(sample: _Sample) -> list[Finding]:
     """Check the pairs of columns that the model assumes to be independent given the class."""
     columns, block_of, together = [], [], []
     for number, (block, rows) in enumerate(zip(sample.schema.blocks, sample.blocks, strict=True)):
-        if isinstance(block.family, Multinomial):
+        if isinstance(block.family, (Multinomial, Text)):
             continue
         for j, column in enumerate(block.columns):
             columns.append((column, rows[:, j]))

@@ -17,13 +17,12 @@ import numpy as np
 
 from suffice._arrays import FloatArray, issparse, to_float64
 from suffice.errors import IdentifierWarning, warn_user
-from suffice.families import Bernoulli, Beta, Categorical, Dirichlet, Multinomial
+from suffice.families import Bernoulli, Beta, Categorical, Dirichlet, Multinomial, Text
 from suffice.models.named_statistics import ModelStatistics
 from suffice.models.schema import Schema
 from suffice.statistics.category_counts import CategoryCounts
 from suffice.statistics.moments import Moments
 from suffice.tables.arrays import ArrayTable
-from suffice.tables.conversion import as_table
 from suffice.tables.sources import Source
 from suffice.tables.table import Table
 
@@ -33,7 +32,7 @@ _SPREAD = 4
 #: the number of cells checked first
 _FIRST = 64
 #: families whose cells cannot be row numbers
-_OTHERS = (Bernoulli, Beta, Categorical, Dirichlet, Multinomial)
+_OTHERS = (Bernoulli, Beta, Categorical, Dirichlet, Multinomial, Text)
 #: the largest number of columns named in the warning
 _NAMED = 5
 
@@ -53,7 +52,7 @@ def warn_of_identifiers(statistics: ModelStatistics, X: Any, n_rows: int, *, wei
     """
     found = list(unique_values(statistics, n_rows))
     if not isinstance(X, Source) and n_rows >= _FEWEST_ROWS:
-        found += row_numbers(as_table(X), statistics.schema, None if weighted else statistics)
+        found += row_numbers(statistics.schema.as_table(X), statistics.schema, None if weighted else statistics)
     if found:
         warn_user(identifiers_sentence(found), IdentifierWarning)
 

@@ -168,6 +168,6 @@ def _all_numbers(X: Any) -> bool:
         return False
     table = as_table(X)
     try:
-        return all(table.kind(column) is not Kind.CATEGORY for column in range(table.n_columns))
+        return all(not table.kind(column).of_words for column in range(table.n_columns))
     except ValueError:  # a column mixes numbers and strings: read all columns as values
         return False

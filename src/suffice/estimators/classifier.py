@@ -34,6 +34,7 @@ from suffice.estimators.warn import (
     warn_of_incomplete_rows,
     warn_of_light_rows,
     warn_of_missing_labels,
+    warn_of_text,
     warn_of_tiny_columns,
 )
 from suffice.mixtures.components import Components
@@ -44,7 +45,7 @@ from suffice.models.joint import (
 from suffice.models.missing import has_missing_cells
 from suffice.models.named_statistics import ModelStatistics
 from suffice.models.predictive import check_estimate, predictive_model
-from suffice.models.schema import Schema, make_schema
+from suffice.models.schema import Schema, make_schema, reads_documents
 from suffice.optimize.interrupts import end_early
 from suffice.priors import PriorSpec
 from suffice.tables.labels import LabelCoder, as_objects_if_mixed, class_list, sorted_order
@@ -145,6 +146,7 @@ class GenerativeClassifier(ClassAnswers, ClassifierSettings, ClassifierMixin, Ba
             return self._adopt_outcome(find_classes(self, X, sample_weight, found))
         statistics, coder = found
         warn_of_missing_labels(coder, self.missing_label)
+        warn_of_text(statistics.schema)
         if self._prior is not None:
             warn_of_tiny_columns(statistics)
         n_rows = coder.n_rows - coder.n_missing
@@ -217,6 +219,7 @@ class GenerativeClassifier(ClassAnswers, ClassifierSettings, ClassifierMixin, Ba
                 listed = listed[sorted_order(listed.tolist())]
             coder = LabelCoder(listed, declared=classes is not None)
             first = self._gather(X, y, sample_weight, coder, None)
+            warn_of_text(first.schema)
             warn_of_incomplete_rows(first)
             return self._adopt(first, later=True)
         known = self.statistics_
@@ -239,7 +242,10 @@ class GenerativeClassifier(ClassAnswers, ClassifierSettings, ClassifierMixin, Ba
             known[0].check(table, type(self).__name__)
             return known[0]
 
-        statistics = passes.gather(X, y, sample_weight, schema_of=schema_of, coder=coder, n_jobs=self.n_jobs)
+        documents = reads_documents(self.families) if schema is None else schema.of_documents
+        statistics = passes.gather(
+            X, y, sample_weight, schema_of=schema_of, coder=coder, n_jobs=self.n_jobs, documents=documents
+        )
         if self._prior is not None:
             warn_of_light_rows(
                 float(statistics.class_count.sum()), coder.n_rows - coder.n_missing, len(statistics.classes)

@@ -22,7 +22,7 @@ def families_of_statistics(
             names = [schema.column_labels[column] for column in block.columns]
             raise NotKeptError(f"the columns {names} were learned together, so they can only change family together")
         family = asked.pop() if asked else block.family
-        if type(family) is not type(block.family):
+        if not family.shares_statistics(block.family):
             raise NotKeptError(
                 f"the statistics were taken for {block.family!r}, from which {family!r} cannot be estimated; refit"
             )

@@ -16,7 +16,7 @@ from suffice.engines.base import ONE_BLAS_THREAD
 from suffice.estimators._component_answers import ComponentAnswers
 from suffice.estimators.partly_labelled import Prepared, iterate, nothing_known
 from suffice.estimators.settings import MixtureSettings, documented
-from suffice.estimators.warn import warn_of_light_rows, warn_of_tiny_columns
+from suffice.estimators.warn import warn_of_light_rows, warn_of_text, warn_of_tiny_columns
 from suffice.families import Gaussian
 from suffice.families.gaussian import GaussianDistributions
 from suffice.mixtures.best_start import Start, Starts, compatible
@@ -27,13 +27,12 @@ from suffice.models.conditioning import conditional_model, marginal_model
 from suffice.models.joint import JointModel, expect
 from suffice.models.missing import first_sums
 from suffice.models.named_statistics import ModelStatistics
-from suffice.models.schema import Block, Schema, make_schema
+from suffice.models.schema import Block, Schema, make_schema, reads_documents
 from suffice.optimize import em
 from suffice.optimize.extrapolation import accelerates
 from suffice.optimize.interrupts import Interrupted, end_early
 from suffice.priors import PriorSpec, check_prior
 from suffice.statistics.joint import JointStatistics
-from suffice.tables.conversion import as_table
 from suffice.tables.labels import NoLabels
 from suffice.tables.table import Table
 
@@ -198,7 +197,7 @@ class Mixture(ComponentAnswers, MixtureSettings, DensityMixin, BaseEstimator):
                 )
             return self.fit(X, y, sample_weight)
         schema, k = self.schema_, len(self.weights_)
-        table = as_table(X)
+        table = schema.as_table(X)
         schema.check(table, type(self).__name__)
         engine = passes.engine(X, None, sample_weight, schema, nothing_known(k), n_jobs=self.n_jobs)
         found = engine.reduce(expect, self._estimated)
@@ -243,11 +242,21 @@ class Mixture(ComponentAnswers, MixtureSettings, DensityMixin, BaseEstimator):
             return known[0]
 
         coder = NoLabels()
-        overall = passes.gather(X, None, sample_weight, schema_of=schema_of, coder=coder, n_jobs=self.n_jobs)
+        documents = reads_documents(self.families)
+        overall = passes.gather(
+            X, None, sample_weight, schema_of=schema_of, coder=coder, n_jobs=self.n_jobs, documents=documents
+        )
+        warn_of_text(overall.schema)
 
         def again(schema: Schema) -> JointStatistics:
             return passes.gather(
-                X, None, sample_weight, schema_of=lambda _: schema, coder=NoLabels(), n_jobs=self.n_jobs
+                X,
+                None,
+                sample_weight,
+                schema_of=lambda _: schema,
+                coder=NoLabels(),
+                n_jobs=self.n_jobs,
+                documents=documents,
             ).joint
 
         first = first_sums(overall.schema, overall.joint, again)

@@ -112,7 +112,8 @@ def start_partly_labelled(
     unknown: frozenset[int] = frozenset() if coder.n_missing else first.never_seen
     engine = passes.engine(X, y, sample_weight, schema, known, n_jobs=model.n_jobs)
     everything: Sequence[Any] = [None] * len(schema.blocks)
-    if has_constant_columns(labelled.joint):  # they may vary in the unlabelled rows
+    # constant columns may vary in the unlabelled rows
+    if has_constant_columns(labelled.joint) or any(block.family.needs_all_rows for block in schema.blocks):
         everything = engine.reduce(learn_as_one, uncorrelated(schema)).blocks
     priors = [
         block.family.fixed_prior(sums, model._prior, of_all)

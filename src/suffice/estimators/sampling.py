@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice._arrays import IntArray
-from suffice.families import Bernoulli, Categorical, Distributions
+from suffice.families import Bernoulli, Categorical, Distributions, Text
 from suffice.models.schema import Schema
 
 
@@ -26,6 +26,9 @@ def sample_table(
             if isinstance(block.family, Categorical):
                 columns[column] = _values(schema, column, drawn[:, j])
                 words |= columns[column].dtype == object
+            elif isinstance(block.family, Text):
+                documents = block.family.words_of(drawn[:, j], schema.categories[column].values)
+                columns[column], words = np.array(documents, dtype=object), True
             elif isinstance(block.family, Bernoulli) and schema.library is not None:
                 columns[column] = drawn[:, j].astype(bool)
     ordered = [columns[column] for column in range(schema.n_columns)]

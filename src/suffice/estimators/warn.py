@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from suffice.errors import MissingLabelsWarning, warn_user
+from suffice.errors import MissingLabelsWarning, TextColumnWarning, warn_user
 from suffice.families.gaussian.covariance.constant import constant
 from suffice.models.named_statistics import ModelStatistics
+from suffice.models.schema import Schema
 from suffice.statistics.moments import DiagonalMoments, Moments
 from suffice.tables.labels import LabelCoder
 
@@ -52,6 +53,19 @@ def warn_of_missing_labels(coder: LabelCoder, missing_label: Any) -> None:
             f"Pass missing_label=None if that is intended, or drop these rows."
         )
     warn_user(message, MissingLabelsWarning)
+
+
+def warn_of_text(schema: Schema) -> None:
+    """Warn once of the columns that became text by the rule for kinds, and say how to choose."""
+    names = [repr(schema.column_labels[column]) for column in schema.read_as_text]
+    if names:
+        shown, several = ", ".join(names[:5]) + (", …" if len(names) > 5 else ""), len(names) > 1
+        warn_user(
+            f"the cells of column{'s' * several} {shown} are sentences, so {'they were' if several else 'it was'} read "
+            f"as text, as {'bags' if several else 'a bag'} of words; pass families={{{names[0]}: 'text'}} if that is "
+            f"intended, or {{{names[0]}: 'categorical'}} to read each cell as one value",
+            TextColumnWarning,
+        )
 
 
 def warn_of_tiny_columns(statistics: ModelStatistics) -> None:

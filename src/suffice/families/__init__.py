@@ -22,6 +22,7 @@ from suffice.families.lognormal import LogNormal
 from suffice.families.multinomial import Multinomial
 from suffice.families.negative_binomial import NegativeBinomial
 from suffice.families.poisson import Poisson
+from suffice.families.text import Text
 
 #: every family, by name; a new family is one file and one line here
 FAMILIES: dict[str, type[Family]] = {
@@ -40,6 +41,7 @@ FAMILIES: dict[str, type[Family]] = {
         Geometric,
         Beta,
         Dirichlet,
+        Text,
     )
 }
 
@@ -95,6 +97,7 @@ __all__ = [
     "Multinomial",
     "NegativeBinomial",
     "Poisson",
+    "Text",
     "as_family",
     "family_from_config",
 ]

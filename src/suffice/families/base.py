@@ -85,6 +85,15 @@ class Family(ABC):
     def statistics(self, x: Array, responsibilities: Responsibilities) -> Statistics:
         """Return S = Rᵀ φ(x), the sums over one chunk of rows."""
 
+    def shares_statistics(self, other: Family) -> bool:
+        """Return whether the statistics of this family are those of another one, so that it can be estimated."""
+        return type(self) is type(other)
+
+    @property
+    def needs_all_rows(self) -> bool:
+        """Whether `fixed_prior` needs the statistics of all rows, and not only those of the labelled ones."""
+        return False
+
     def row_order(self, x: Any) -> IntArray | None:
         """Return an order of rows that makes repeated passes over them faster; None if their own order is best."""
         return None

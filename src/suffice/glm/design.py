@@ -189,7 +189,7 @@ class Survey:
         self._schema.check(table, estimator)
         table = self._schema.arranged(table)
         for column, kind in enumerate(self._kinds):
-            if kind is Kind.CATEGORY and column not in self._places.values():
+            if kind.of_words and column not in self._places.values():
                 found = table.values(column)
                 present = np.bincount(found.codes[found.codes >= 0], minlength=len(found.values)) > 0
                 met = [value for value, there in zip(found.values, present, strict=True) if there]
@@ -197,7 +197,7 @@ class Survey:
                 if found.declared:
                     self._declared[column] = list(found.values)
         if sums:
-            numeric = [column for column, kind in enumerate(self._kinds) if kind is not Kind.CATEGORY]
+            numeric = [column for column, kind in enumerate(self._kinds) if not kind.of_words]
             cells = table.numbers(numeric)[0 : len(table)]
             self._sums[numeric] += to_float64(cells.sum(axis=0)).ravel()
         self._n_rows += len(table)
@@ -210,7 +210,7 @@ class Survey:
             if column in self._places.values():
                 continue
             levels = None
-            if kind is Kind.CATEGORY:
+            if kind.of_words:
                 levels = self._ordered(column)
             terms.append(Term(column, self._schema.column_labels[column], levels, levels is not None and not kept))
             kept = kept or levels is not None

@@ -15,6 +15,7 @@ from suffice.families.codes import Codes
 from suffice.families.gaussian import GaussianDistributions
 from suffice.mixtures.kmeans import planned_k_means
 from suffice.statistics.responsibilities import Labels, PartialLabels, Responsibilities, SoftLabels
+from suffice.tables.words import Bags
 
 #: the maximum number of rows on which starts are tried; fewer if there are many columns and components
 START_ROWS = 2_000
@@ -150,6 +151,8 @@ def _joined(parts: Sequence[Rows]) -> Rows:
 def _stacked(blocks: Sequence[Any]) -> Any:
     if isinstance(blocks[0], Codes):
         return Codes(np.concatenate([block.codes for block in blocks]), blocks[0].sizes)
+    if isinstance(blocks[0], Bags):
+        return Bags.stacked(blocks)
     rows = [block[0 : block.shape[0]] for block in blocks]  # some blocks are converted or sliced only when read
     if issparse(rows[0]):
         from scipy import sparse

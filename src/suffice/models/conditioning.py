@@ -13,10 +13,10 @@ from scipy.special import logsumexp
 
 from suffice._arrays import FloatArray, IntArray, to_float64
 from suffice.errors import InvalidCellError
-from suffice.families import Categorical, Codes, Distributions, Multinomial
+from suffice.families import Categorical, Codes, Distributions, Multinomial, Text
 from suffice.families.cells import other_columns
 from suffice.models.joint import JointModel
-from suffice.models.schema import Block, Schema, find_column
+from suffice.models.schema import Block, Encoder, Schema, find_column
 from suffice.tables.factorize import is_missing
 
 
@@ -111,6 +111,8 @@ def _row(schema: Schema, block: Block, positions: IntArray, cells: Mapping[int, 
     if isinstance(block.family, Categorical):
         codes = [_number_of_value(schema, column, cells[column]) for column in columns]
         return Codes(np.array([codes], dtype=np.intp), schema.sizes(Block(block.family, tuple(columns))))
+    if isinstance(block.family, Text):
+        return Encoder(schema, grow=False).bags([cells[columns[0]]], block.family, columns[0])
     return np.array([[_number(schema, column, cells[column]) for column in columns]])
 
 

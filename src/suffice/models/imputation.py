@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, namespace, to_float64
 from suffice.engines.base import Chunk
 from suffice.errors import InvalidCellError
-from suffice.families import Bernoulli, Categorical, Codes, Family, Poisson
+from suffice.families import Bernoulli, Categorical, Codes, Family, Poisson, Text
 from suffice.models import impossible
 from suffice.models.joint import JointModel, posterior
 from suffice.models.missing import never_seen
 from suffice.models.schema import Schema
 from suffice.tables.arrays import ArrayTable
 from suffice.tables.columns import ObjectTable
-from suffice.tables.conversion import as_table
 from suffice.tables.factorize import MISSING, is_missing
 from suffice.tables.frames import FrameTable
 from suffice.tables.sources import Source
 from suffice.tables.table import Table
+from suffice.tables.words import Bags
 
 
 def impute(estimator: Any, X: Any, model: JointModel, random_state: Any, sample: bool) -> Any:
@@ -32,7 +32,7 @@ def impute(estimator: Any, X: Any, model: JointModel, random_state: Any, sample:
             "impute gives back the table that it is given, so it needs one in memory, but X is a stream or a scan; "
             "call it on one batch after the other"
         )
-    table = as_table(X)
+    table = model.schema.as_table(X)
     name = type(estimator).__name__
     if isinstance(table, ArrayTable) and issparse(table.array):  # it has no missing cells
         model.schema.check(table, name, extra=True)
@@ -47,10 +47,12 @@ def impute(estimator: Any, X: Any, model: JointModel, random_state: Any, sample:
 
 def _never_seen(estimator: Any, schema: Schema) -> frozenset[int]:
     """Return the columns without any value in training, as far as known: the estimator may not have been trained."""
+    texts = {column for block in schema.blocks if isinstance(block.family, Text) for column in block.columns}
     without_values = frozenset(column for column, known in schema.categories.items() if not known.values)
     statistics = getattr(estimator, "statistics_", None)
     counted = frozenset() if statistics is None else never_seen(statistics.schema, statistics.joint)
-    return without_values | counted | getattr(estimator, "_never_seen", frozenset())
+    never: frozenset[int] = without_values | counted | getattr(estimator, "_never_seen", frozenset())
+    return never - texts  # a missing document stays missing
 
 
 def _seed(random_state: Any) -> int:
@@ -112,6 +114,8 @@ def _sampled(rows: Chunk, model: JointModel, seed: list[int]) -> list[FloatArray
 def _missing_of(rows: Any) -> NDArray[np.bool_]:
     if isinstance(rows, Codes):
         return np.asarray(to_float64(rows.codes) == MISSING)
+    if isinstance(rows, Bags):
+        return rows.missing[:, None]
     return np.isnan(to_float64(rows))
 
 
@@ -119,6 +123,8 @@ def _at(rows: Any, places: IntArray) -> Any:
     """Return some rows of a block as NumPy arrays."""
     if isinstance(rows, Codes):
         return Codes(np.asarray(rows.codes)[places], rows.sizes)
+    if isinstance(rows, Bags):
+        return rows[places]
     return to_float64(rows)[places]
 
 

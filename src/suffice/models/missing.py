@@ -16,11 +16,11 @@ from suffice.families import Gaussian
 from suffice.models.joint import learn
 from suffice.models.schema import Block, Schema
 from suffice.statistics.base import Statistics
-from suffice.statistics.category_counts import CategoryCounts
 from suffice.statistics.joint import JointStatistics
 from suffice.statistics.moments import DiagonalMoments, Moments
 from suffice.statistics.responsibilities import Labels, PartialLabels, SoftLabels
 from suffice.statistics.sums import Sums
+from suffice.statistics.value_counts import ValueCounts
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ def never_seen(schema: Schema, statistics: JointStatistics) -> frozenset[int]:
     """Return the columns without any observed cell, except in covariance blocks, which do not count cells by column."""
     columns: list[int] = []
     for block, sums in zip(schema.blocks, statistics.blocks, strict=True):
-        if isinstance(sums, CategoryCounts):
-            weight = np.array([sums.total[:, values].sum() for values in sums.columns()])
+        if isinstance(sums, ValueCounts):
+            weight = sums.observed
         elif isinstance(sums, (Sums, Moments)) and sums.count.shape[1] == len(block.columns):
             weight = sums.count.sum(axis=0)
         else:

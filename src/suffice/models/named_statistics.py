@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from suffice._arrays import FloatArray, IntArray
 from suffice.errors import NotKeptError
-from suffice.families import Categorical, Dirichlet, Family, Gaussian
+from suffice.families import Dirichlet, Family, Gaussian
 from suffice.models.schema import Block, Categories, Schema
 from suffice.statistics.base import Statistics
-from suffice.statistics.category_counts import CategoryCounts
 from suffice.statistics.joint import JointStatistics
 from suffice.statistics.moments import Moments
+from suffice.statistics.value_counts import ValueCounts
 from suffice.tables.labels import as_class_array, class_list, sorted_order
 
 
@@ -163,7 +163,7 @@ class ModelStatistics:
         positions = np.array([places[label] for label in before], dtype=np.intp)
         joint = self.joint.with_classes(positions, len(classes))
         blocks = [
-            _onto_categories(block, statistics, self.schema, schema)
+            _onto_values(block, statistics, self.schema, schema)
             for block, statistics in zip(schema.blocks, joint.blocks, strict=True)
         ]
         return ModelStatistics(classes, schema, JointStatistics(joint.class_count, tuple(blocks)), declared)
@@ -215,7 +215,7 @@ def collect(
     joint = joint.with_classes(np.arange(len(joint.class_count)), k)
     blocks = []
     for block, sums in zip(schema.blocks, joint.blocks, strict=True):
-        if isinstance(sums, CategoryCounts):  # values first seen after the last chunk was encoded
+        if isinstance(sums, ValueCounts):  # values first seen after the last chunk was encoded
             sums = sums.with_values([np.arange(size) for size in sums.sizes], schema.sizes(block))
         blocks.append(sums)
     if keep_values:
@@ -238,25 +238,28 @@ def _tidy(classes: NDArray[Any], schema: Schema, joint: JointStatistics, declare
     categories = dict(schema.categories)
     blocks: list[Statistics] = []
     for block, sums in zip(schema.blocks, joint.blocks, strict=True):
-        blocks.append(_tidy_categories(block, sums, categories) if isinstance(sums, CategoryCounts) else sums)
+        blocks.append(_tidy_values(block, sums, categories) if isinstance(sums, ValueCounts) else sums)
     schema = schema.with_categories(categories)
     return ModelStatistics(classes, schema, JointStatistics(joint.class_count, tuple(blocks)), declared)
 
 
-def _tidy_categories(block: Block, sums: CategoryCounts, categories: dict[int, Categories]) -> CategoryCounts:
-    """Keep the values that some row has, sorted; update `categories` in place."""
-    columns, sizes = [], []
+def _tidy_values(block: Block, sums: ValueCounts, categories: dict[int, Categories]) -> ValueCounts:
+    """Keep the values that some row has, sorted if that is their order; update `categories` in place."""
+    kept, weight = [], sums.weight
     for column, where in zip(block.columns, sums.columns(), strict=True):
-        known = categories[column]
-        total = sums.total[:, where]
-        if not known.declared:
-            order = sorted_order(known.values)
-            kept = [v for v in order if total[:, v].sum() > 0]
-            categories[column] = Categories(tuple(known.values[v] for v in kept))
-            total = total[:, kept]
-        columns.append(total)
-        sizes.append(total.shape[1])
-    return CategoryCounts(np.concatenate(columns, axis=1), np.array(sizes, dtype=np.intp))
+        known = categories.get(column)
+        if known is None or known.declared:
+            kept.append(np.arange(where.stop - where.start))
+            continue
+        present = weight[where] > 0
+        if sums.sorts_values:
+            kept.append(np.array([v for v in sorted_order(known.values) if present[v]], dtype=np.intp))
+        else:
+            kept.append(np.flatnonzero(present))
+            if len(kept[-1]) == len(known.values):
+                continue
+        categories[column] = Categories(tuple(known.values[v] for v in kept[-1].tolist()))
+    return sums.only_values(kept)
 
 
 def _union(mine: Categories, theirs: Categories) -> Categories:
@@ -267,11 +270,12 @@ def _union(mine: Categories, theirs: Categories) -> Categories:
     )
 
 
-def _onto_categories(block: Block, statistics: Statistics, old: Schema, new: Schema) -> Statistics:
-    if not isinstance(block.family, Categorical) or not isinstance(statistics, CategoryCounts):
+def _onto_values(block: Block, statistics: Statistics, old: Schema, new: Schema) -> Statistics:
+    if not isinstance(statistics, ValueCounts) or block.columns[0] not in new.categories:
         return statistics
     positions = []
     for column in block.columns:
-        places = {value: i for i, value in enumerate(new.categories[column].values)}
-        positions.append(np.array([places[value] for value in old.categories[column].values], dtype=np.intp))
+        places = new.categories[column].numbers
+        known = old.categories[column].values
+        positions.append(np.fromiter((places[value] for value in known), dtype=np.intp, count=len(known)))
     return statistics.with_values(positions, new.sizes(block))

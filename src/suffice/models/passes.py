@@ -37,6 +37,7 @@ def gather(
     coder: LabelCoder,
     n_jobs: int | None = None,
     progress: Progress = None,
+    documents: bool = False,
 ) -> ModelStatistics:
     """Return the statistics of the rows, with their classes and categories named.
 
@@ -46,8 +47,10 @@ def gather(
         Returns the schema of the first table, and checks every further one.
     coder : LabelCoder
         Translates labels to class numbers, and adds new classes.
+    documents : bool
+        Whether X may be documents that are not in a table.
     """
-    source, schema, batches = _open(X, y, sample_weight, schema_of, needs_labels=coder.needs_labels)
+    source, schema, batches = _open(X, y, sample_weight, schema_of, coder.needs_labels, documents)
     encoder = Encoder(schema, grow=True)
 
     def encoded(batch: Batch) -> Rows:
@@ -73,16 +76,17 @@ def gather(
 
 
 def _open(
-    X: Any, y: Any, sample_weight: Any, schema_of: Callable[[Table], Schema], *, needs_labels: bool
+    X: Any, y: Any, sample_weight: Any, schema_of: Callable[[Table], Schema], needs_labels: bool, documents: bool
 ) -> tuple[Source, Schema, Iterator[Batch]]:
     """Return the source of the rows, their schema, and an iterator over batches with labels and weights."""
     if not isinstance(X, Source):
-        source = MemorySource(X, y, sample_weight)
+        source = MemorySource(X, y, sample_weight, documents=documents)
         _require_rows(len(source.table), source.table.n_columns)
         return source, schema_of(source.table), source.batches()
     require_alone(X, y, sample_weight)
     if needs_labels and isinstance(X, ParquetScan) and X.target is None:
         raise ValueError("a classifier needs labels: name their column in suffice.scan(..., target=...)")
+    X = X.of_documents() if documents else X
     batches = X.batches()
     first = next(batches, None)
     if first is None:
@@ -133,8 +137,10 @@ def engine(
         return Rows(encoder.encode(batch.table), labels, batch.start)
 
     if not isinstance(X, Source):
-        return MemoryEngine(encoded(MemorySource(X, y, sample_weight).whole()), n_jobs)
-    return StreamEngine(lambda: map(encoded, X.batches()), n_jobs)
+        whole = MemorySource(X, y, sample_weight, documents=schema.of_documents).whole()
+        return MemoryEngine(encoded(whole), n_jobs)
+    source = X.of_documents() if schema.of_documents else X
+    return StreamEngine(lambda: map(encoded, source.batches()), n_jobs)
 
 
 def _require_rows(n_rows: int, n_columns: int) -> None:
@@ -157,9 +163,11 @@ def score(
 ) -> NDArray[Any]:
     """Return the results of a kernel for all rows, stacked in one array."""
     encoder = Encoder(schema, grow=False)
-    source = X if isinstance(X, Source) else MemorySource(X)
+    source = X if isinstance(X, Source) else MemorySource(X, documents=schema.of_documents)
     if isinstance(source, ParquetScan):
         source = source.without_target()
+    if schema.of_documents:
+        source = source.of_documents()
 
     def encoded(batch: Batch) -> Rows:
         schema.check(batch.table, estimator, extra=True)

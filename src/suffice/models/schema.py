@@ -5,16 +5,20 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from suffice._arrays import IntArray, on_device_of
-from suffice.families import Bernoulli, Categorical, Family, Gaussian, as_family
+from suffice.families import Bernoulli, Categorical, Family, Gaussian, Text, as_family
 from suffice.families.codes import UNSEEN, Codes
 from suffice.tables.arrays import ArrayTable
+from suffice.tables.conversion import as_table
+from suffice.tables.documents import as_document_table
 from suffice.tables.factorize import MISSING, Factorized
 from suffice.tables.table import Kind, Table
+from suffice.tables.words import Bags, count_words
 
 
 def listed(values: Sequence[Any], most: int = 4) -> str:
@@ -42,10 +46,25 @@ class Block:
 
 @dataclass(frozen=True)
 class Categories:
-    """The values of a categorical column in the order of their codes; `declared` values are kept even if not seen."""
+    """The values of a column in the order of their codes: categories, or the words of a text column.
+
+    `declared` values are kept even if not seen.
+    """
 
     values: tuple[Any, ...] = ()
     declared: bool = False
+
+    @classmethod
+    def of(cls, numbers: dict[Any, int], declared: bool) -> Categories:
+        """Return the values of a dictionary, in the order of their numbers."""
+        found = cls(tuple(numbers), declared)
+        found.__dict__["numbers"] = dict(numbers)  # copying it is much faster than making it again
+        return found
+
+    @cached_property
+    def numbers(self) -> dict[Any, int]:
+        """The number of each value; not to be changed."""
+        return {value: number for number, value in enumerate(self.values)}
 
     def __repr__(self) -> str:
         return f"Categories(({listed(self.values)}), declared={self.declared})"
@@ -64,6 +83,8 @@ class Schema:
     categories : mapping of column to Categories
     library : str or None
         The data-frame library of the training table, so that samples can be returned in the same type.
+    read_as_text : tuple of int
+        The columns that became text by the rule for kinds of columns, and not by the user's choice.
     """
 
     names: tuple[str, ...] | None
@@ -71,6 +92,7 @@ class Schema:
     blocks: tuple[Block, ...]
     categories: Mapping[int, Categories] = field(default_factory=dict)
     library: str | None = None
+    read_as_text: tuple[int, ...] = ()
 
     def __repr__(self) -> str:
         families = [
@@ -84,7 +106,9 @@ class Schema:
         return self.names if self.names is not None else range(self.n_columns)
 
     def sizes(self, block: Block) -> IntArray:
-        """Return the number of values of each column of a categorical block."""
+        """Return the number of values of each column of a block of categories or text."""
+        if isinstance(block.family, Text) and block.family.buckets is not None:
+            return np.array([block.family.buckets], dtype=np.intp)
         return np.array([len(self.categories[column].values) for column in block.columns], dtype=np.intp)
 
     def with_categories(self, categories: Mapping[int, Categories]) -> Schema:
@@ -105,7 +129,17 @@ class Schema:
             categories={
                 place: self.categories[column] for place, column in enumerate(columns) if column in self.categories
             },
+            read_as_text=(),
         )
+
+    @property
+    def of_documents(self) -> bool:
+        """Whether the table has one column, of text, so that documents need not be in a table."""
+        return self.n_columns == 1 and isinstance(self.blocks[0].family, Text)
+
+    def as_table(self, X: Any) -> Table:
+        """Return rows as a table; documents that are not in a table are read if the model reads one column of text."""
+        return as_document_table(X) if self.of_documents else as_table(X)
 
     def families(self) -> dict[tuple[str | int, ...], Family]:
         """Return the family of each block, in the format that `make_schema` takes."""
@@ -172,20 +206,31 @@ def make_schema(table: Table, families: FamilySpec, covariance: Any, unseen: str
     for column in range(table.n_columns):
         if column not in given:
             of_kind.setdefault(table.kind(column), []).append(column)
+    texts = of_kind.pop(Kind.TEXT, [])
     blocks: dict[Family, list[int]] = {automatic[kind]: columns for kind, columns in of_kind.items()}
-    separate: list[Block] = []
+    separate = [Block(Text(), (column,)) for column in texts]
     for columns, family in groups:
         # independent columns share one block: the same model, but faster
-        if family.columnwise and not _shares_columns(family):
+        if isinstance(family, Text):  # each column has a dictionary of its own
+            separate += [Block(family, (column,)) for column in columns]
+        elif family.columnwise and not _shares_columns(family):
             blocks.setdefault(family, []).extend(columns)
         else:
             separate.append(Block(family, tuple(columns)))
     merged = [Block(family, tuple(sorted(columns))) for family, columns in blocks.items()]
     ordered = tuple(sorted([*merged, *separate], key=lambda block: block.columns))
-    categories = {
-        column: Categories() for block in ordered if isinstance(block.family, Categorical) for column in block.columns
-    }
-    return Schema(table.names, table.n_columns, ordered, categories, table.library)
+    categories = {column: Categories() for block in ordered if _has_values(block.family) for column in block.columns}
+    return Schema(table.names, table.n_columns, ordered, categories, table.library, tuple(texts))
+
+
+def _has_values(family: Family) -> bool:
+    """Return whether the values of the columns of a family are numbered by a dictionary."""
+    return isinstance(family, Categorical) or (isinstance(family, Text) and family.buckets is None)
+
+
+def reads_documents(families: FamilySpec) -> bool:
+    """Return whether all columns are given the family Text, so that documents need not be in a table."""
+    return not isinstance(families, Mapping) and families != "auto" and isinstance(as_family(families), Text)
 
 
 def _shares_columns(family: Family) -> bool:
@@ -242,18 +287,25 @@ class Encoder:
         self.schema = schema
         self._grow = grow
         self._numbers = {
-            column: {value: number for number, value in enumerate(known.values)}
-            for column, known in schema.categories.items()
+            column: dict(known.numbers) if grow else known.numbers for column, known in schema.categories.items()
         }
         self._declared = {column: known.declared for column, known in schema.categories.items()}
 
     def encode(self, table: Table) -> tuple[Any, ...]:
         """Return the rows as one array per block of the schema, copied only where necessary."""
         table = self.schema.arranged(table)
-        return tuple(
-            self._codes(table, block.columns) if isinstance(block.family, Categorical) else table.numbers(block.columns)
-            for block in self.schema.blocks
-        )
+        return tuple(self._block(table, block) for block in self.schema.blocks)
+
+    def _block(self, table: Table, block: Block) -> Any:
+        if isinstance(block.family, Categorical):
+            return self._codes(table, block.columns)
+        if isinstance(block.family, Text):
+            return self.bags(table.documents(block.columns[0]), block.family, block.columns[0])
+        return table.numbers(block.columns)
+
+    def bags(self, documents: Sequence[Any], family: Text, column: int) -> Bags:
+        """Return the documents of a column as bags of words."""
+        return count_words(documents, family.reading, self._numbers[column], grow=self._grow)
 
     def _codes(self, table: Table, columns: tuple[int, ...]) -> Codes:
         raw = self._raw_codes(table, columns)
@@ -309,7 +361,7 @@ class Encoder:
     def learned_schema(self) -> Schema:
         """Return the schema with the values seen so far."""
         return self.schema.with_categories(
-            {column: Categories(tuple(numbers), self._declared[column]) for column, numbers in self._numbers.items()}
+            {column: Categories.of(numbers, self._declared[column]) for column, numbers in self._numbers.items()}
         )
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from suffice._arrays import FloatArray, IntArray
-from suffice.families import Categorical, Codes, Distributions, Family, Gaussian
+from suffice.families import Categorical, Codes, Distributions, Family, Gaussian, Text
 from suffice.models.joint import JointModel
 from suffice.models.named_statistics import ModelStatistics
 from suffice.models.schema import Block, Categories, Schema
@@ -19,7 +20,10 @@ from suffice.statistics.category_counts import CategoryCounts
 from suffice.statistics.joint import JointStatistics
 from suffice.statistics.moments import Moments
 from suffice.statistics.sums import Sums
+from suffice.statistics.value_counts import ValueCounts
+from suffice.statistics.word_counts import WordCounts
 from suffice.tables.labels import as_class_array, class_list
+from suffice.tables.words import Bags
 
 # -- the statistics -----------------------------------------------------------------------------------------------
 
@@ -78,6 +82,11 @@ def unpack_schema(packed: Mapping[str, Any]) -> Schema:
             f"the values of column {column!r} are not distinct, or not those of a column",
         )
         categories[column] = Categories(values, declared)
+    texts = [block.columns[0] for block in blocks if isinstance(block.family, Text)]
+    require(
+        all(isinstance(word, str) for column in texts for word in categories.get(column, Categories()).values),
+        "a word of a text column is not text",
+    )
     return Schema(None if names is None else tuple(names), n_columns, tuple(blocks), categories, library)
 
 
@@ -135,7 +144,9 @@ def _require_whole(schema: Schema, sums: Sequence[Statistics], class_count: Floa
                 f"the {name} of {block.family!r} has shape {array.shape} and type {array.dtype}, or is not finite",
             )
         weights = [getattr(statistics, name, None) for name in ("count", "sizes")]
-        if isinstance(statistics, CategoryCounts) or type(statistics) is Sums:  # other sums may be negative
+        if isinstance(statistics, ValueCounts):
+            weights += [getattr(statistics, name) for name in statistics.class_fields]
+        elif type(statistics) is Sums:  # other sums may be negative
             weights.append(statistics.total)
         require(
             all(_is_weight(array).all() for array in weights if array is not None),
@@ -152,13 +163,15 @@ def _empty(schema: Schema, block: Block, statistics: Statistics, k: int) -> Stat
     d = len(block.columns)
     if isinstance(block.family, Categorical):
         nothing: Statistics = CategoryCounts.empty(k, schema.sizes(block))
+    elif isinstance(block.family, Text):
+        nothing = WordCounts.empty(k, int(schema.sizes(block)[0]))
     elif isinstance(statistics, Moments) and isinstance(block.family, Gaussian):
         nothing = type(statistics).empty(k, d)  # the moments may have more than the family needs
     else:
         nothing = block.family.empty(k, d)
     require(
         type(statistics) is type(nothing)
-        and (not isinstance(nothing, CategoryCounts) or np.array_equal(nothing.sizes, statistics.arrays()["sizes"])),
+        and (not isinstance(nothing, ValueCounts) or np.array_equal(nothing.sizes, statistics.arrays()["sizes"])),
         f"{block.family!r} has statistics of another kind or size",
     )
     return nothing
@@ -206,6 +219,9 @@ def _require_shapes(arrays: Mapping[str, NDArray[Any]], schema: Schema, block: B
         sizes = schema.sizes(block)
         shapes |= {"probability": (k, int(sizes.sum())), "sizes": (d,)}
         require(np.array_equal(sizes, arrays["sizes"]), f"columns of {sizes} values have {arrays['sizes']} of them")
+    elif isinstance(block.family, Text):
+        size = int(schema.sizes(block)[0])
+        shapes |= {"probability": (k, size), "word_weight": (size,)}
     elif isinstance(block.family, Gaussian):  # one covariance may be shared by all classes
         common = min(len(arrays["compact"]), k)
         require(common in (1, k), f"there are {common} covariances of {k} classes")
@@ -221,6 +237,9 @@ def _require_scores(found: Distributions, schema: Schema, block: Block, k: int) 
     d = len(block.columns)
     if isinstance(block.family, Categorical):
         scores = found.score(Codes(np.zeros((1, d), dtype=np.intp), schema.sizes(block)))
+    elif isinstance(block.family, Text):
+        nothing = Bags(csr_array((1, int(schema.sizes(block)[0]))), np.zeros(1), np.zeros(1, dtype=bool))
+        scores = found.score(nothing, common=False)
     else:
         row = found.sample(np.zeros(1, dtype=np.intp), np.random.default_rng(0))
         require(row.shape == (1, d), f"a row of {block.family!r} has shape {row.shape}")

@@ -54,7 +54,7 @@ def pack(value: Any) -> Any:
     if isinstance(value, type) and issubclass(value, Family):
         value = value()  # a class means the family with its default settings
     if isinstance(value, Family):
-        return {"family": value.name, "config": value.config()}
+        return {"family": value.name, "config": {name: pack(setting) for name, setting in value.config().items()}}
     if isinstance(value, Prior) and type(value).__name__ in _PRIORS:
         return {"prior": type(value).__name__, "config": {name: pack(v) for name, v in vars(value).items()}}
     if isinstance(value, np.ndarray):
@@ -65,6 +65,11 @@ def pack(value: Any) -> Any:
         return [pack(item) for item in value]
     if isinstance(value, Mapping):
         return {"mapping": [[pack(key), pack(item)] for key, item in value.items()]}
+    if callable(value) and not isinstance(value, type):
+        raise TypeError(
+            f"the function {getattr(value, '__name__', value)!r} cannot be saved, since loading a model runs no code; "
+            f"call it yourself, and pass its result as the data: lists of words in place of text"
+        )
     raise TypeError(
         f"{value!r} of type {type(value).__name__} cannot be saved without pickle; use numbers, words, booleans, "
         f"families and priors"
@@ -72,7 +77,9 @@ def pack(value: Any) -> Any:
 
 
 _UNPACKERS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
-    "family": lambda packed: family_from_config(packed["family"], packed["config"]),
+    "family": lambda packed: family_from_config(
+        packed["family"], {name: unpack(value) for name, value in packed["config"].items()}
+    ),
     "prior": lambda packed: _PRIORS[packed["prior"]](
         **{name: unpack(value) for name, value in packed["config"].items()}
     ),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from suffice._arrays import FloatArray, to_float64
-from suffice.families import Categorical, Family, Gaussian
+from suffice.families import Categorical, Family, Gaussian, Text
 from suffice.families.cells import dense_rows
 from suffice.models.schema import find_column, listed
 from suffice.plot._axes import axes, colours
@@ -54,6 +54,11 @@ def densities(model: Any, X: Any, column: Any = None, y: Any = None, ax: Any = N
         raise ValueError(
             f"densities are drawn of a column of numbers, but column {column!r} holds categories; its probabilities "
             f"are in model.distributions_"
+        )
+    if isinstance(block.family, Text):
+        raise ValueError(
+            f"densities are drawn of a column of numbers, but column {column!r} holds text; model.top_words() names "
+            f"the words of each class"
         )
     table = as_table(X)
     model.schema_.check(table, type(model).__name__, extra=True)

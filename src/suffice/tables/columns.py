@@ -14,12 +14,14 @@ from suffice._arrays import FloatArray
 from suffice.tables.factorize import (
     Factorized,
     NestedCellError,
+    beginning,
     factorize,
     is_missing,
     is_nested,
     shown,
 )
 from suffice.tables.table import Kind, Table
+from suffice.tables.text import checked, is_token_list, places, reads_as_text
 
 
 class ColumnTable(Table):
@@ -49,7 +51,7 @@ class ColumnTable(Table):
             label = self.label(column)
             rows = "1 row" if len(text) == 1 else f"{len(text)} rows"
             raise ValueError(
-                f"column {label!r} must hold numbers, but holds {_what(cell)} in {rows} (first: {cell!r} in row "
+                f"column {label!r} must hold numbers, but holds {_what(cell)} in {rows} (first: {beginning(cell)} in row "
                 f"{row + self.offset}); {self._advice(label)} or clean it"
             )
         return np.array(numbers, dtype=np.float64)
@@ -76,9 +78,13 @@ class ColumnTable(Table):
         except NestedCellError as error:
             raise self._nested(column, error.row, error.cell) from None
 
-    def _kind_of_objects(self, column: int, cells: Iterable[Any]) -> Kind:
+    def _kind_of_objects(self, column: int, cells: Sequence[Any]) -> Kind:
         """Return the kind of a column from its cells, for columns whose type does not tell."""
         numbers = booleans = 0
+        lists = [cell for cell in cells if is_nested(cell)]
+        if lists and all(is_token_list(cell) for cell in lists):
+            if all(is_nested(cell) or is_missing(cell) for cell in cells):
+                return Kind.TEXT
         text: tuple[int, Any] | None = None
         for row, cell in enumerate(cells):
             if is_missing(cell):
@@ -94,12 +100,24 @@ class ColumnTable(Table):
         if text is not None and numbers:
             label = self.label(column)
             raise ValueError(
-                f"column {label!r} mixes numbers with {_what(text[1])} (first: {text[1]!r} in row "
+                f"column {label!r} mixes numbers with {_what(text[1])} (first: {beginning(text[1])} in row "
                 f"{text[0] + self.offset}); {self._advice(label)} to read all as categories, or clean it"
             )
         if text is not None:
-            return Kind.CATEGORY
+            return self._kind_of_words(cells)
         return Kind.BOOLEAN if booleans and not numbers else Kind.NUMBER
+
+    def _kind_of_words(self, cells: Sequence[Any]) -> Kind:
+        """Return TEXT for most cells of several words each, CATEGORY otherwise."""
+        return Kind.TEXT if reads_as_text([cells[row] for row in places(len(cells))]) else Kind.CATEGORY
+
+    def documents(self, column: int) -> list[Any]:
+        """Return a column as texts, lists of words, and missing values."""
+        return checked(self._cells(column), self.label(column), self.offset)
+
+    @abstractmethod
+    def _cells(self, column: int) -> list[Any]:
+        """Return the cells of a column as Python objects."""
 
 
 class ObjectTable(ColumnTable):
@@ -126,8 +144,12 @@ class ObjectTable(ColumnTable):
     def kind(self, column: int) -> Kind:
         """Return the kind of the objects in a column."""
         if self.array.dtype.kind in "UST":
-            return Kind.CATEGORY
-        return self._kind_of_objects(column, self.array[:, column].tolist())
+            return self._kind_of_words(self.array[:, column])
+        return self._kind_of_objects(column, self._cells(column))
+
+    def _cells(self, column: int) -> list[Any]:
+        cells: list[Any] = self.array[:, column].tolist()
+        return cells
 
     def _as_numbers(self, column: int) -> NDArray[Any]:
         return self._parse(column, self.array[:, column].tolist())

@@ -26,10 +26,15 @@ def is_nested(cell: Any) -> bool:
     return isinstance(cell, (list, set, dict, np.ndarray))
 
 
+def beginning(cell: Any) -> str:
+    """Return the beginning of a cell as text."""
+    text = repr(cell)
+    return text if len(text) <= 60 else text[:60] + "…"
+
+
 def shown(cell: Any) -> str:
     """Return the type of a cell, and the beginning of its text."""
-    text = repr(cell)
-    return f"a {type(cell).__name__}, {text if len(text) <= 60 else text[:60] + '…'}"
+    return f"a {type(cell).__name__}, {beginning(cell)}"
 
 
 class Factorized:

@@ -16,6 +16,7 @@ from suffice.tables.factorize import (
     factorize_series,
 )
 from suffice.tables.table import Kind
+from suffice.tables.text import places, reads_as_text
 
 
 def as_frame_table(X: Any) -> FrameTable | None:
@@ -142,9 +143,16 @@ class FrameTable(ColumnTable):
             return Kind.NUMBER
         if dtype == nw.Boolean:
             return Kind.BOOLEAN
-        if isinstance(dtype, (nw.String, nw.Categorical, nw.Enum)):
+        if isinstance(dtype, (nw.Categorical, nw.Enum)):
             return Kind.CATEGORY
         series = self.series(column)
+        if isinstance(dtype, nw.String):
+            some = series[list(places(len(series)))].to_list()
+            return Kind.TEXT if reads_as_text(some) else Kind.CATEGORY
+        if isinstance(dtype, (nw.List, nw.Array)) and isinstance(
+            dtype.inner, (nw.String, type(nw.String), nw.Categorical)
+        ):
+            return Kind.TEXT
         if "complex" in str(getattr(series.to_native(), "dtype", "")):
             raise ValueError("Complex data not supported: a table must hold real numbers, words or booleans")
         if isinstance(dtype, (nw.Object, nw.Unknown)):
@@ -166,6 +174,10 @@ class FrameTable(ColumnTable):
                 f"column {self.label(column)!r} must hold numbers, but holds {dtype}; convert it to numbers first"
             )
         return self._parse(column, series.to_list())
+
+    def _cells(self, column: int) -> list[Any]:
+        cells: list[Any] = self.series(column).to_list()
+        return cells
 
     def values(self, column: int) -> Factorized:
         """Return a column's distinct values, by the library's own hashing if it has one."""

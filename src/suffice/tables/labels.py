@@ -307,7 +307,7 @@ def _soft_labels(y: Any) -> tuple[FloatArray, Sequence[Any] | None] | None:
     if table.n_columns < 2:
         return None
     if not isinstance(table, ArrayTable):
-        words = next((column for column in range(table.n_columns) if table.kind(column) is Kind.CATEGORY), None)
+        words = next((column for column in range(table.n_columns) if table.kind(column).of_words), None)
         if words is not None:
             raise ValueError(
                 f"y must hold one label per row, or one probability for each class, but it has {table.n_columns} "

@@ -10,6 +10,7 @@ import numpy as np
 
 from suffice.tables.arrays import ArrayTable
 from suffice.tables.conversion import as_table
+from suffice.tables.documents import as_document_table
 from suffice.tables.labels import as_objects_if_mixed
 from suffice.tables.table import Table
 
@@ -54,12 +55,16 @@ class Source(ABC):
         """The number of rows; None if only reading them can tell."""
         return None
 
+    def of_documents(self) -> Source:
+        """Return the source with lists and Series of documents read as tables of one column."""
+        return self
+
 
 class MemorySource(Source):
     """A table in memory with its labels and weights, whole or cut into batches."""
 
-    def __init__(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
-        self.table = as_table(X)
+    def __init__(self, X: Any, y: Any = None, sample_weight: Any = None, *, documents: bool = False) -> None:
+        self.table = as_document_table(X) if documents else as_table(X)
         self.y = y
         self.sample_weight = sample_weight
 
@@ -110,8 +115,16 @@ class Stream(Source):
         self._chunks = chunks
         self._read = False
 
+    def of_documents(self) -> Source:
+        """Return the stream with lists and Series of documents read as tables of one column."""
+        return _DocumentStream(self)
+
     def read(self) -> Iterator[Read]:
         """Yield the chunks as tables."""
+        return self.tables(as_table)
+
+    def tables(self, convert: Callable[[Any], Table]) -> Iterator[Read]:
+        """Yield the chunks as tables that `convert` makes of them."""
         chunks = self._chunks() if callable(self._chunks) else self._chunks
         if self._read and not callable(self._chunks) and iter(chunks) is chunks:
             raise ValueError(
@@ -122,14 +135,25 @@ class Stream(Source):
         for number, chunk in enumerate(chunks):
             if isinstance(chunk, tuple) and len(chunk) in (2, 3):
                 X, y, weight = (*chunk, None)[:3]
-                yield as_table(X), y, weight
+                yield convert(X), y, weight
             elif isinstance(chunk, tuple):
                 raise ValueError(
                     f"a chunk must be a table, (X, y) or (X, y, sample_weight), but chunk {number} is a tuple of "
                     f"{len(chunk)}"
                 )
             else:
-                yield as_table(chunk), None, None
+                yield convert(chunk), None, None
+
+
+class _DocumentStream(Source):
+    """A stream whose chunks are documents."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+
+    def read(self) -> Iterator[Read]:
+        """Yield the chunks as tables of documents."""
+        return self._stream.tables(as_document_table)
 
 
 def stream(chunks: Iterable[Any] | Callable[[], Iterable[Any]]) -> Stream:

@@ -19,6 +19,12 @@ class Kind(Enum):
     NUMBER = "numbers"
     BOOLEAN = "booleans"
     CATEGORY = "categories"
+    TEXT = "text"
+
+    @property
+    def of_words(self) -> bool:
+        """Whether the cells are words: categories, or text, which models without text columns read as categories."""
+        return self in (Kind.CATEGORY, Kind.TEXT)
 
 
 class Table(ABC):
@@ -60,6 +66,13 @@ class Table(ABC):
     @abstractmethod
     def values(self, column: int) -> Factorized:
         """Return a column as integer codes of its distinct values."""
+
+    def documents(self, column: int) -> list[Any]:
+        """Return a column as texts, lists of words, and missing values."""
+        raise ValueError(
+            f"column {self.label(column)!r} holds numbers, but the family Text reads documents; choose another family "
+            f"for it"
+        )
 
     @property
     def column_labels(self) -> Sequence[Any]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from suffice._arrays import FloatArray, IntArray
+from suffice._arrays import FloatArray, IntArray, row_slice
 from suffice.tables.factorize import is_missing
 
 _WORD = re.compile(r"\w\w+")
@@ -84,7 +84,22 @@ class Bags:
         return self.shape[0]
 
     def __getitem__(self, rows: slice | IntArray) -> Bags:
-        return Bags(self.counts[rows], self.unknown[rows], self.missing[rows])
+        if isinstance(rows, slice) and rows.step in (None, 1):
+            counts = row_slice(self.counts, *rows.indices(len(self))[:2])
+        else:
+            counts = self.counts[rows]
+        return Bags(counts, self.unknown[rows], self.missing[rows])
+
+    @classmethod
+    def stacked(cls, parts: Sequence[Bags]) -> Bags:
+        """Return the documents of several parts, one after the other; later parts may have more words."""
+        width = max(part.shape[1] for part in parts)
+        ends = np.cumsum([0, *(part.nnz for part in parts)])
+        indptr = [part.counts.indptr[1:] + end for part, end in zip(parts, ends, strict=False)]
+        cells = [np.concatenate([getattr(part.counts, name) for part in parts]) for name in ("data", "indices")]
+        counts = csr_array((*cells, np.concatenate([[0], *indptr])), shape=(sum(map(len, parts)), width))
+        unknown, missing = (np.concatenate([getattr(part, name) for part in parts]) for name in ("unknown", "missing"))
+        return cls(counts, unknown, missing)
 
 
 def count_words(
