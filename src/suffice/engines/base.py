@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import compiled
-from suffice._arrays import IntArray, row_slice
+from suffice._arrays import IntArray, issparse, namespace, row_slice
 from suffice.errors import InvalidCellError
 from suffice.statistics.responsibilities import PartialLabels, Responsibilities
 
@@ -77,6 +77,15 @@ class Rows:
         target = None if self.target is None else self.target[order]
         return Rows(tuple(_taken(block, order) for block in self.blocks), known, self.start, target)
 
+    @classmethod
+    def joined(cls, parts: Sequence[Rows]) -> Rows:
+        """Return consecutive rows, which have labels, as one."""
+        first = parts[0]
+        assert first.responsibilities is not None
+        blocks = tuple(stacked([part.blocks[i] for part in parts]) for i in range(len(first.blocks)))
+        known: Any = first.responsibilities
+        return cls(blocks, known.joined([part.responsibilities for part in parts]), first.start)
+
     def chunk_rows(self) -> int:
         """Return the number of rows per chunk, so that a chunk fits the cache and there are enough chunks for threads.
 
@@ -95,6 +104,30 @@ class Rows:
             4 * n_classes * 8.0 * block.shape[1] / _bytes_a_row(block) for block in self.blocks if _is_sparse(block)
         ]
         return max(rows, 4 * n_classes, *(int(least) for least in heavy))
+
+
+def fill_sums(parts: Sequence[Rows]) -> bool:
+    """Return whether sparse rows take at least the memory of their sums, so that adding these up costs little."""
+    last = parts[-1]
+    if last.responsibilities is None or last.target is not None:
+        return True
+    for i, block in enumerate(last.blocks):
+        memory = sum(len(part) * _bytes_a_row(part.blocks[i]) for part in parts) if _is_sparse(block) else np.inf
+        if memory < 8.0 * last.responsibilities.n_classes * block.shape[1]:
+            return False
+    return True
+
+
+def stacked(blocks: Sequence[Any]) -> Any:
+    """Return the rows of several blocks of one kind, one after the other."""
+    if hasattr(blocks[0], "stacked"):
+        return type(blocks[0]).stacked(blocks)
+    rows = [block[0 : block.shape[0]] for block in blocks]  # some blocks are converted or sliced only when read
+    if issparse(rows[0]):
+        from scipy import sparse
+
+        return sparse.vstack(rows, format="csr")
+    return namespace(rows[0]).concat(rows)
 
 
 def _taken(block: Any, order: IntArray) -> Any:

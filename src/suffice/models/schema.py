@@ -228,11 +228,6 @@ def _has_values(family: Family) -> bool:
     return isinstance(family, Categorical) or (isinstance(family, Text) and family.buckets is None)
 
 
-def reads_documents(families: FamilySpec) -> bool:
-    """Return whether all columns are given the family Text, so that documents need not be in a table."""
-    return not isinstance(families, Mapping) and families != "auto" and isinstance(as_family(families), Text)
-
-
 def _shares_columns(family: Family) -> bool:
     """Return whether the columns of a block share a parameter, so that the grouping by the user matters."""
     return isinstance(family, Gaussian) and family.structure.one_variance
