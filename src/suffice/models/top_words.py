@@ -12,7 +12,6 @@ from suffice.families import Text
 from suffice.families.products import log_of
 from suffice.models.joint import JointModel, log_sums
 from suffice.models.schema import find_column
-from suffice.statistics.base import Statistics
 
 
 class TopWords(Mapping[Any, list[tuple[str, float]]]):
@@ -48,7 +47,7 @@ class TopWords(Mapping[Any, list[tuple[str, float]]]):
 
 
 def top_words(
-    model: JointModel, statistics: Sequence[Statistics] | None, labels: Sequence[Any], n: int, column: Any
+    model: JointModel, statistics: Sequence[Any] | None, labels: Sequence[Any], n: int, column: Any
 ) -> TopWords:
     """Return the top words of one text column of a model, of which there must be one if `column` is None.
 

@@ -120,7 +120,7 @@ class DirichletWords(PositionDistributions):
     """
 
     concentration: FloatArray
-    title: ClassVar[str] = "Dirichlet–multinomial"  # type: ignore[misc]
+    title: ClassVar[str] = "Dirichlet–multinomial"
 
     @cached_property
     def _alpha(self) -> FloatArray:

@@ -287,7 +287,7 @@ class PresenceDistributions(WordDistributions):
         return log_of(probability) - np.where(np.isneginf(no), 0.0, no)
 
     @cached_property
-    def _all_absent(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _all_absent(self) -> tuple[FloatArray, Any, Any]:
         """The score of an empty document but for words that are certain, (k,), and the certain words, k×V.
 
         The last array leaves out words that are certain in every class.
