@@ -15,12 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import compiled
-<<<<<<< HEAD
 from suffice._arrays import IntArray, issparse, namespace, row_slice
-=======
-from suffice._arrays import IntArray, row_slice
 from suffice._threads import pool, threads
->>>>>>> wp-a
 from suffice.errors import InvalidCellError
 from suffice.statistics.responsibilities import PartialLabels, Responsibilities
 
