@@ -24,6 +24,7 @@ from suffice.models.joint import (
 )
 from suffice.models.named_statistics import ModelStatistics
 from suffice.models.schema import Schema
+from suffice.models.word_terms import word_terms
 
 if TYPE_CHECKING:
     from suffice.diagnostics import Check
@@ -160,7 +161,12 @@ class ClassAnswers(LinearAnswers):
         pairs = ClassPairs(self._joint, chosen, other)
         split = passes.score(X, self.schema_, log_odds_terms, pairs, estimator=type(self).__name__, n_jobs=self.n_jobs)
         return Explanation(
-            list(self.schema_.column_labels), split[:, 1:], split[:, 0], self.classes_[chosen], self.classes_[other]
+            list(self.schema_.column_labels),
+            split[:, 1:],
+            split[:, 0],
+            self.classes_[chosen],
+            self.classes_[other],
+            word_terms(X, pairs, estimator=type(self).__name__, n_jobs=self.n_jobs),
         )
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, NDArray[Any]]:

@@ -73,6 +73,12 @@ def as_family(spec: str | Family | type[Family]) -> Family:
     )
 
 
+def reads_documents(families: Any) -> bool:
+    """Return whether `families` gives all columns the family Text, so that documents need not be in a table."""
+    automatic = isinstance(families, str) and families == "auto"
+    return not automatic and not isinstance(families, Mapping) and isinstance(as_family(families), Text)
+
+
 def family_from_config(name: str, config: Mapping[str, Any]) -> Family:
     """Return the family that `Family.config` describes."""
     return FAMILIES[name](**config)
@@ -100,4 +106,5 @@ __all__ = [
     "Text",
     "as_family",
     "family_from_config",
+    "reads_documents",
 ]
