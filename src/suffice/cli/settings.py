@@ -56,4 +56,9 @@ def parse_families(pairs: Sequence[str], covariance: str) -> dict[tuple[str, ...
 
 def words_in(families: dict[tuple[str, ...], Family]) -> list[str]:
     """Return the columns declared categories or text, which the CSV reader must not convert to numbers."""
-    return [column for together, family in families.items() if isinstance(family, (Categorical, Text)) for column in together]
+    return [
+        column
+        for together, family in families.items()
+        if isinstance(family, (Categorical, Text))
+        for column in together
+    ]

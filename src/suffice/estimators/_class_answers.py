@@ -26,6 +26,7 @@ from suffice.models.joint import (
 )
 from suffice.models.named_statistics import ModelStatistics
 from suffice.models.schema import Schema
+from suffice.models.word_terms import word_terms
 from suffice.tables.conversion import as_table
 from suffice.tables.labels import LabelCoder, class_list
 from suffice.tables.sources import Source
@@ -215,6 +216,7 @@ class ClassAnswers(LinearAnswers):
             split[:, 0],
             self.classes_[chosen],
             self.classes_[other],
+            word_terms(X, pairs, estimator=type(self).__name__, n_jobs=self.n_jobs),
             None if isinstance(X, Source) else schema.arranged(as_table(X)),
             schema.library,
         )

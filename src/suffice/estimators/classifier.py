@@ -38,6 +38,7 @@ from suffice.estimators.warn import (
     warn_of_text,
     warn_of_tiny_columns,
 )
+from suffice.families import reads_documents
 from suffice.mixtures.components import Components
 from suffice.models import passes
 from suffice.models.joint import (
@@ -46,7 +47,7 @@ from suffice.models.joint import (
 from suffice.models.missing import has_missing_cells
 from suffice.models.named_statistics import ModelStatistics
 from suffice.models.predictive import check_estimate, predictive_model
-from suffice.models.schema import Schema, make_schema, reads_documents
+from suffice.models.schema import Schema, make_schema
 from suffice.optimize.interrupts import end_early
 from suffice.priors import PriorSpec
 from suffice.statistics.joint import JointStatistics

@@ -87,6 +87,12 @@ def as_family(spec: str | Family | type[Family]) -> Family:
     )
 
 
+def reads_documents(families: Any) -> bool:
+    """Return whether `families` gives all columns the family Text, so that documents need not be in a table."""
+    automatic = isinstance(families, str) and families == "auto"
+    return not automatic and not isinstance(families, Mapping) and isinstance(as_family(families), Text)
+
+
 def family_from_config(name: str, config: Mapping[str, Any]) -> Family:
     """Return the family that `Family.config` describes."""
     return FAMILIES[name](**config)
@@ -115,4 +121,5 @@ __all__ = [
     "as_family",
     "family_from_config",
     "plain_name",
+    "reads_documents",
 ]

@@ -8,7 +8,7 @@ import numpy as np
 
 from suffice._arrays import FloatArray
 from suffice.errors import NotLinearError
-from suffice.families import Distributions, Gaussian
+from suffice.families import Distributions, Gaussian, Text
 from suffice.families.bernoulli import BernoulliDistributions
 from suffice.families.exponential import ExponentialDistributions
 from suffice.families.gaussian import GaussianDistributions
@@ -92,6 +92,9 @@ def several_components() -> NotLinearError:
 def not_linear_in(schema: Schema, block: Block) -> NotLinearError:
     """Return the error because the family of a block has no linear form."""
     names = [schema.column_labels[column] for column in block.columns]
+    if isinstance(block.family, Text):
+        reason = f"the log-odds are sums over the words of the text column {names[0]!r}, not multiples of a cell"
+        return NotLinearError(reason, "see top_words() and explain()")
     return NotLinearError(f"the log-odds are not linear in the columns {names} of family {block.family!r}")
 
 
