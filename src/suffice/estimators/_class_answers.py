@@ -27,7 +27,6 @@ from suffice.models.joint import (
 from suffice.models.named_statistics import ModelStatistics
 from suffice.models.schema import Schema
 from suffice.models.word_terms import word_terms
-from suffice.tables.conversion import as_table
 from suffice.tables.labels import LabelCoder, class_list
 from suffice.tables.sources import Source
 
@@ -217,7 +216,7 @@ class ClassAnswers(LinearAnswers):
             self.classes_[chosen],
             self.classes_[other],
             word_terms(X, pairs, estimator=type(self).__name__, n_jobs=self.n_jobs),
-            None if isinstance(X, Source) else schema.arranged(as_table(X)),
+            None if isinstance(X, Source) else schema.arranged(schema.as_table(X)),
             schema.library,
         )
 
