@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,6 +19,7 @@ from suffice.families.geometric import Geometric
 from suffice.families.inverse_gaussian import InverseGaussian
 from suffice.families.lognormal import LogNormal
 from suffice.families.multinomial import Multinomial
+from suffice.families.names import FAMILY_ALIASES, did_you_mean, plain_name
 from suffice.families.negative_binomial import NegativeBinomial
 from suffice.families.poisson import Poisson
 
@@ -44,15 +44,13 @@ FAMILIES: dict[str, type[Family]] = {
 }
 
 
-def _plain(name: str) -> str:
-    return re.sub(r"[-_ ]", "", name.lower())
-
-
-_BY_PLAIN_NAME = {_plain(name): family for name, family in FAMILIES.items()}
+_BY_PLAIN_NAME = {plain_name(name): family for name, family in FAMILIES.items()}
 
 
 def as_family(spec: str | Family | type[Family]) -> Family:
     """Return the family given by its name (upper case, spaces and hyphens are accepted), class or instance.
+
+    Names of other libraries, such as "normal", are understood too: see `suffice.families.names`.
 
     Examples
     --------
@@ -63,11 +61,11 @@ def as_family(spec: str | Family | type[Family]) -> Family:
         return spec
     if isinstance(spec, type) and issubclass(spec, Family):
         return spec()
-    if isinstance(spec, str) and _plain(spec) in _BY_PLAIN_NAME:
-        return _BY_PLAIN_NAME[_plain(spec)]()
+    if isinstance(spec, str) and plain_name(spec) in _BY_PLAIN_NAME:
+        return _BY_PLAIN_NAME[plain_name(spec)]()
     raise ValueError(
-        f"unknown family {spec!r}; give a Family such as Gaussian('full'), or one of the names "
-        f"{', '.join(map(repr, FAMILIES))}"
+        f"unknown family {spec!r}{did_you_mean(spec, (*FAMILIES, *FAMILY_ALIASES))}; give a Family such as "
+        f"Gaussian('full'), or one of the names {', '.join(map(repr, FAMILIES))}"
     )
 
 
@@ -97,4 +95,5 @@ __all__ = [
     "Poisson",
     "as_family",
     "family_from_config",
+    "plain_name",
 ]
