@@ -46,8 +46,7 @@ def parse_families(pairs: Sequence[str], covariance: str) -> dict[tuple[str, ...
             raise ValueError(f"--family must be COLUMN=FAMILY, such as zip=categorical, not {pair!r}")
         if any(column in known for known in columns.values()):
             raise ValueError(f"--family names the column {column!r} twice")
-        as_family(name)
-        columns.setdefault(name.lower(), []).append(column)
+        columns.setdefault(as_family(name).name, []).append(column)
     return {
         tuple(together): Gaussian(covariance) if name == Gaussian.name else as_family(name)
         for name, together in columns.items()

@@ -70,8 +70,8 @@ class GenerativeClassifier(FromParameters, ClassAnswers, ClassifierSettings, Cla
         mapping sets the family of columns or groups of columns, by name or position:
         ``{"city": Categorical(), ("height", "weight"): Gaussian("full")}``.
     covariance : str, default "diagonal"
-        The covariance structure of the automatic Gaussian block: "full", "tied", "diagonal", "tied-diagonal",
-        "spherical", "tied-spherical", or one of the fourteen codes of mclust, like "VVE".
+        The covariance structure of the automatic Gaussian block: "full", "tied", "diagonal" (or "diag"),
+        "tied-diagonal", "spherical", "tied-spherical", or one of the fourteen codes of mclust, like "VVE".
     {LabelSettings}
     {CategorySettings}
     {SearchSettings}

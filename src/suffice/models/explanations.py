@@ -192,6 +192,24 @@ class Explanation:
             known=self.library,
         )
 
+    def plot(self, row: int = 0, n: int = 10, ax: Any = None) -> Any:
+        """Plot the log-odds of a row as a waterfall: the baseline, what each column adds, and the sum; return the axes.
+
+        Bars to the right speak for `target`, bars to the left for `against`. It needs Matplotlib.
+
+        Parameters
+        ----------
+        row : int, default 0
+            The number of the row.
+        n : int, default 10
+            The maximum number of columns, at least 1; the others are summed up.
+        ax : matplotlib Axes, optional
+            The axes to plot on; by default new ones.
+        """
+        from suffice.models.waterfall import draw
+
+        return draw(self, row, n, ax)
+
 
 def compared_classes(logs: FloatArray, classes: NDArray[Any], target: Any, against: Any) -> tuple[IntArray, IntArray]:
     """Return the numbers of the two classes to compare for each row.
