@@ -148,3 +148,34 @@ def test_plain_naive_bayes_on_the_counts_of_the_filter_is_the_bernoulli_event_mo
     model = NaiveBayes(Text("bernoulli", tokens=str.splitlines, lowercase=False))
     model.fit(["\n".join(held(raw)) for raw in raws], labels)
     np.testing.assert_allclose(found, model.predict_proba(["\n".join(held(raw)) for raw in new])[:, 1], rtol=1e-8)
+
+
+def test_the_words_of_a_mail_add_up_to_what_the_text_says():
+    p, mail = shares(), "free money for the meeting"
+    reasons = NaiveBayes("text").fit(MAILS, KIND).explain([mail], target="spam", against="ham")
+    by_hand = {word: math.log(p[1, DICTIONARY.index(word)] / p[0, DICTIONARY.index(word)]) for word in words(mail)}
+    found = {word: value for _, word, value in reasons.words(0)}
+    assert found == pytest.approx(by_hand, abs=1e-10)
+    assert reasons.contributions[0].sum() == pytest.approx(sum(by_hand.values()), abs=1e-10)
+    assert reasons.log_odds[0] == pytest.approx(sum(by_hand.values()) + math.log(3 / 4), abs=1e-10)
+
+
+def test_absent_words_speak_in_the_bernoulli_event_model():
+    p, mail = presence(), "free money for the meeting"
+    reasons = NaiveBayes(Text("bernoulli")).fit(MAILS, KIND).explain([mail], target="spam", against="ham")
+    x = np.array([word in words(mail) for word in DICTIONARY])
+    by_hand = np.where(x, np.log(p[1] / p[0]), np.log((1 - p[1]) / (1 - p[0])))
+    assert reasons.contributions[0].sum() == pytest.approx(by_hand.sum(), abs=1e-10)
+    said = {word: value for _, word, value in reasons.words(0)}
+    assert said["money"] == pytest.approx(by_hand[DICTIONARY.index("money")], abs=1e-10)
+    assert said["no 'account'"] == pytest.approx(by_hand[DICTIONARY.index("account")], abs=1e-10)
+
+
+def test_the_words_that_are_concentrated_in_a_class_come_first():
+    p = shares()
+    told = NaiveBayes("text").fit(MAILS, KIND).top_words(3)
+    for c, (kind, other) in enumerate((("ham", 1), ("spam", 0))):
+        values = p[c] * np.log(p[c] / p[other])  # p log(p / q)
+        best = np.argsort(-values)[:3]
+        assert [value for _, value in told[kind]] == pytest.approx(values[best], abs=1e-10)
+        assert told[kind][0][0] in {DICTIONARY[j] for j in np.flatnonzero(np.isclose(values, values.max()))}

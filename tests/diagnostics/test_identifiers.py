@@ -109,6 +109,6 @@ def test_check_points_them_out_too():
     (finding,) = [finding for finding in check.findings if finding.assumption == "no identifiers"]
     assert finding.verdict == "broken"
     assert "'key'" in finding.sentence
-    assert "'name' (200 distinct values in 200 rows)" in finding.sentence
+    assert "'name' (200 distinct values in 200 rows" in finding.sentence
     assert not check.holds
     assert "look like identifiers" in str(check)

@@ -138,9 +138,14 @@ def reasons(model: GenerativeClassifier, rows: Any, predicted: NDArray[Any]) -> 
         explanation = model.explain(part, target=label)
         for i, place in enumerate(places):
             named = [(name, value) for name, value in explanation.top(i, REASONS) if abs(value) >= 0.005]
-            cells = (f"{name}={_cell(part[name][i].as_py())} {value:+.2f}" for name, value in named)
+            cells = (f"{_named(part, name, i)} {value:+.2f}" for name, value in named)
             texts[place] = f"not {explanation.against[i]}: {', '.join(cells) or 'no column matters'}"
     return texts
+
+
+def _named(part: Any, name: Any, row: int) -> str:
+    """Return a column with its cell, or a word of a text column, which is named by itself."""
+    return f"{name}={_cell(part[name][row].as_py())}" if name in part.column_names else str(name)
 
 
 def _cell(value: Any) -> str:

@@ -11,12 +11,13 @@ A column is reported only if it is almost certainly an identifier, to avoid fals
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from statistics import median
 from typing import Any
 
 import numpy as np
 
 from suffice._arrays import FloatArray, issparse, to_float64
-from suffice.errors import IdentifierWarning, warn_user
+from suffice.errors import IdentifierWarning, TextColumnWarning, warn_user
 from suffice.families import Bernoulli, Beta, Categorical, Dirichlet, Multinomial, Text
 from suffice.models.named_statistics import ModelStatistics
 from suffice.models.schema import Schema
@@ -25,6 +26,7 @@ from suffice.statistics.moments import Moments
 from suffice.tables.arrays import ArrayTable
 from suffice.tables.sources import Source
 from suffice.tables.table import Table
+from suffice.tables.text import DISTINCT, SEVERAL, places
 
 _FEWEST_ROWS = 50
 _DISTINCT = 0.9
@@ -50,7 +52,16 @@ def warn_of_identifiers(statistics: ModelStatistics, X: Any, n_rows: int, *, wei
     weighted : bool
         Whether the rows have weights.
     """
-    found = list(unique_values(statistics, n_rows))
+    texts = dict(sentences(statistics, n_rows))
+    if texts:
+        label, reason = next(iter(texts.items()))
+        also = f"; so do {', '.join(map(repr, list(texts)[1:_NAMED]))}" if len(texts) > 1 else ""
+        warn_user(
+            f"column {label!r} holds sentences ({reason}), but was read as categories, which say nothing about rows "
+            f"with other sentences; pass families={{{label!r}: 'text'}} to read its words{also}",
+            TextColumnWarning,
+        )
+    found = [entry for entry in unique_values(statistics, n_rows) if entry[0] not in texts]
     if not isinstance(X, Source) and n_rows >= _FEWEST_ROWS:
         found += row_numbers(statistics.schema.as_table(X), statistics.schema, None if weighted else statistics)
     if found:
@@ -68,16 +79,39 @@ def identifiers_sentence(found: Sequence[tuple[Any, str]]) -> str:
 
 def unique_values(statistics: ModelStatistics, n_rows: int) -> Iterator[tuple[Any, str]]:
     """Yield the categorical columns whose values are almost all distinct, with the reason."""
+    for column, n_values, n_cells in _distinct(statistics, n_rows, _DISTINCT):
+        reason = f"{n_values:,} distinct values in {n_cells:,} rows"
+        if _words_per_value(statistics.schema, column) >= 2:
+            reason += "; if its cells are text, read them by the family 'text'"
+        yield statistics.schema.column_labels[column], reason
+
+
+def sentences(statistics: ModelStatistics, n_rows: int) -> Iterator[tuple[Any, str]]:
+    """Yield the categorical columns that hold sentences, by the rule for kinds of columns, with the reason."""
+    for column, n_values, n_cells in _distinct(statistics, n_rows, DISTINCT):
+        if _words_per_value(statistics.schema, column) >= SEVERAL:
+            yield statistics.schema.column_labels[column], f"{n_values:,} different ones in {n_cells:,} rows"
+
+
+def _distinct(statistics: ModelStatistics, n_rows: int, share: float) -> Iterator[tuple[int, int, int]]:
+    """Yield the categorical columns with many distinct values, with the numbers of values and of cells."""
     weight = float(statistics.class_count.sum())
     for block, sums in zip(statistics.schema.blocks, statistics.joint.blocks, strict=True):
-        if not isinstance(sums, CategoryCounts) or sums.total.shape[1] < _DISTINCT * _FEWEST_ROWS:
+        if not isinstance(sums, CategoryCounts) or sums.total.shape[1] < share * _FEWEST_ROWS:
             continue
-        counts = sums.total.sum(0)
+        counts = sums.weight
         for column, values in zip(block.columns, sums.columns(), strict=True):
             n_cells = round(n_rows * float(counts[values].sum()) / weight)
             n_values = int((counts[values] > 0).sum())
-            if n_cells >= _FEWEST_ROWS and n_values >= _DISTINCT * n_cells:
-                yield statistics.schema.column_labels[column], f"{n_values:,} distinct values in {n_cells:,} rows"
+            if n_cells >= _FEWEST_ROWS and n_values >= share * n_cells:
+                yield column, n_values, n_cells
+
+
+def _words_per_value(schema: Schema, column: int) -> float:
+    """Return the median number of words of the values of a column, 0 if they are not text."""
+    values = schema.categories[column].values
+    some = [values[place] for place in places(len(values))]
+    return median(len(value.split()) if isinstance(value, str) else 0 for value in some)
 
 
 def row_numbers(table: Table, schema: Schema, statistics: ModelStatistics | None) -> Iterator[tuple[Any, str]]:
@@ -136,4 +170,4 @@ def _cells(table: Table, columns: Sequence[int]) -> FloatArray:
     return to_float64(block[0 : block.shape[0]])
 
 
-__all__ = ["identifiers_sentence", "row_numbers", "unique_values", "warn_of_identifiers"]
+__all__ = ["identifiers_sentence", "row_numbers", "sentences", "unique_values", "warn_of_identifiers"]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from queue import Empty, Full, Queue
 from typing import Any, TypeVar
 
-from suffice.engines.base import Engine, Rows
+from suffice.engines.base import Engine, Rows, fill_sums
 
 T = TypeVar("T")
 #: seconds to wait, after an error or Ctrl-C, for the batch being read; later the thread ends when the batch is read
@@ -45,7 +45,19 @@ class StreamEngine(Engine):
     def batches(self) -> Generator[Rows]:
         """Yield the batches in order, while the next one is being read."""
         with closing(read_ahead(self._open())) as read:
-            yield from (rows for rows in read if len(rows))
+            yield from _joined(rows for rows in read if len(rows))
+
+
+def _joined(batches: Iterable[Rows]) -> Iterator[Rows]:
+    """Yield the batches; small ones of sparse rows are joined, whose sums would take much more memory than the rows."""
+    held: list[Rows] = []
+    for rows in batches:
+        held.append(rows)
+        if fill_sums(held):
+            yield held[0] if len(held) == 1 else Rows.joined(held)
+            held = []
+    if held:
+        yield Rows.joined(held)
 
 
 def read_ahead(items: Iterable[T], depth: int = 1) -> Generator[T]:

@@ -26,7 +26,7 @@ from suffice.models.joint import (
 )
 from suffice.models.named_statistics import ModelStatistics
 from suffice.models.schema import Schema
-from suffice.tables.conversion import as_table
+from suffice.models.word_terms import word_terms
 from suffice.tables.labels import LabelCoder, class_list
 from suffice.tables.sources import Source
 
@@ -215,7 +215,8 @@ class ClassAnswers(LinearAnswers):
             split[:, 0],
             self.classes_[chosen],
             self.classes_[other],
-            None if isinstance(X, Source) else schema.arranged(as_table(X)),
+            word_terms(X, pairs, estimator=type(self).__name__, n_jobs=self.n_jobs),
+            None if isinstance(X, Source) else schema.arranged(schema.as_table(X)),
             schema.library,
         )
 

@@ -24,6 +24,8 @@ from suffice.models.parameters import (
     wide_frame,
 )
 from suffice.models.summary import ModelSummary, missing_cells
+from suffice.models.top_words import TopWords, top_words
+from suffice.tables.labels import class_list
 
 
 class JointAnswers:
@@ -238,6 +240,38 @@ class JointAnswers:
         ['rain', 'sun']
         """
         return impute(self, X, self._joint, random_state, sample)
+
+    def top_words(self, n: int = 10, column: Any = None) -> TopWords:
+        """Return the words that speak most for each class or component, by p log(p / q).
+
+        p is the probability of the word in the class, q its average over the other classes: the value is what the word
+        adds to the log-odds of the class, on average per word of its documents (per document under the Bernoulli
+        model). Of a mixture of one component, the most frequent words are returned, with p.
+
+        Parameters
+        ----------
+        n : int, default 10
+            The maximum number of words per class.
+        column : str or int, optional
+            The column of text, if there are several.
+
+        Returns
+        -------
+        TopWords
+            A mapping from classes to lists of (word, value); printed, it is one line per class.
+
+        Examples
+        --------
+        >>> from suffice import NaiveBayes
+        >>> mails = ["buy cheap pills", "cheap pills now", "meeting at noon", "notes of the meeting"]
+        >>> print(NaiveBayes("text").fit(mails, ["spam", "spam", "ham", "ham"]).top_words(2))
+        ham   meeting 0.18, at 0.074
+        spam  cheap 0.22, pills 0.22
+        """
+        model = self._joint
+        statistics = getattr(self, "statistics_", None)
+        labels = class_list(self.classes_) if hasattr(self, "classes_") else list(range(model.n_classes))
+        return top_words(model, None if statistics is None else statistics.joint.blocks, labels, n, column)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]

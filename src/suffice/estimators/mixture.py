@@ -17,7 +17,7 @@ from suffice.estimators._component_answers import ComponentAnswers
 from suffice.estimators.partly_labelled import Prepared, iterate, nothing_known
 from suffice.estimators.settings import MixtureSettings, documented
 from suffice.estimators.warn import warn_of_light_rows, warn_of_text, warn_of_tiny_columns
-from suffice.families import Gaussian
+from suffice.families import Gaussian, reads_documents
 from suffice.families.gaussian import GaussianDistributions
 from suffice.mixtures.best_start import Start, Starts, compatible
 from suffice.mixtures.components import Components, shares
@@ -27,13 +27,12 @@ from suffice.models.conditioning import conditional_model, marginal_model
 from suffice.models.joint import JointModel, expect
 from suffice.models.missing import first_sums
 from suffice.models.named_statistics import ModelStatistics
-from suffice.models.schema import Block, Schema, make_schema, reads_documents
+from suffice.models.schema import Block, Schema, make_schema
 from suffice.optimize import em
 from suffice.optimize.extrapolation import accelerates
 from suffice.optimize.interrupts import Interrupted, end_early
 from suffice.priors import PriorSpec, check_prior
 from suffice.statistics.joint import JointStatistics
-from suffice.tables.conversion import as_table
 from suffice.tables.labels import NoLabels
 from suffice.tables.table import Table
 

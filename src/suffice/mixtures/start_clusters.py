@@ -15,7 +15,6 @@ from suffice.families.codes import Codes
 from suffice.families.gaussian import GaussianDistributions
 from suffice.mixtures.kmeans import planned_k_means
 from suffice.statistics.responsibilities import Labels, PartialLabels, Responsibilities, SoftLabels
-from suffice.tables.words import Bags
 
 #: the maximum number of rows on which starts are tried; fewer if there are many columns and components
 START_ROWS = 2_000
@@ -58,7 +57,7 @@ def some_rows(engine: Engine, n_rows: int, n_wanted: int, rng: np.random.Generat
             parts.append(rows)
         elif len(here):
             parts.append(picked(rows, here))
-    return parts[0] if len(parts) == 1 else _joined(parts)
+    return parts[0] if len(parts) == 1 else Rows.joined(parts)
 
 
 def rows_of_each_class(engine: Engine, n_rows: int, n_wanted: int, rng: np.random.Generator) -> Rows:
@@ -119,7 +118,7 @@ class _Drawn:
     def and_also(self, more: _Drawn) -> _Drawn:
         """Return the rows of both samples."""
         groups, keys = np.concatenate([self.groups, more.groups]), np.concatenate([self.keys, more.keys])
-        return _Drawn(_joined([self.rows, more.rows]), groups, keys)
+        return _Drawn(Rows.joined([self.rows, more.rows]), groups, keys)
 
 
 def _partial(rows: Rows) -> PartialLabels:
@@ -134,31 +133,6 @@ def picked(rows: Rows, places: IntArray) -> Rows:
 
 def _picked(block: Any, rows: IntArray) -> Any:
     return Codes(block.codes[rows], block.sizes) if isinstance(block, Codes) else block[rows]
-
-
-def _joined(parts: Sequence[Rows]) -> Rows:
-    blocks = tuple(_stacked([part.blocks[i] for part in parts]) for i in range(len(parts[0].blocks)))
-    known = [part.responsibilities for part in parts]
-    first = known[0]
-    assert isinstance(first, PartialLabels)
-    codes, weight, given = (
-        None if getattr(first, name) is None else np.concatenate([getattr(part, name) for part in known])
-        for name in ("codes", "weight", "given")
-    )
-    return Rows(blocks, PartialLabels(codes, weight, first.n_classes, sum(len(part) for part in parts), given))
-
-
-def _stacked(blocks: Sequence[Any]) -> Any:
-    if isinstance(blocks[0], Codes):
-        return Codes(np.concatenate([block.codes for block in blocks]), blocks[0].sizes)
-    if isinstance(blocks[0], Bags):
-        return Bags.stacked(blocks)
-    rows = [block[0 : block.shape[0]] for block in blocks]  # some blocks are converted or sliced only when read
-    if issparse(rows[0]):
-        from scipy import sparse
-
-        return sparse.vstack(rows, format="csr")
-    return np.concatenate(rows)
 
 
 def random_responsibilities(n_rows: int, k: int, weight: FloatArray | None, rng: np.random.Generator) -> SoftLabels:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice._arrays import FloatArray, IntArray
+from suffice.models.word_terms import WordTerms
 from suffice.tables.labels import class_list
 from suffice.tables.results import result_frame
 from suffice.tables.table import Table
@@ -35,6 +36,8 @@ class Explanation:
         The part of the log-odds that belongs to no column, and the log-odds.
     target, against : arrays of shape (n,)
         The two classes compared in each row.
+    texts : list of WordTerms
+        The words of the text columns; see `words`.
     table : Table or None
         The rows that are explained, with the columns of training; None if they were read from a stream.
     library : str or None
@@ -46,6 +49,7 @@ class Explanation:
     baseline: FloatArray
     target: NDArray[Any]
     against: NDArray[Any]
+    texts: Sequence[WordTerms] = ()
     table: Table | None = field(default=None, repr=False)
     library: str | None = None
 
@@ -61,15 +65,42 @@ class Explanation:
     def top(self, row: int = 0, n: int = 5) -> list[tuple[str | int, float]]:
         """Return up to `n` columns with their contributions to a row, those with the largest absolute value first.
 
+        A column of text is represented by its words, as ``"body: cheap"``.
+
         Parameters
         ----------
         row : int, default 0
             The number of the row.
         n : int, default 5
-            The maximum number of columns.
+            The maximum number of columns and words.
         """
-        values = self.contributions[row]
-        return [(self.columns[j], float(values[j])) for j in self._order(row)[:n] if values[j] != 0.0]
+        values, texts = self.contributions[row], {text.place for text in self.texts}
+        terms = [(self.columns[j], float(values[j])) for j in self._order(row) if j not in texts]
+        if texts:
+            terms += [(f"{column}: {word}", value) for column, word, value in self.words(row)]
+            terms.sort(key=lambda term: -abs(term[1]))
+        return [term for term in terms[:n] if term[1] != 0.0]
+
+    def words(self, row: int = 0, n: int | None = None) -> list[tuple[str | int, str, float]]:
+        """Return the words of a row's text columns with their contributions, the largest absolute values first.
+
+        They add up to the contribution of the column. Under the Bernoulli model the absence of a word counts too: the
+        ten absent words that matter most are named ``"no 'cheap'"``, and the others are added up.
+
+        Parameters
+        ----------
+        row : int, default 0
+            The number of the row.
+        n : int or None, default None
+            The maximum number of words; None is all of them.
+
+        Returns
+        -------
+        list of (column, word, contribution)
+            The words, each with the name of its column.
+        """
+        found = [(self.columns[text.place], word, value) for text in self.texts for word, value in text.of(row)]
+        return sorted(found, key=lambda entry: -abs(entry[2]))[:n]
 
     def _order(self, row: int) -> IntArray:
         """Return the columns in the order of their absolute contributions, largest first."""
@@ -89,17 +120,22 @@ class Explanation:
         row : int, default 0
             The number of the row.
         n : int, default 5
-            The maximum number of columns.
+            The maximum number of columns, and of words of each column of text.
         """
-        top = self.top(row, n)
-        rest = np.delete(self.contributions[row], self._order(row)[: len(top)]).sum()
-        width = max((len(str(name)) for name, _ in top), default=8)
+        values, texts = self.contributions[row], {text.place: text for text in self.texts}
+        shown = [int(j) for j in self._order(row)[:n] if values[j] != 0.0]
+        entries = [(BASELINE, float(self.baseline[row]))]
+        for j in shown:
+            entries.append((str(self.columns[j]), float(values[j])))
+            words = texts[j].of(row) if j in texts else []
+            entries += [(f"  {word}", value) for word, value in words[:n]]
+            if len(words) > n:
+                entries.append((f"  (other words, {len(words) - n:,})", sum(value for _, value in words[n:])))
+        if len(values) > len(shown):
+            entries.append(("(the rest)", float(np.delete(values, shown).sum())))
+        width = max(10, *(len(name) for name, _ in entries))
         lines = [f"{self.target[row]} rather than {self.against[row]}: log-odds {self.log_odds[row]:+.2f}"]
-        lines.append(f"  {BASELINE:<{max(width, 10)}} {self.baseline[row]:+8.2f}")
-        lines += [f"  {name!s:<{max(width, 10)}} {value:+8.2f}" for name, value in top]
-        if self.contributions.shape[1] > len(top):
-            lines.append(f"  {'(the rest)':<{max(width, 10)}} {rest:+8.2f}")
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"  {name:<{width}} {value:+8.2f}" for name, value in entries)])
 
     def cells(self, row: int) -> list[Any]:
         """Return the cells of a row, in the order of the columns; None for missing ones.
@@ -155,6 +191,24 @@ class Explanation:
             library,
             known=self.library,
         )
+
+    def plot(self, row: int = 0, n: int = 10, ax: Any = None) -> Any:
+        """Plot the log-odds of a row as a waterfall: the baseline, what each column adds, and the sum; return the axes.
+
+        Bars to the right speak for `target`, bars to the left for `against`. It needs Matplotlib.
+
+        Parameters
+        ----------
+        row : int, default 0
+            The number of the row.
+        n : int, default 10
+            The maximum number of columns, at least 1; the others are summed up.
+        ax : matplotlib Axes, optional
+            The axes to plot on; by default new ones.
+        """
+        from suffice.models.waterfall import draw
+
+        return draw(self, row, n, ax)
 
 
 def compared_classes(logs: FloatArray, classes: NDArray[Any], target: Any, against: Any) -> tuple[IntArray, IntArray]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from suffice._arrays import FloatArray
 from suffice.errors import NotLinearError
-from suffice.families import Distributions, Gaussian
+from suffice.families import Distributions, Gaussian, Text
 from suffice.families.bernoulli import BernoulliDistributions
 from suffice.families.exponential import ExponentialDistributions
 from suffice.families.gaussian import GaussianDistributions
@@ -62,12 +63,16 @@ class LinearForm:
         For a tied Gaussian β_c = Σ⁻¹μ_c and γ_c = log π_c − ½ μ_cᵀΣ⁻¹μ_c.
         """
         half = 0.5 * float(self.shift @ self.center)
-        return self.weights + self.shift, self.intercepts - self.weights @ self.center - half
+        return self.weights + self.shift, self.intercepts - self._at_center(self.weights) - half
 
     def log_odds(self, target: int, against: int) -> tuple[FloatArray, float]:
         """Return w and b of log p(target | x) / p(against | x) = x·w + b."""
         w = self.weights[target] - self.weights[against]
-        return w, float(self.intercepts[target] - self.intercepts[against] - w @ self.center)
+        return w, float(self.intercepts[target] - self.intercepts[against] - self._at_center(w))
+
+    def _at_center(self, weights: FloatArray) -> Any:
+        """Return m·w, where a weight of −∞, of a value that a class never has, does not count if m is 0."""
+        return np.where(self.center == 0.0, 0.0, weights) @ self.center
 
 
 def _shift(distributions: Distributions, center: FloatArray) -> FloatArray:
@@ -92,6 +97,9 @@ def several_components() -> NotLinearError:
 def not_linear_in(schema: Schema, block: Block) -> NotLinearError:
     """Return the error because the family of a block has no linear form."""
     names = [schema.column_labels[column] for column in block.columns]
+    if isinstance(block.family, Text):
+        reason = f"the log-odds are sums over the words of the text column {names[0]!r}, not multiples of a cell"
+        return NotLinearError(reason, "see top_words() and explain()")
     return NotLinearError(f"the log-odds are not linear in the columns {names} of family {block.family!r}")
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Any, TypeGuard
 
 from numpy.typing import NDArray
 
 from suffice.engines import Engine, MemoryEngine, Rows, StreamEngine
+from suffice.families import Text
 from suffice.models.joint import learn
 from suffice.models.named_statistics import ModelStatistics, collect
 from suffice.models.schema import Encoder, Schema
@@ -17,6 +18,7 @@ from suffice.tables.labels import LabelCoder
 from suffice.tables.parquet import ParquetScan
 from suffice.tables.sources import BATCH_ROWS, Batch, MemorySource, Source
 from suffice.tables.table import Table
+from suffice.tables.words import Bags
 
 
 class NoLabelsError(ValueError):
@@ -157,6 +159,21 @@ def _require_rows(n_rows: int, n_columns: int) -> None:
             f"a model needs rows, but the table has none: 0 sample(s) (shape=(0, {n_columns})) while a minimum of 1 is "
             f"required"
         )
+
+
+def bags(X: Any, schema: Schema, columns: Sequence[int]) -> dict[int, Bags]:
+    """Return the documents of some text columns of rows as bags of words, by column."""
+    encoder = Encoder(schema, grow=False)
+    source = X if isinstance(X, Source) else MemorySource(X, documents=schema.of_documents)
+    families = {block.columns[0]: block.family for block in schema.blocks}
+    found: dict[int, list[Bags]] = {column: [] for column in columns}
+    for batch in (source.of_documents() if schema.of_documents else source).batches():
+        table = schema.arranged(batch.table)
+        for column, parts in found.items():
+            family = families[column]
+            assert isinstance(family, Text)
+            parts.append(encoder.bags(table.documents(column), family, column))
+    return {column: Bags.stacked(parts) for column, parts in found.items()}
 
 
 def score(

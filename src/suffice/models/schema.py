@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from suffice._arrays import IntArray, on_device_of
+from suffice.errors import InvalidCellError
 from suffice.families import Bernoulli, Categorical, Family, Gaussian, Text, as_family
 from suffice.families.codes import UNSEEN, Codes
 from suffice.tables.arrays import ArrayTable
 from suffice.tables.conversion import as_table
-from suffice.tables.documents import as_document_table
+from suffice.tables.document_tables import as_document_table
 from suffice.tables.factorize import MISSING, Factorized
 from suffice.tables.table import Kind, Table
 from suffice.tables.words import Bags, count_words
@@ -228,11 +229,6 @@ def _has_values(family: Family) -> bool:
     return isinstance(family, Categorical) or (isinstance(family, Text) and family.buckets is None)
 
 
-def reads_documents(families: FamilySpec) -> bool:
-    """Return whether all columns are given the family Text, so that documents need not be in a table."""
-    return not isinstance(families, Mapping) and families != "auto" and isinstance(as_family(families), Text)
-
-
 def _shares_columns(family: Family) -> bool:
     """Return whether the grouping of columns by the user matters: they share a parameter, or each has a given one."""
     return isinstance(family, Gaussian) and (family.structure.one_variance or family.structure.ordered)
@@ -300,12 +296,16 @@ class Encoder:
         if isinstance(block.family, Categorical):
             return self._codes(table, block.columns)
         if isinstance(block.family, Text):
-            return self.bags(table.documents(block.columns[0]), block.family, block.columns[0])
+            column = block.columns[0]
+            return self.bags(table.documents(column), block.family, column, table.offset)
         return table.numbers(block.columns)
 
-    def bags(self, documents: Sequence[Any], family: Text, column: int) -> Bags:
-        """Return the documents of a column as bags of words."""
-        return count_words(documents, family.reading, self._numbers[column], grow=self._grow)
+    def bags(self, documents: Sequence[Any], family: Text, column: int, start: int = 0) -> Bags:
+        """Return the documents of a column as bags of words; `start` is the number of rows before them, for errors."""
+        try:
+            return count_words(documents, family.reading, self._numbers.get(column, {}), grow=self._grow)
+        except InvalidCellError as error:
+            raise error.below(start).named((column,), self.schema.column_labels) from None
 
     def _codes(self, table: Table, columns: tuple[int, ...]) -> Codes:
         raw = self._raw_codes(table, columns)

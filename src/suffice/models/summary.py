@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from suffice._arrays import FloatArray, IntArray
-from suffice.families import Bernoulli, Categorical, Multinomial
+from suffice.families import Bernoulli, Categorical, Multinomial, Text
 from suffice.families.gaussian import GaussianDistributions
 from suffice.models.joint import JointModel
 from suffice.models.parameters import mean_of_columns, variance_of_columns
+from suffice.models.top_words import top_words
 from suffice.statistics.category_counts import CategoryCounts
 from suffice.statistics.joint import JointStatistics
 from suffice.statistics.moments import DiagonalMoments, Moments
@@ -133,6 +134,8 @@ class ModelSummary:
             counts = CategoryCounts(found.mean(), self.model.schema.sizes(self.model.schema.blocks[number]))
             where, values = list(counts.columns())[j], self.model.schema.categories[column].values
             return [_most_probable(row[where], values) for row in found.mean()]
+        if isinstance(family, Text):
+            return self._telling(column, family)
         if isinstance(family, Multinomial):
             whole = found.mean().sum(1)
             return [_percent(share) for share in found.mean()[:, j] / np.where(whole > 0, whole, 1.0)]
@@ -145,6 +148,14 @@ class ModelSummary:
             return [_with_deviation(m, s) for m, s in zip(mean, deviation, strict=True)]
         name, values = next(iter(found.shown().items()))  # a heavy tail has no mean or no deviation
         return [f"{name} {value:.4g}" for value in np.asarray(values)[:, j]]
+
+    def _telling(self, column: int, family: Text) -> list[str]:
+        """Return the words that speak most for each class, or "…" for a complement model."""
+        if family.complement:
+            return ["…"] * len(self.labels)
+        name = self.model.schema.column_labels[column]
+        told = top_words(self.model.components, None, list(range(len(self.labels))), _VALUES, name)
+        return [", ".join(_in_one_line(word, 30) for word, _ in told[c]) or "…" for c in told]
 
     # -- the table ------------------------------------------------------------------------------------------------
 
@@ -173,6 +184,7 @@ class ModelSummary:
             "bernoulli": "bernoulli: the share of ones",
             "categorical": "categorical: the most probable values",
             "multinomial": "multinomial: the share of the draws",
+            "text": "text: the words that speak most for the class",
         }
         told = [words[family] for family in dict.fromkeys(row[1] for row in rows) if family in words]
         if any(" ± " in row[3] and row[1] != "categorical" for row in rows):

@@ -8,12 +8,15 @@ credible intervals, the evidence, and the predictive distribution of one more ro
 | Bernoulli | Beta(a, b) | p ~ Beta(a + ones, b + zeros) | Bernoulli, Beta–binomial |
 | Categorical | Dirichlet(α) | p ~ Dirichlet(α + counts) | Categorical |
 | Multinomial | Dirichlet(α) | p ~ Dirichlet(α + counts) | Dirichlet–multinomial |
+| Text | Dirichlet(α) | p ~ Dirichlet(α + occurrences) | Dirichlet–multinomial of a sequence |
+| Text("bernoulli") | Beta(a, b) | p ~ Beta(a + documents with the word, b + without) | the same with the mean |
 | Poisson | Gamma(a, b) | λ ~ Gamma(a + Σx, b + n) | negative binomial |
 | Exponential | Gamma(a, b) | λ ~ Gamma(a + n, b + Σx) | Lomax |
 | Gaussian, full and tied | normal–inverse-Wishart | μ, Σ | multivariate t |
 | Gaussian, diagonal and spherical | normal–inverse-Gamma | μ, σ² | t |
 | Gaussian, variance known | normal | μ | Gaussian |
 | LogNormal | as for Gaussian columns | μ, σ² of log x | t, or Gaussian, of log x |
+| any | `DiscretePrior` | probabilities of hypotheses | a sum over the hypotheses |
 """
 
 from __future__ import annotations
@@ -26,10 +29,12 @@ from suffice.families.base import Family
 from suffice.families.gaussian import Gaussian
 from suffice.families.gaussian.covariance import Given
 from suffice.families.gaussian.covariance.posterior_means import PosteriorMean
+from suffice.families.text import Text
 from suffice.posteriors.base import Interval, Posterior, as_statistics
 from suffice.posteriors.beta import BetaBinomialDistributions, BetaPosterior
 from suffice.posteriors.dirichlet import DirichletPosterior
 from suffice.posteriors.dirichlet_multinomial import DirichletMultinomialDistributions
+from suffice.posteriors.discrete import DiscretePosterior, SumOfHypotheses
 from suffice.posteriors.gamma import GammaPosterior, WaitingTimePosterior
 from suffice.posteriors.log_normal import LogNormalPosterior, LogStudentColumns
 from suffice.posteriors.lomax import LomaxDistributions
@@ -40,7 +45,8 @@ from suffice.posteriors.normal_inverse_wishart import Intervals, MeanAndCovarian
 from suffice.posteriors.predictive import Predictive
 from suffice.posteriors.student import StudentDistributions
 from suffice.posteriors.student_columns import StudentColumns
-from suffice.priors import KnownVariance, Prior, PriorSpec, PseudoCount, check_prior, holds_prior
+from suffice.posteriors.words import DirichletWords, PresencePosterior, WordPosterior
+from suffice.priors import DiscretePrior, KnownVariance, Prior, PriorSpec, PseudoCount, check_prior, holds_prior
 
 #: the posterior of each family, by its name; a new one is one line here
 POSTERIORS: dict[str, type[Posterior]] = {
@@ -62,7 +68,7 @@ def posterior_of(
     if kind is None:
         raise ValueError(
             f"{family!r} has no conjugate prior, so its posterior has no closed form; estimate it instead "
-            f"(estimate='map' in a classifier)"
+            f"(estimate='mean' in a classifier)"
         )
     return kind(*as_statistics(family, statistics, sample_weight), prior)
 
@@ -74,7 +80,17 @@ def takes(family: Family, prior: Prior) -> bool:
 
 
 def _kind_of(family: Family, prior: PriorSpec) -> type[Posterior] | None:
+    if holds_prior(prior, (DiscretePrior,)):
+        return DiscretePosterior
+    if isinstance(family, Text):
+        return _of_text(family)
     return _of_gaussian(family, prior) if isinstance(family, Gaussian) else POSTERIORS.get(family.name)
+
+
+def _of_text(family: Text) -> type[Posterior] | None:
+    if family.weighting is not None or family.complement:  # not probabilities of documents
+        return None
+    return PresencePosterior if family.counts == "bernoulli" else WordPosterior
 
 
 def _of_gaussian(family: Gaussian, prior: PriorSpec) -> type[Posterior] | None:
@@ -91,6 +107,8 @@ __all__ = [
     "BetaPosterior",
     "DirichletMultinomialDistributions",
     "DirichletPosterior",
+    "DirichletWords",
+    "DiscretePosterior",
     "GammaPosterior",
     "Interval",
     "Intervals",
@@ -105,9 +123,12 @@ __all__ = [
     "NormalPosterior",
     "Posterior",
     "Predictive",
+    "PresencePosterior",
     "StudentColumns",
     "StudentDistributions",
+    "SumOfHypotheses",
     "WaitingTimePosterior",
+    "WordPosterior",
     "posterior_of",
     "takes",
 ]

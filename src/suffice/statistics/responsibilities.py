@@ -7,7 +7,7 @@ rows are grouped by class where that is faster than multiplying by zeros.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -119,6 +119,12 @@ class Labels(Responsibilities):
             rows = slice(int(bounds[c]), int(bounds[c + 1]))
             yield int(c), ordered[rows], None if weight is None else weight[rows]
 
+    @classmethod
+    def joined(cls, parts: Sequence[Labels]) -> Labels:
+        """Return the labels of several parts, one after the other; later parts may have more classes."""
+        codes = np.concatenate([part.codes for part in parts])
+        return cls(codes, _joined_weights(parts), max(part.n_classes for part in parts))
+
 
 @dataclass
 class SoftLabels(Responsibilities):
@@ -142,6 +148,12 @@ class SoftLabels(Responsibilities):
     def row_weight(self, like: Array) -> Array:
         """Return the weight of each row over all classes."""
         return as_like(self.weights.sum(1), like)
+
+    @classmethod
+    def joined(cls, parts: Sequence[SoftLabels]) -> SoftLabels:
+        """Return the weights of several parts, one after the other; later parts may have more classes."""
+        k = max(part.n_classes for part in parts)
+        return cls(np.concatenate([np.pad(part.weights, ((0, 0), (0, k - part.n_classes))) for part in parts]))
 
     def totals(self) -> FloatArray:
         """Return the weight of each class."""
@@ -187,6 +199,15 @@ class PartialLabels:
         weight = None if self.weight is None else self.weight[rows]
         n_rows = len(range(self.n_rows)[rows]) if isinstance(rows, slice) else len(rows)
         return PartialLabels(codes, weight, self.n_classes, n_rows, None if self.given is None else self.given[rows])
+
+    @classmethod
+    def joined(cls, parts: Sequence[PartialLabels]) -> PartialLabels:
+        """Return the known classes of several parts, one after the other."""
+        codes, given = (
+            None if getattr(parts[0], name) is None else np.concatenate([getattr(part, name) for part in parts])
+            for name in ("codes", "given")
+        )
+        return cls(codes, _joined_weights(parts), parts[0].n_classes, sum(map(len, parts)), given)
 
     @property
     def unknown(self) -> bool:
@@ -237,3 +258,10 @@ class PartialLabels:
             joint *= self.weight
             evidence = np.multiply(evidence, self.weight, out=np.zeros(len(evidence)), where=self.weight > 0)
         return SoftLabels(joint.T), float(evidence.sum())
+
+
+def _joined_weights(parts: Sequence[Labels | PartialLabels]) -> FloatArray | None:
+    """Return the weights of several parts, one after the other; None if every row counts once."""
+    if all(part.weight is None for part in parts):
+        return None
+    return np.concatenate([np.ones(len(part)) if part.weight is None else part.weight for part in parts])

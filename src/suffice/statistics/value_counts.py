@@ -57,7 +57,9 @@ class ValueCounts(Statistics):
         if np.array_equal(sizes, self.sizes) and all(_in_place(where) for where in positions):
             return self
         stops = np.cumsum(sizes)
-        places = np.concatenate([stop - size + where for stop, size, where in zip(stops, sizes, positions, strict=True)])
+        places = np.concatenate(
+            [stop - size + where for stop, size, where in zip(stops, sizes, positions, strict=True)]
+        )
         moved = self.arrays()
         for name in self.value_fields:
             sums = np.zeros((self.n_classes, int(np.sum(sizes))))
@@ -83,11 +85,11 @@ class ValueCounts(Statistics):
             sizes = np.maximum(a.sizes, b.sizes)
             a = a.with_values([np.arange(size) for size in a.sizes], sizes)
             b = b.with_values([np.arange(size) for size in b.sizes], sizes)
-        sums = {
-            name: mine + theirs if sign > 0 else taken_out(mine, theirs)
-            for name, mine, theirs in ((name, getattr(a, name), getattr(b, name)) for name in self.class_fields)
-        }
-        return type(self)(**sums, sizes=a.sizes)
+        sums = a.arrays()
+        for name in self.class_fields:
+            mine, theirs = getattr(a, name), getattr(b, name)
+            sums[name] = mine + theirs if sign > 0 else taken_out(mine, theirs)
+        return type(self)(**sums)
 
 
 def _in_place(positions: IntArray) -> bool:

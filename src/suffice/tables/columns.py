@@ -21,7 +21,7 @@ from suffice.tables.factorize import (
     shown,
 )
 from suffice.tables.table import Kind, Table
-from suffice.tables.text import checked, is_token_list, places, reads_as_text
+from suffice.tables.text import is_token_list, places, reads_as_text
 
 
 class ColumnTable(Table):
@@ -107,14 +107,13 @@ class ColumnTable(Table):
             return self._kind_of_words(cells)
         return Kind.BOOLEAN if booleans and not numbers else Kind.NUMBER
 
-
-    def _kind_of_words(self, cells: Sequence[Any]) -> Kind:
+    def _kind_of_words(self, cells: Any) -> Kind:
         """Return TEXT for most cells of several words each, CATEGORY otherwise."""
         return Kind.TEXT if reads_as_text([cells[row] for row in places(len(cells))]) else Kind.CATEGORY
 
     def documents(self, column: int) -> list[Any]:
         """Return a column as texts, lists of words, and missing values."""
-        return checked(self._cells(column), self.label(column), self.offset)
+        return self._cells(column)
 
     @abstractmethod
     def _cells(self, column: int) -> list[Any]:

@@ -1,65 +1,122 @@
-"""Documents that are not yet a table: lists, arrays and Series."""
+"""Documents as encoded text, a batch at a time."""
 
 from __future__ import annotations
 
+import functools
+import itertools
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from suffice.tables.columns import ObjectTable
-from suffice.tables.conversion import as_table
-from suffice.tables.frames import FrameTable
-from suffice.tables.table import Table
+from suffice.compiled.words import PAST_BYTES
+from suffice.tables.factorize import is_missing
+from suffice.tables.reading import NotWordsError, Reading
+
+#: characters per batch: enough to make the overhead of Python negligible, and little memory
+_BATCH = 4_000_000
+#: characters per batch below which another thread does not pay
+_LEAST = 100_000
+#: what a document costs beside its characters, and a given word, in characters
+_DOCUMENT, _WORD = 32, 8
+#: a byte that UTF-8 does not use, and one that words hardly contain
+_NEVER, _NUL = b"\xff", "\0"
 
 
-def as_document_table(X: Any) -> Table:
-    """Return documents as a table of one column; tables are returned as `as_table` reads them.
+def batches(documents: Sequence[Any], n_threads: int) -> list[tuple[int, int]]:
+    """Return where batches of about the same size begin and end, as many as there are threads or a multiple of it."""
+    if set(map(type, documents)) <= {str}:
+        sizes = np.fromiter(map(len, documents), np.int64, len(documents)) + _DOCUMENT
+    else:
+        sizes = np.fromiter(map(_size, documents), np.int64, len(documents))
+    ends = np.cumsum(sizes)
+    total = int(sizes.sum())
+    rounds = -(-total // (n_threads * _BATCH))
+    count = n_threads * rounds if rounds > 1 else max(1, min(n_threads, total // _LEAST))
+    cuts = np.searchsorted(ends, np.arange(1, count) * (total / count))
+    bounds = [0, *cuts.tolist(), len(documents)]
+    return list(itertools.pairwise(bounds))
 
-    Documents are a list, a tuple, a 1-D array or a Series of texts, of lists of words, or of missing values; a single
-    text is one document. A list of lists holds the words of one document per inner list, also if all are equally long,
-    unless each holds a single text of several words: then it is a table of one column.
 
-    Examples
-    --------
-    >>> as_document_table(["see you", "buy now"]).documents(0), as_document_table([["see", "you"]]).documents(0)
-    (['see you', 'buy now'], [['see', 'you']])
+def _size(document: Any) -> int:
+    if isinstance(document, (list, tuple, np.ndarray)):
+        return _WORD * len(document) + _DOCUMENT
+    return (len(document) if isinstance(document, str) else 0) + _DOCUMENT
+
+
+@dataclass(frozen=True)
+class Text:
+    """Documents in UTF-8, as `suffice.compiled.words.WordTable.read` takes them.
+
+    Parameters
+    ----------
+    text, ends, separators, letters : arrays
+        The arguments of `read`.
+    missing : array of bool
+        Whether there is no document.
+    may_hold_nul : bool
+        Whether words may contain NUL.
     """
-    if isinstance(X, str):
-        X = [X]
-    if isinstance(X, (list, tuple)) and not _is_table_of_one_column(X):
-        return _column_of(X)
-    if isinstance(X, np.ndarray):
-        return _column_of(X.tolist()) if X.ndim == 1 and X.dtype.kind in "OUT" else as_table(X)
-    if isinstance(X, (list, tuple, Table)):
-        return as_table(X)
-    return _of_series(X) or as_table(X)
+
+    text: NDArray[np.uint8]
+    ends: NDArray[np.int64]
+    separators: NDArray[np.int32]
+    letters: NDArray[np.uint8] | None
+    missing: NDArray[np.bool_]
+    may_hold_nul: bool
 
 
-def as_documents(X: Any) -> Sequence[Any]:
-    """Return the documents of one column; raise ValueError if there are several columns."""
-    table = as_document_table(X)
-    if table.n_columns != 1:
-        raise ValueError(f"documents must be one column, but X has {table.n_columns}; pass one of them")
-    return table.documents(0)
+def encoded(documents: Sequence[Any], start: int, stop: int, reading: Reading) -> Text:
+    """Return documents `start` to `stop` in UTF-8; those with letters beyond ASCII are lowered first."""
+    part = documents[start:stop]
+    separators = np.full(len(part), -1, dtype=np.int32)
+    missing = np.zeros(len(part), dtype=bool)
+    encode = functools.partial(_encoded, reading=reading)
+    found: list[bytes] = []
+    if reading.tokens is None and set(map(type, part)) <= {str}:
+        found = [document.encode() if document.isascii() else encode(document) for document in part]
+    else:
+        for row, document in enumerate(part):
+            if reading.tokens is None and isinstance(document, str):
+                found.append(encode(document))
+            elif is_missing(document):
+                missing[row] = True
+                found.append(b"")
+            else:
+                words, separators[row] = _joined(document, reading, start + row)
+                found.append(words)
+    ends = np.cumsum(np.fromiter(map(len, found), np.int64, len(found)) + 1) - 1
+    text = b"\n".join([*found, bytes(PAST_BYTES)])
+    letters = None if text.isascii() else word_characters()
+    return Text(
+        np.frombuffer(text, np.uint8), ends, separators, letters, missing, bool((separators == _NEVER[0]).any())
+    )
 
 
-def _is_table_of_one_column(X: Sequence[Any]) -> bool:
-    """Return whether each row is a list of one cell, and some of them are texts of several words."""
-    if not X or not all(isinstance(row, (list, tuple)) and len(row) == 1 for row in X):
-        return False
-    return any(isinstance(row[0], str) and len(row[0].split()) > 1 for row in X)
+def _encoded(document: str, reading: Reading) -> bytes:
+    return reading.lowered(document).encode("utf-8", "surrogatepass")
 
 
-def _column_of(documents: Sequence[Any]) -> ObjectTable:
-    return ObjectTable(np.fromiter(documents, dtype=object, count=len(documents))[:, None])
+def _joined(document: Any, reading: Reading, row: int) -> tuple[bytes, int]:
+    """Return given words in UTF-8, each ended by the same byte, and that byte."""
+    try:
+        words = reading.single_words(document)
+    except NotWordsError as error:
+        raise error.in_row(row) from None
+    text = _NUL.join([*words, ""])
+    if text.count(_NUL) == len(words):
+        return text.encode("utf-8", "surrogatepass"), 0
+    return b"".join(word.encode("utf-8", "surrogatepass") + _NEVER for word in words), _NEVER[0]
 
 
-def _of_series(X: Any) -> Table | None:
-    """Return a Series as a table of one column, with its name; None if `X` is not a Series."""
-    import narwhals.stable.v2 as nw
-
-    series = nw.from_native(X, allow_series=True, pass_through=True)
-    if not isinstance(series, nw.Series):
-        return None
-    return FrameTable(series.to_frame()) if series.name not in (None, "") else _column_of(series.to_list())
+@functools.cache
+def word_characters() -> NDArray[np.uint8]:
+    """Return one bit per character of Unicode: whether Python's regular expressions count it as part of a word."""
+    everything = np.arange(0x110000, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
+    bits = np.zeros(0x110000, dtype=bool)
+    for run in re.finditer(r"\w+", everything):
+        bits[run.start() : run.end()] = True
+    return np.packbits(bits, bitorder="little")

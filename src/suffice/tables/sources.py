@@ -10,7 +10,7 @@ import numpy as np
 
 from suffice.tables.arrays import ArrayTable
 from suffice.tables.conversion import as_table
-from suffice.tables.documents import as_document_table
+from suffice.tables.document_tables import as_document_table
 from suffice.tables.labels import as_objects_if_mixed
 from suffice.tables.table import Table
 

@@ -1,4 +1,4 @@
-"""The cells of text columns: what a document may be, and the rule that tells text from categories."""
+"""The rule that tells text from categories."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-
-from suffice.tables.factorize import is_missing, shown
 
 #: cells that the rule looks at, spread evenly over the column
 LOOKED_AT = 1000
@@ -45,21 +43,3 @@ def places(n_rows: int) -> range:
 def is_token_list(cell: Any) -> bool:
     """Return whether a cell is a list of words."""
     return isinstance(cell, (list, np.ndarray)) and all(isinstance(word, str) for word in cell)
-
-
-def checked(cells: list[Any], label: Any, offset: int) -> list[Any]:
-    """Return documents: texts, lists of words, and missing values; raise ValueError for any other cell."""
-    if set(map(type, cells)) <= {str, type(None)}:
-        return cells
-    documents = []
-    for row, cell in enumerate(cells):
-        if isinstance(cell, str) or is_missing(cell):
-            documents.append(cell)
-        elif isinstance(cell, (list, tuple, np.ndarray)) and all(isinstance(word, str) for word in cell):
-            documents.append(list(cell))
-        else:
-            raise ValueError(
-                f"a document must be text, or a list of words, but column {label!r} holds {shown(cell)}, in row "
-                f"{row + offset}; clean it, or choose another family for the column"
-            )
-    return documents

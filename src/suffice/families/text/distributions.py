@@ -139,19 +139,20 @@ class WordDistributions(Distributions):
         scores, rows = self.score(x, common=False), np.arange(len(x))
         return (scores[rows, a] - scores[rows, b])[:, None], np.zeros(len(x))
 
-    def present_words(self, x: Bags) -> tuple[IntArray, FloatArray]:
-        """Return the numbers of the words of one document, (m,), and what each adds to the score, k×m."""
+    def present_words(self, x: Bags, classes: IntArray) -> tuple[IntArray, FloatArray]:
+        """Return the numbers of the words of one document, (m,), and what each adds to the scores of some classes."""
         cells = self.cells(self._known(x))
-        words = cells.indices[self.word_weight[cells.indices] > 0]
-        amounts = cells.data[self.word_weight[cells.indices] > 0] * self.word_weight[words]
-        return words, self._of_present(words) * amounts
+        kept = self.word_weight[cells.indices] > 0
+        words = cells.indices[kept]
+        terms = self._if_present(self.probability[np.ix_(classes, words)])
+        return words, terms * (cells.data[kept] * self.word_weight[words])
 
-    def _of_present(self, words: IntArray) -> FloatArray:
-        """Return what a unit of each word adds to the score where it occurs, k×m."""
-        return self.logs(self.probability[:, words])
+    def _if_present(self, probability: FloatArray) -> FloatArray:
+        """Return what a unit of each word adds to the score where it occurs."""
+        return self.logs(probability)
 
-    def absent_words(self) -> FloatArray | None:
-        """Return what the absence of each word adds to the score, k×V; None if it adds nothing."""
+    def absent_words(self, classes: IntArray) -> FloatArray | None:
+        """Return what the absence of each word adds to the scores of some classes; None if it adds nothing."""
         return None
 
     # -- moments ------------------------------------------------------------------------------------------------
@@ -258,9 +259,9 @@ class ComplementDistributions(PositionDistributions):
         """Return −Σ_w cell · log p(w | not c), n×k; raise ValueError if log-densities are asked for."""
         if common:
             raise ValueError(
-                "complement=True scores a class by the words of the others, which is no probability of the document: "
-                "densities, mixtures and rows without labels (EM) need one; use Text(complement=False), or drop the "
-                "rows without labels"
+                "complement=True scores a class by the words of the others, which is not a probability of the "
+                "document, as densities, mixtures and rows without labels (EM) need it; use Text(complement=False), or "
+                "drop the rows without labels"
             )
         return super().score(x, common)
 
@@ -286,7 +287,7 @@ class PresenceDistributions(WordDistributions):
         return log_of(probability) - np.where(np.isneginf(no), 0.0, no)
 
     @cached_property
-    def _all_absent(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _all_absent(self) -> tuple[FloatArray, Any, Any]:
         """The score of an empty document but for words that are certain, (k,), and the certain words, k×V.
 
         The last array leaves out words that are certain in every class.
@@ -319,12 +320,12 @@ class PresenceDistributions(WordDistributions):
         absent = float(always.sum()) - np.asarray(presence(self._known(x)) @ always.astype(np.float64))
         return np.where(x.missing, 0.0, super().impossible_cells(x) + absent)
 
-    def _of_present(self, words: IntArray) -> FloatArray:
-        return log_of(self.probability[:, words])
+    def _if_present(self, probability: FloatArray) -> FloatArray:
+        return log_of(probability)
 
-    def absent_words(self) -> FloatArray | None:
-        """Return log (1 − p), k×V; 0 for words that are left out."""
-        return np.where(self.word_weight > 0, self._log_yes_no[1], 0.0)
+    def absent_words(self, classes: IntArray) -> FloatArray | None:
+        """Return log (1 − p) of some classes; 0 for words that are left out."""
+        return np.where(self.word_weight > 0, log_of(1.0 - self.probability[classes]), 0.0)
 
     @property
     def n_parameters(self) -> int:

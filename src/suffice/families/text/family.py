@@ -25,7 +25,7 @@ from suffice.families.text.weights import FixedWords, frequent_words, rarity
 from suffice.priors import PriorSpec, PseudoCount, resolve_prior
 from suffice.statistics.responsibilities import Labels, Responsibilities
 from suffice.statistics.word_counts import WordCounts
-from suffice.tables.documents import as_documents
+from suffice.tables.document_tables import as_documents
 from suffice.tables.labels import check_weight
 from suffice.tables.words import Bags, Reading, count_words
 
@@ -125,7 +125,7 @@ class Text(Family):
     @property
     def reading(self) -> Reading:
         """How the words of a document are found."""
-        return Reading(self.lowercase, self.ngrams, self.tokens)
+        return Reading(self.lowercase, self.ngrams, self.tokens, self.buckets)
 
     def shares_statistics(self, other: Family) -> bool:
         """Return whether both read the same words and sum the same functions of their counts."""

@@ -10,7 +10,6 @@ from suffice._arrays import FloatArray
 from suffice.priors import Prior
 from suffice.statistics.word_counts import WordCounts
 
-
 IDF_ONE = 0.0
 
 
