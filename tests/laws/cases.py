@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from suffice import Bernoulli, Categorical, Gaussian, Multinomial, Poisson
+from suffice import Bernoulli, Categorical, Gaussian, Multinomial, Poisson, Text
 from suffice.families.bernoulli import BernoulliDistributions
 from suffice.families.categorical_distributions import CategoricalDistributions
 from suffice.families.codes import Codes
@@ -30,6 +30,7 @@ from .columnwise_cases import (
     LOG_NORMAL,
     NEGATIVE_BINOMIAL,
 )
+from .text_cases import PRESENCE, TEXT
 
 __all__ = ["Case", "Shape", "law", "shapes"]
 
@@ -205,7 +206,9 @@ CATEGORICAL = CategoricalCase("categorical", Categorical())
 MULTINOMIAL = MultinomialCase("multinomial", Multinomial(), learns_missing=False, scores_missing=False)
 POISSON = PoissonCase("poisson", Poisson())
 COLUMNWISE = [EXPONENTIAL, GAMMA, INVERSE_GAUSSIAN, LOG_NORMAL, NEGATIVE_BINOMIAL, GEOMETRIC, BETA]
-CASES: list[Case] = [*GAUSSIANS, BERNOULLI, CATEGORICAL, MULTINOMIAL, POISSON, *COLUMNWISE, DIRICHLET]
+#: the cases whose rows are numbers
+ARRAYS: list[Case] = [*GAUSSIANS, BERNOULLI, CATEGORICAL, MULTINOMIAL, POISSON, *COLUMNWISE, DIRICHLET]
+CASES: list[Case] = [*ARRAYS, TEXT, PRESENCE]
 
 
 def each(cases: list[Any]) -> pytest.MarkDecorator:
@@ -238,12 +241,22 @@ def parameters(distributions: Any) -> list[np.ndarray]:
     return [distributions.moment_parameters()]
 
 
+def in_order_of_words(model: Any, number: int) -> list[np.ndarray]:
+    """Return the parameters of a block; those of words, which are numbered as they come, in alphabetical order."""
+    block, found = model.schema_.blocks[number], parameters(model.distributions_[number])
+    if not isinstance(block.family, Text):
+        return found
+    words = model.schema_.categories[block.columns[0]].values
+    return [values[:, np.argsort(words)] for values in found]
+
+
 def assert_same_model(actual: Any, expected: Any, X: Any, *, rtol: float = 1e-9) -> None:
     """Check that two classifiers have the same classes, parameters and posteriors."""
     np.testing.assert_array_equal(actual.classes_, expected.classes_)
     np.testing.assert_allclose(actual.class_log_prior_, expected.class_log_prior_, rtol=rtol, atol=rtol)
     assert len(actual.distributions_) == len(expected.distributions_)
-    for mine, theirs in zip(actual.distributions_, expected.distributions_, strict=True):
-        for a, b in zip(parameters(mine), parameters(theirs), strict=True):
+    for number in range(len(actual.distributions_)):
+        mine, theirs = (in_order_of_words(model, number) for model in (actual, expected))
+        for a, b in zip(mine, theirs, strict=True):
             np.testing.assert_allclose(a, b, rtol=rtol, atol=rtol)
     np.testing.assert_allclose(actual.predict_proba(X), expected.predict_proba(X), rtol=0, atol=rtol)

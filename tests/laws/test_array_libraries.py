@@ -5,9 +5,9 @@ import pytest
 import scipy.sparse
 from hypothesis import given
 
-from .cases import CASES, CATEGORICAL, GAUSSIANS, Shape, assert_same_model, each, law, parameters, shapes
+from .cases import ARRAYS, CATEGORICAL, GAUSSIANS, Shape, assert_same_model, each, law, parameters, shapes
 
-NUMERIC = [case for case in CASES if case is not CATEGORICAL]
+NUMERIC = [case for case in ARRAYS if case is not CATEGORICAL]
 
 
 @each(NUMERIC)
@@ -38,7 +38,7 @@ def test_float32_rows_far_from_zero_give_the_posteriors_of_the_same_numbers_in_f
     np.testing.assert_allclose(single.predict_proba(x), double.predict_proba(same), rtol=0, atol=1e-3)
 
 
-@each([case for case in CASES if case.takes_zero])
+@each([case for case in ARRAYS if case.takes_zero])
 @law
 @given(shape=shapes())
 def test_sparse_rows_give_the_model_of_dense_ones(case, shape):
@@ -53,7 +53,7 @@ def test_sparse_rows_give_the_model_of_dense_ones(case, shape):
 
 
 @pytest.mark.torch
-@each(CASES)
+@each(ARRAYS)
 @pytest.mark.parametrize("seed", range(3))
 def test_torch_tensors_give_the_model_of_numpy_arrays(case, seed):
     torch = pytest.importorskip("torch")
@@ -72,7 +72,7 @@ def test_torch_tensors_give_the_model_of_numpy_arrays(case, seed):
 
 
 @pytest.mark.torch
-@each(CASES)
+@each(ARRAYS)
 def test_torch_tensors_with_soft_labels_give_the_model_of_numpy_arrays(case):
     torch = pytest.importorskip("torch")
     x, _ = case.table(Shape(5, 30, 3, 3))
@@ -81,7 +81,7 @@ def test_torch_tensors_with_soft_labels_give_the_model_of_numpy_arrays(case):
 
 
 @pytest.mark.torch
-@each([case for case in CASES if case.learns_missing and case is not CATEGORICAL])
+@each([case for case in ARRAYS if case.learns_missing and case is not CATEGORICAL])
 def test_torch_tensors_with_missing_values_give_the_model_of_numpy_arrays(case):
     torch = pytest.importorskip("torch")
     x, y = case.table(Shape(6, 30, 3, 3))

@@ -207,9 +207,9 @@ def make_schema(table: Table, families: FamilySpec, covariance: Any, unseen: str
     for column in range(table.n_columns):
         if column not in given:
             of_kind.setdefault(table.kind(column), []).append(column)
-    texts = of_kind.pop(Kind.TEXT, [])
+    texts, tokens = (of_kind.pop(kind, []) for kind in (Kind.TEXT, Kind.TOKENS))
     blocks: dict[Family, list[int]] = {automatic[kind]: columns for kind, columns in of_kind.items()}
-    separate = [Block(Text(), (column,)) for column in texts]
+    separate = [Block(Text(), (column,)) for column in [*texts, *tokens]]
     for columns, family in groups:
         # independent columns share one block: the same model, but faster
         if isinstance(family, Text):  # each column has a dictionary of its own

@@ -18,6 +18,7 @@ from suffice.engines.base import ONE_BLAS_THREAD
 from suffice.estimators.mixture import Mixture
 from suffice.estimators.settings import SearchSettings, documented
 from suffice.estimators.warn import warn_of_light_rows
+from suffice.families import reads_documents
 from suffice.models.summary import ModelSummary
 from suffice.optimize.interrupts import end_early, keep_on_interrupt
 from suffice.priors import PriorSpec
@@ -26,6 +27,7 @@ from suffice.selection.numeric_grid import NumericGrid
 from suffice.selection.strategy import in_threads
 from suffice.selection.table_grid import TableGrid
 from suffice.tables.conversion import as_table
+from suffice.tables.document_tables import as_document_table
 from suffice.tables.labels import check_weight
 from suffice.tables.results import result_frame
 from suffice.tables.sources import Source
@@ -141,7 +143,7 @@ class MixtureSearch(_Settings, DensityMixin, BaseEstimator):
                 "fit the Mixture that it finds on the stream"
             )
         if sample_weight is not None:
-            n_rows = len(as_table(X))
+            n_rows = len(as_document_table(X) if reads_documents(self.families) else as_table(X))
             weight = check_weight(sample_weight, n_rows)
             warn_of_light_rows(float(np.sum(np.asarray(weight))), n_rows, max(sizes), _CRITERIA_TRUST)
         grid = NumericGrid.of(self, structures, X, sample_weight) or TableGrid(self, structures, X, sample_weight)

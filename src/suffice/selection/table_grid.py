@@ -20,7 +20,6 @@ from suffice.selection.mixture_trials import MixtureTrial
 from suffice.selection.trials import Start
 from suffice.statistics.moments import Moments
 from suffice.tables.arrays import ArrayTable
-from suffice.tables.conversion import as_table
 from suffice.tables.labels import check_weight
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ class TableGrid(Grid):
         numeric = all(isinstance(block.family, Gaussian) for block in self._overall[0].schema.blocks)
         varying = (isinstance(sums, Moments) and not constant(sums).any() for sums in self._overall[0].joint.blocks)
         self.gaussian = numeric and all(varying)
-        table = as_table(X)
+        table = self._overall[0].schema.as_table(X)
         self.n_distinct, self.tree = len(table), None
         self.x: FloatArray | None = None
         if numeric and isinstance(table, ArrayTable) and len(table) <= MOST_SAMPLED and not issparse(table.array):
@@ -78,7 +77,7 @@ class TableGrid(Grid):
         return [self._held_out(k, structure) for structure in self.structures]
 
     def _held_out(self, k: int, structure: Any) -> float:
-        n, total = len(as_table(self.X)), 0.0
+        n, total = len(self._overall[0].schema.as_table(self.X)), 0.0
         weight = check_weight(self.sample_weight, n)
         weight = np.ones(n) if weight is None else weight
         for train, test in folds(self.search.cv, n):

@@ -84,7 +84,7 @@ class ColumnTable(Table):
         lists = [cell for cell in cells if is_nested(cell)]
         if lists and all(is_token_list(cell) for cell in lists):
             if all(is_nested(cell) or is_missing(cell) for cell in cells):
-                return Kind.TEXT
+                return Kind.TOKENS
         text: tuple[int, Any] | None = None
         for row, cell in enumerate(cells):
             if is_missing(cell):

@@ -154,7 +154,7 @@ class FrameTable(ColumnTable):
         if isinstance(dtype, (nw.List, nw.Array)) and isinstance(
             dtype.inner, (nw.String, type(nw.String), nw.Categorical)
         ):
-            return Kind.TEXT
+            return Kind.TOKENS
         if "complex" in str(getattr(series.to_native(), "dtype", "")):
             raise ValueError("Complex data not supported: a table must hold real numbers, words or booleans")
         if isinstance(dtype, (nw.Object, nw.Unknown)):

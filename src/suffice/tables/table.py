@@ -20,11 +20,12 @@ class Kind(Enum):
     BOOLEAN = "booleans"
     CATEGORY = "categories"
     TEXT = "text"
+    TOKENS = "lists of words"
 
     @property
     def of_words(self) -> bool:
         """Whether the cells are words: categories, or text, which models without text columns read as categories."""
-        return self in (Kind.CATEGORY, Kind.TEXT)
+        return self in (Kind.CATEGORY, Kind.TEXT, Kind.TOKENS)
 
 
 class Table(ABC):

@@ -21,7 +21,7 @@ from suffice.families.text.distributions import (
     PresenceDistributions,
     WordDistributions,
 )
-from suffice.families.text.weights import FixedWords, frequent_words, rarity
+from suffice.families.text.weights import FixedWords, frequent_words, rarity, scaled
 from suffice.priors import PriorSpec, PseudoCount, resolve_prior
 from suffice.statistics.responsibilities import Labels, Responsibilities
 from suffice.statistics.word_counts import WordCounts
@@ -29,8 +29,8 @@ from suffice.tables.document_tables import as_documents
 from suffice.tables.labels import check_weight
 from suffice.tables.words import Bags, Reading, count_words
 
-#: the automatic pseudo-count of weighted counts; chosen on the training part of 20 Newsgroups (docs/text.md)
-_OF_WEIGHTED = 0.1
+#: the automatic pseudo-counts of weighted counts; chosen on the training part of 20 Newsgroups (docs/text.md)
+_OF_WEIGHTED, _OF_COMPLEMENT = 0.1, 0.3
 
 
 class Text(Family):
@@ -250,11 +250,12 @@ class Text(Family):
         """Return the pseudo-count of a prior, with the weights of the words in these statistics."""
         if isinstance(prior, FixedWords):
             return prior
-        pseudo = resolve_prior(prior, PseudoCount, PseudoCount(1.0 if self.weighting is None else _OF_WEIGHTED))
+        automatic = 1.0 if self.weighting is None else _OF_COMPLEMENT if self.complement else _OF_WEIGHTED
+        pseudo = resolve_prior(prior, PseudoCount, PseudoCount(automatic))
         of_all = statistics if everything is None else everything
         weight = frequent_words(of_all, self.min_count, self.max_words)
         if self.weighting is not None:
-            weight = weight * rarity(of_all)
+            weight = scaled(weight * rarity(of_all, complement=self.complement), of_all)
         return FixedWords(0.0 if pseudo is None else pseudo.amount, weight)
 
     def fixed_prior(self, statistics: WordCounts, prior: PriorSpec, everything: Any = None) -> PriorSpec:

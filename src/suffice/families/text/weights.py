@@ -10,8 +10,6 @@ from suffice._arrays import FloatArray
 from suffice.priors import Prior
 from suffice.statistics.word_counts import WordCounts
 
-IDF_ONE = 0.0
-
 
 @dataclass(frozen=True, eq=False)
 class FixedWords(Prior):
@@ -44,10 +42,18 @@ def frequent_words(statistics: WordCounts, min_count: float, max_words: int | No
     return kept
 
 
-def rarity(statistics: WordCounts) -> FloatArray:
-    """Return 1 + log (n / documents with the word), divided by its mean over all sums; 0 for words of no document."""
+def rarity(statistics: WordCounts, *, complement: bool) -> FloatArray:
+    """Return l² for each word, with l = log (n / documents with the word), or 1 + l in complement models.
+
+    Both were chosen on the training part of 20 Newsgroups (docs/text.md). l² is 0 for words of every document, and so small for other common words that they need not be left out by a list.
+    """
     documents, n = statistics.weight, float(statistics.observed[0])
-    share = np.divide(documents, n, out=np.zeros_like(documents), where=documents > 0)
-    rare = np.where(share > 0, IDF_ONE - np.log(np.where(share > 0, np.minimum(share, 1.0), 1.0)), 0.0)
-    whole, weighted = statistics.total.sum(), float((statistics.total @ rare).sum())
-    return rare * (whole / weighted) if weighted > 0 else rare
+    share = np.divide(documents, n, out=np.ones_like(documents), where=documents > 0)
+    logs = -np.log(np.minimum(share, 1.0))
+    return np.where(documents > 0, 1.0 + logs if complement else logs**2, 0.0)
+
+
+def scaled(weight: FloatArray, statistics: WordCounts) -> FloatArray:
+    """Return the weights of words times a factor, so that their mean over all sums is 1."""
+    whole, weighted = float(statistics.total.sum()), float((statistics.total @ weight).sum())
+    return weight * (whole / weighted) if weighted > 0 else weight
