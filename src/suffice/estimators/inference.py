@@ -34,6 +34,11 @@ class Inference:
     _center: FloatArray
 
     @property
+    def _intercept(self) -> bool:
+        """Whether there is an intercept."""
+        return self.fit_intercept
+
+    @property
     @abstractmethod
     def _names(self) -> list[str]:
         """The names of the parameters."""
@@ -59,7 +64,7 @@ class Inference:
             return np.full((len(names), len(names)), np.nan)
         spread = self._factor.reshape(-1, len(self._center) + 1, len(self._factor)).copy()
         spread[:, 0] -= np.einsum("j,cjr->cr", self._center, spread[:, 1:])  # intercept = a − c·b
-        if not self.fit_intercept:
+        if not self._intercept:
             spread = spread[:, 1:]
         rows = spread.reshape(len(names), -1)
         matrix = rows @ rows.T

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.glm.design import Design, Term
+from suffice.glm.formulas import FormulaDesign
 from suffice.models.schema import Schema
 from suffice.persistence.values import is_count, require
 
@@ -35,6 +36,11 @@ def state(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     arrays = {name: fitted[name] for name in _ARRAYS if isinstance(fitted.get(name), np.ndarray)}
     labels = fitted.get("classes_")
     design: Design = model.design_
+    if isinstance(design, FormulaDesign):
+        raise ValueError(
+            "a model with a formula cannot be saved as a file: a formula is code, and no file of a model runs code; "
+            "use pickle, or fit a table without a formula"
+        )
     values = {name: fitted[name] for name in (*_VALUES, *_OPTIONAL) if name in fitted and name not in arrays}
     values["design"] = {
         "names": None if design.schema.names is None else list(design.schema.names),
