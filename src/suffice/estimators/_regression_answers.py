@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from suffice._arrays import FloatArray
 from suffice.glm.design import Design
 from suffice.glm.formulas import parse, response_of
+from suffice.glm.intervals import Intervals
 from suffice.glm.links import as_link
 from suffice.glm.pairs import LogisticPair, Pair, pair
 from suffice.glm.predicting import answer, explained, is_column, offsets, warn_outside
@@ -138,8 +139,8 @@ class RegressionAnswers:
 
     def predict_interval(
         self, X: Any, level: float = 0.95, *, of: str = "mean", offset: Any = None, exposure: Any = None
-    ) -> FloatArray:
-        """Return a confidence or prediction interval for each row, n×2.
+    ) -> Intervals:
+        """Return a confidence or prediction interval for each row, n×2; `to_frame()` of it is a data frame.
 
         Parameters
         ----------
@@ -167,11 +168,12 @@ class RegressionAnswers:
             edge = (mean == 0.0) | np.isinf(mean)  # such a distribution is concentrated at its mean
             within = np.where(edge, 0.5, mean)
             found = [model.response.quantile(share, within, self.dispersion_) for share in (tail, 1.0 - tail)]
-            return np.column_stack([np.where(edge, mean, bound) for bound in found])
+            bounds = np.column_stack([np.where(edge, mean, bound) for bound in found])
+            return Intervals(bounds, library=self.design_.schema.library)
         variance = self._answer(X, predictor_variance, offset, exposure, self._factor)
         margin = quantile * np.sqrt(variance + (self.dispersion_ if of == "observation" else 0.0))
         bounds = np.column_stack([model.link.mean(eta - margin), model.link.mean(eta + margin)])
-        return np.sort(bounds, axis=1)
+        return Intervals(np.sort(bounds, axis=1), library=self.design_.schema.library)
 
     def residuals(
         self,

@@ -45,6 +45,7 @@ def state(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     values["design"] = {
         "names": None if design.schema.names is None else list(design.schema.names),
         "n_columns": design.schema.n_columns,
+        "library": design.schema.library,
         "terms": [
             [term.column, None if term.levels is None else list(term.levels), term.keep_first] for term in design.terms
         ],
@@ -95,7 +96,9 @@ def _design(packed: Mapping[str, Any]) -> Design:
     require(
         words and (names is None or len(set(names)) == len(names) == n), f"there are {n} columns of the names {names!r}"
     )
-    schema = Schema(None if names is None else tuple(names), n, ())
+    library = packed.get("library")
+    require(library is None or isinstance(library, str), f"the library is {library!r}")
+    schema = Schema(None if names is None else tuple(names), n, (), library=library)
     places = [packed["offset"], packed["exposure"], *(column for column, _, _ in packed["terms"])]
     known = [place for place in places if place is not None]
     whole = all(is_count(place) and place < n for place in known)
