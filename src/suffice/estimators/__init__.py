@@ -2,6 +2,7 @@
 
 from suffice.estimators.classifier import GenerativeClassifier
 from suffice.estimators.glm import GLM
+from suffice.estimators.imputer import Imputer
 from suffice.estimators.logistic import LogisticRegression
 from suffice.estimators.mixture import Mixture
 from suffice.estimators.presets import GaussianDiscriminant, NaiveBayes
@@ -11,6 +12,7 @@ __all__ = [
     "GLM",
     "GaussianDiscriminant",
     "GenerativeClassifier",
+    "Imputer",
     "LogisticRegression",
     "Mixture",
     "NaiveBayes",
