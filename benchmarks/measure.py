@@ -43,7 +43,7 @@ def read_bandwidth(megabytes: int = 400, repeats: int = 5) -> float:
     """Return how many bytes per second are read when an array is summed, one thread a core."""
     from concurrent.futures import ThreadPoolExecutor
 
-    from suffice.engines.base import threads
+    from suffice._threads import threads
 
     parts = np.array_split(np.ones(megabytes * 125_000), threads(None))
     with ThreadPoolExecutor(len(parts)) as pool:

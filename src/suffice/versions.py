@@ -34,7 +34,7 @@ def _versions() -> list[tuple[str, str]]:
     from threadpoolctl import threadpool_info
 
     from suffice import compiled
-    from suffice.engines.base import threads
+    from suffice._threads import threads
 
     found = [
         ("suffice", __version__),

@@ -19,11 +19,13 @@ from suffice.compiled import boundary, loading, signatures
 
 needs_kernels = pytest.mark.skipif(compiled.library is None, reason="the kernels were not built (no C compiler)")
 native = pytest.mark.skipif("SUFFICE_EMULATED" in os.environ, reason="the kernels are run by an emulator")
-C_TYPES = {"double": "double", "float": "float", "int64": "int64_t", "int32": "int32_t", "real": "void", "cell": "CELL"}
+C_TYPES = {"double": "double", "float": "float", "int64": "int64_t", "int32": "int32_t", "uint8": "uint8_t",
+           "real": "void", "cell": "CELL"}  # fmt: skip
 #: values for the integers of all kernels, with which every array has some cells
 INTEGERS = {"n": 6, "d": 3, "k": 2, "D": 8, "K": 8, "size": 8, "width": 4, "height": 9, "products": 10, "forms": 2,
             "least": 2, "grouped": 1, "scaled": 0, "iterations": 3, "rate": 1, "trials": 3,
-            "first": 0, "fresh": 1, "criterion": 0, "starts": 2, "more": 2, "kept": 1}  # fmt: skip
+            "first": 0, "fresh": 1, "criterion": 0, "starts": 2, "more": 2, "kept": 1,
+            "lowercase": 1, "most": 2, "capacity": 4, "extent": 9, "room": 5, "m": 4, "longest": 3}  # fmt: skip
 #: integers that are one of several choices, and how many there are
 CHOICES = {"form": 5, "mode": 4, "wide": 2, "structure": len(signatures.STRUCTURES), "begin": 3}
 CASES = [(kernel, kind) for kernel, (kinds, _) in signatures.KERNELS.items() for kind in kinds]
@@ -69,12 +71,13 @@ def spoiled(argument, value):
     """Yield arrays that the declaration of an argument does not allow, made from one that it does."""
     yield "a list", value.tolist()
     yield "another type", value.astype(np.int16)
-    yield "other byte order", value.astype(value.dtype.newbyteorder())
+    if value.itemsize > 1:
+        yield "other byte order", value.astype(value.dtype.newbyteorder())
     yield "too short", value[:-1]
     yield "too long", np.concatenate([value, value])
     yield "one dimension more", value[None]
-    raw = np.zeros(value.nbytes + 1, dtype=np.uint8)[1:].view(value.dtype).reshape(value.shape)
-    yield "not aligned", raw
+    if value.itemsize > 1:
+        yield "not aligned", np.zeros(value.nbytes + 1, dtype=np.uint8)[1:].view(value.dtype).reshape(value.shape)
     if "strided" not in argument.words and value.shape[-1] > 1:
         yield "strided", np.repeat(value, 2, axis=-1)[..., ::2]
         if "rows" not in argument.words and len(value) > 1:

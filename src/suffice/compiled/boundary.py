@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from suffice.compiled.signatures import CONSTANTS, FINGERPRINT, KERNELS, SIZES
 
 _TYPES = {name: np.dtype(kind) for name, kind in
-          {"double": np.float64, "float": np.float32, "int64": np.int64, "int32": np.int32}.items()}  # fmt: skip
+          {"double": np.float64, "float": np.float32, "int64": np.int64, "int32": np.int32,
+           "uint8": np.uint8}.items()}  # fmt: skip
 _CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400  # bits of `flags.num`
 _NOTHING = ctypes.c_char * 0  # a view of zero bytes at any address
 _ARGUMENT = re.compile(r"(?P<name>\w+)(: *(?P<type>\w+)\[(?P<shape>.*)\](?P<words>( \w+)*?)( if (?P<condition>.+))?)?")

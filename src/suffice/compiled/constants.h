@@ -11,6 +11,7 @@
 /* Every kernel returns an int64_t: 0, some of these flags, or a number of rows; a negative code on failure. */
 enum { NOT_FINITE = 1, NEGATIVE = 2, NOT_BINARY = 4 };
 enum { INFINITE = -1, OUT_OF_RANGE = -2 };
+enum { WORDS_FULL = 1, STORE_FULL = 2, BAGS_FULL = 4 }; /* the arrays of a table of words that must be longer */
 
 /* -- choices ------------------------------------------------------------------------------------------------------- */
 
@@ -57,6 +58,8 @@ enum { PADDING = 8 };                              /* entries that fill the last
 enum { GROUP = 8 };                                /* clusters whose mergers are computed side by side */
 enum { MOST_TRIALS = 16 };                         /* candidates for one seed of k-means */
 enum { MOST_STARTS = 16 };                         /* starts of EM that `em_race` compares */
+enum { LETTERS_BYTES = 0x110000 / 8 };             /* one bit per character of Unicode */
+enum { PAST_BYTES = 8 };                           /* that can be read past the end of a text */
 enum { PREFETCH_AHEAD = 8 };                       /* rows, or cells of a sparse row, that are prefetched in advance */
 
 /* rows of CELL in a block of an EM pass, which are whole pairs of registers, and cells between its columns */

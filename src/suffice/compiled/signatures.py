@@ -8,8 +8,8 @@
 2. Declare it in `KERNELS`: the types of cell that it is compiled for, and its arguments in their order in C, each as in
    ``name: type[shape] words``; names alone are integers (int64).
 
-   - The type is ``double``, ``int64`` or ``int32``, or ``cell``, the type that the kernel is compiled for, or ``real``,
-     double or float (C gets a flag, ``narrow``, after the address).
+   - The type is ``double``, ``int64``, ``int32`` or ``uint8``, or ``cell``, the type that the kernel is compiled for,
+     or ``real``, double or float (C gets a flag, ``narrow``, after the address).
    - The shape is written in the kernel's integers and in the names of `CONSTANTS` and `SIZES`; ``CELL`` is the size of
      a cell in bytes. An array must have exactly this shape.
    - Arrays are C-contiguous, aligned and in native byte order. ``rows``: cells are contiguous in each row, and C gets
@@ -44,6 +44,10 @@ CONSTANTS = {
     "NOT_BINARY": 4,
     "INFINITE": -1,
     "OUT_OF_RANGE": -2,
+    # the arrays of a table of words that must be longer
+    "WORDS_FULL": 1,
+    "STORE_FULL": 2,
+    "BAGS_FULL": 4,
     # the mode of a pass of a generalised linear model
     "LOGISTIC": 0,
     "LOG_LINEAR": 1,
@@ -88,6 +92,9 @@ CONSTANTS = {
     "PADDING": 8,
     # bytes between two columns of a block of rows in an EM pass
     "STEP_BYTES": 2176,
+    # one bit per character of Unicode; bytes that can be read past the end of a text
+    "LETTERS_BYTES": 139264,
+    "PAST_BYTES": 8,
 }
 
 #: sizes of scratch memory that C also computes: their arguments, and their formulas
@@ -186,6 +193,23 @@ KERNELS: dict[str, tuple[tuple[str, ...], str]] = {
         CODES,
         """x: cell[n, d] strided; n; d; k; K; height; sizes: int64[d]; tables: double[height, K];
         sums: double[K] scratch; out: double[n, k] out""",
+    ),
+    "count_words": (
+        ("double",),
+        """text: uint8[size + PAST_BYTES]; size; ends: int64[n]; separators: int32[n]; n; lowercase; least; most;
+        letters: uint8[LETTERS_BYTES] optional; secret: int64[2]; entries: int64[capacity, 4] out; capacity;
+        slots: int64[width] out; width; store: uint8[extent] out; extent; indptr: int64[n + 1] out;
+        indices: int32[room] out; counts: int32[room] out; room; grams: int32[most] out; state: int64[6] out""",
+    ),
+    "enter_words": (("double",), "entries: int64[capacity, 4]; capacity; n; slots: int64[width] out; width"),
+    "hash_words": (
+        ("double",),
+        "entries: int64[capacity, 4]; capacity; first; n; store: uint8[extent]; extent; out: int64[n] out",
+    ),
+    "sort_bags": (
+        ("double",),
+        """indptr: int64[n + 1] out; n; indices: int32[size] out; counts: int32[size] out; size; mapping: int32[m]; m;
+        longest; keys: int64[2 * longest] scratch; unknown: double[n] out""",
     ),
     "linear_pass": (
         ("double",),

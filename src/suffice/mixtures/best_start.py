@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice._arrays import FloatArray, IntArray, as_doubles, issparse
+from suffice._threads import run_each, threads
 from suffice.compiled import em_loop
 from suffice.engines import Engine, MemoryEngine, Rows
-from suffice.engines.base import run_each, threads
 from suffice.errors import EstimateError
 from suffice.families import Gaussian
 from suffice.mixtures.compiled_loop import Climbs, GaussianClimb

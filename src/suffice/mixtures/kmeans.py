@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from suffice._arrays import FloatArray, IntArray, issparse
+from suffice._threads import run_each, threads
 from suffice.compiled import cluster
-from suffice.engines.base import run_each, threads
 
 T = TypeVar("T")
 #: multiplications above which the rows are divided among threads, and the rows per slice

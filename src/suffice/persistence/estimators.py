@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.engines.base import threads
+from suffice._threads import threads
 from suffice.errors import ModelFileError
 from suffice.estimators.classifier import GenerativeClassifier
 from suffice.estimators.glm import GLM

@@ -13,7 +13,8 @@ from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
 from suffice._arrays import FloatArray, IntArray
-from suffice.engines.base import ONE_BLAS_THREAD, threads
+from suffice._threads import threads
+from suffice.engines.base import ONE_BLAS_THREAD
 from suffice.estimators.mixture import Mixture
 from suffice.estimators.settings import SearchSettings, documented
 from suffice.estimators.warn import warn_of_light_rows

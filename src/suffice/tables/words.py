@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,45 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from suffice import compiled
 from suffice._arrays import FloatArray, IntArray, row_slice
+from suffice._threads import threads
+from suffice.tables.buckets import word_buckets
 from suffice.tables.factorize import is_missing
+from suffice.tables.reading import NotWordsError, Reading
+from suffice.tables.word_threads import count_in_threads
 
-_WORD = re.compile(r"\w\w+")
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How the words of a document are found.
-
-    Words are runs of two or more letters, digits and underscores, as Unicode defines them.
-
-    Parameters
-    ----------
-    lowercase : bool, default True
-        Whether capital letters are read as small ones.
-    ngrams : tuple of int, default (1, 1)
-        The smallest and the largest number of neighbouring words that are counted as one.
-    tokens : callable or None, default None
-        A function that returns the words of a document, instead of the rule above.
-    """
-
-    lowercase: bool = True
-    ngrams: tuple[int, int] = (1, 1)
-    tokens: Callable[[str], Iterable[str]] | None = None
-
-    def words(self, document: Any) -> list[str]:
-        """Return the words of a document in their order, n-grams included; a list of words is taken as it is."""
-        if isinstance(document, str):
-            text = document.lower() if self.lowercase else document
-            found = _WORD.findall(text) if self.tokens is None else list(self.tokens(text))
-        else:
-            found = list(document)
-        least, most = self.ngrams
-        if most == 1:
-            return found
-        return [
-            " ".join(found[start : start + n]) for n in range(least, most + 1) for start in range(len(found) - n + 1)
-        ]
+__all__ = ["Bags", "Reading", "count_words", "word_buckets"]
 
 
 @dataclass(frozen=True)
@@ -90,7 +59,6 @@ class Bags:
             counts = self.counts[rows]
         return Bags(counts, self.unknown[rows], self.missing[rows])
 
-
     @classmethod
     def stacked(cls, parts: Sequence[Bags]) -> Bags:
         """Return the documents of several parts, one after the other; later parts may have more words."""
@@ -115,12 +83,18 @@ def count_words(
     reading : Reading
         How words are found.
     numbers : dict
-        The dictionary: the number of each word. It is changed only if `grow` is true.
+        The dictionary: the number of each word. It is changed only if `grow` is true, and not if an error is raised; if
+        words are counted in buckets, it is not used.
     grow : bool
         Whether new words are added to the dictionary, in the order in which they are first read; otherwise they are
         counted as unknown.
     n_jobs : int or None, default None
-        The number of threads; None is one per core.
+        The number of threads; None is one per core. The result does not depend on it.
+
+    Raises
+    ------
+    InvalidCellError
+        If a document is neither text nor a list of words nor missing.
 
     Examples
     --------
@@ -131,28 +105,61 @@ def count_words(
     >>> bags.counts.toarray().tolist()
     [[2, 1, 1, 0, 0], [0, 0, 0, 0, 0], [0, 0, 0, 1, 1]]
     """
-    return _count_in_python(documents, reading, numbers, grow)
+    listed, n_threads, known = _listed(documents), threads(n_jobs), len(numbers)
+    try:
+        if compiled.library is None:
+            *parts, unknown, missing = _count_in_python(listed, reading, numbers, grow)
+        else:
+            *parts, unknown, missing = count_in_threads(listed, reading, numbers, grow, n_threads)
+    except BaseException:
+        while len(numbers) > known:  # the new words are the last ones
+            numbers.popitem()
+        raise
+    n_words = len(numbers) if reading.buckets is None else reading.buckets
+    return Bags(csr_array(tuple(parts), shape=(len(listed), n_words)), unknown, missing)
 
 
-def _count_in_python(documents: Sequence[Any], reading: Reading, numbers: dict[str, int], grow: bool) -> Bags:
-    """Return the bags of words without compiled kernels."""
-    n = len(documents)
-    indptr, indices, counts = np.zeros(n + 1, dtype=np.int64), [], []
+def _listed(documents: Any) -> Sequence[Any]:
+    """Return documents as a list or tuple."""
+    if isinstance(documents, (list, tuple)):
+        return documents
+    if isinstance(documents, (str, bytes)):
+        raise TypeError("documents must be a sequence of texts, not a single text; pass [text]")
+    for method in ("tolist", "to_list", "to_pylist"):  # of NumPy and pandas, of polars, of Arrow
+        if hasattr(documents, method):
+            found: list[Any] = getattr(documents, method)()
+            return found
+    return list(documents)
+
+
+def _count_in_python(
+    documents: Sequence[Any], reading: Reading, numbers: dict[str, int], grow: bool
+) -> tuple[NDArray[Any], ...]:
+    """Return what `count_in_threads` returns, without compiled kernels."""
+    n, buckets = len(documents), reading.buckets
+    indptr, indices, counts = np.zeros(n + 1, dtype=np.int32), [], []
     unknown, missing = np.zeros(n), np.zeros(n, dtype=bool)
     for row, document in enumerate(documents):
         bag: dict[int, int] = {}
-        if is_missing(document):
-            missing[row] = True
+        words: list[str] = []
+        if not is_missing(document):
+            try:
+                words = reading.words(document)
+            except NotWordsError as error:
+                raise error.in_row(row) from None
         else:
-            for word in reading.words(document):
-                number = numbers.setdefault(word, len(numbers)) if grow else numbers.get(word, -1)
-                if number < 0:
-                    unknown[row] += 1
-                else:
-                    bag[number] = bag.get(number, 0) + 1
+            missing[row] = True
+        if buckets is not None:
+            found = word_buckets(words, buckets).tolist()
+        elif grow:
+            found = [numbers.setdefault(word, len(numbers)) for word in words]
+        else:
+            found = [numbers.get(word, -1) for word in words]
+        for number in found:
+            bag[number] = bag.get(number, 0) + 1
+        unknown[row] = bag.pop(-1, 0)
         for number in sorted(bag):
             indices.append(number)
             counts.append(bag[number])
         indptr[row + 1] = len(indices)
-    parts = (np.array(counts, dtype=np.int32), np.array(indices, dtype=np.int32), indptr)
-    return Bags(csr_array(parts, shape=(n, len(numbers))), unknown, missing)
+    return np.array(counts, dtype=np.int32), np.array(indices, dtype=np.int32), indptr, unknown, missing
