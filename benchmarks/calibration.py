@@ -113,9 +113,12 @@ def worse(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 def plot(results: Sequence[dict[str, Any]], path: Path) -> None:
     """Draw a panel for each data set and structure."""
     import matplotlib.pyplot as plt
+    from matplotlib.lines import Line2D
 
     names = list(dict.fromkeys(row["data"] for row in results))
-    figure, panels = plt.subplots(3, len(names), figsize=(2.5 * len(names), 6.6), sharex=True, layout="constrained")
+    figure, panels = plt.subplots(
+        3, len(names), figsize=(2.5 * len(names), 6.6), sharex=True, squeeze=False, layout="constrained"
+    )
     for (i, structure), (j, name) in ((a, b) for a in enumerate(MODELS) for b in enumerate(names)):
         axes = panels[i, j]
         rows = [row for row in results if row["data"] == name and row["structure"] == structure]
@@ -136,7 +139,7 @@ def plot(results: Sequence[dict[str, Any]], path: Path) -> None:
             axes.set_xlabel("training rows per class")
         if j == 0:
             axes.set_ylabel(f"{structure} ({PEERS[structure]})\nlog-loss")
-    handles = [plt.Line2D([], [], color=colour, marker="o", ms=3) for colour in COLOURS.values()]
+    handles = [Line2D([], [], color=colour, marker="o", ms=3) for colour in COLOURS.values()]
     names = ["scikit-learn", 'suffice, estimate="map"', 'suffice, estimate="predictive"']
     figure.legend(handles, names, loc="outside upper center", ncols=3, frameon=False)
     figure.savefig(path, dpi=150)

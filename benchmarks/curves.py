@@ -49,7 +49,7 @@ DATA: dict[str, Callable[[], tuple[Any, Any]]] = {
     "spambase": spambase,
 }
 #: linear log-odds, as logistic regression has them, and quadratic ones of independent columns
-GENERATIVE = {
+GENERATIVE: dict[str, Callable[[], Any]] = {
     "naive Bayes": lambda: NaiveBayes(estimate="predictive"),
     "tied": lambda: GaussianDiscriminant("tied", estimate="predictive"),
 }

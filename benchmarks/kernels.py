@@ -67,7 +67,8 @@ class Recorder:
     restype: Any = None
 
     def __init__(self, library: compiled.Library) -> None:
-        self._library, self.last = library, ()
+        self._library = library
+        self.last: tuple[Any, ...] = ()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._library, name)
@@ -91,7 +92,7 @@ def microseconds(call: Callable[..., Any], *values: Any, count: int = 100) -> fl
 def calls(library: compiled.Library) -> None:
     """Print what calls over four rows cost."""
     print(f"{'microseconds per call':24}{'arguments':>10}{'checked':>10}{'unchecked':>10}{'in C':>10}")
-    recorder = Recorder(library)
+    recorder: Any = Recorder(library)
     for label, job in jobs(4, 3, 2).items():
         compiled.library = recorder
         job()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -44,13 +45,14 @@ def main() -> None:
         whole = None
         for name, missing in (
             ("no missing cells", None),
-            ("200 patterns", missing_mask(*X.shape, 200)),
-            ("random missing cells", missing_mask(*X.shape, None)),
+            ("200 patterns", missing_mask(options.rows, options.columns, 200)),
+            ("random missing cells", missing_mask(options.rows, options.columns, None)),
         ):
             table = X if missing is None else np.where(missing, np.nan, X)
             model = Mixture(k, init=start, prior=None, max_iter=ITERATIONS, tol=0.0)
-            seconds, _ = median_seconds(lambda model=model, table=table: model.fit(table), 3)
-            peak = peak_megabytes(lambda model=model, table=table: model.fit(table))
+            fit = partial(model.fit, table)
+            seconds, _ = median_seconds(fit, 3)
+            peak = peak_megabytes(fit)
             whole = seconds if whole is None else whole
             print(
                 f"{len(X):,} × {X.shape[1]}, k {k}, {ITERATIONS} iterations, {name:20} {seconds:7.3f} s  "

@@ -77,7 +77,9 @@ def curve(archive: Path, sizes: Sequence[int], draws: int, weight: float) -> lis
             partial = np.full(len(y), None, dtype=object)
             partial[chosen] = y[chosen]
             alone = NaiveBayes("multinomial", prior=PSEUDO_COUNT).fit(X[chosen], y[chosen])
-            both = NaiveBayes("multinomial", prior=PSEUDO_COUNT, unlabeled_weight=weight).fit(X, partial)
+            both = NaiveBayes("multinomial", prior=PSEUDO_COUNT, unlabeled_weight=weight, missing_label=None).fit(
+                X, partial
+            )
             row = {
                 "labels": n_labels,
                 "seed": seed,

@@ -114,7 +114,7 @@ def rates(repeats: int = 3) -> dict[str, float]:
             trained(filters[count], (hams, kinds))
         else:
             filters[count].train_many(hams, "ham")
-    mail = list(chain.from_iterable(zip(hams[:500], spams[:500], strict=True)))
+    mail = list(chain.from_iterable(zip(hams[:500], spams[:500], strict=False)))
     times: dict[int, list[float]] = {count: [] for count in counts}
     for _ in range(repeats):
         for count in counts:

@@ -32,7 +32,8 @@ class Suffice:
             raise SystemExit(f"--tune must be a number of messages, {BEFORE!r} or {NEVER!r}, but it is {tuning!r}")
         self.tuning, self.cost = tuning, cost
         # what results depend on: the way of tuning, and the sources of the filter as they are now
-        sources = sorted(Path(suffice.spam.__file__).parent.glob("*.py"))
+        folder = Path(suffice.spam.__file__).parent
+        sources = sorted([*folder.rglob("*.py"), *folder.glob("*.[ch]")])
         state = hashlib.sha256(b"".join(source.read_bytes() for source in sources))
         self.key = f"suffice-{tuning}-{cost:g}-{state.hexdigest()[:8]}"
 

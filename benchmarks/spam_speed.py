@@ -22,13 +22,16 @@ from multiprocessing import get_context
 from pathlib import Path
 from threading import Thread
 
-from benchmarks.spam_study import corpus
+from benchmarks.spam_corpus import corpus
 from suffice.spam import SpamFilter, digest, read
 from suffice.spam.bulk import KnownWeights
-from suffice.spam.counting import Label, counted_lines
-from suffice.spam.reading import Reading, pack, sorted_lines
+from suffice.spam.counting import counted_lines
+from suffice.spam.reading import pack, sorted_lines
+from suffice.spam.shares import KnownMessage, Label
 from suffice.spam.tokenizing import all_tokens
 
+#: how often each client program asks the daemon
+CALLS = 50
 COLD = """
 import sys
 from suffice.spam import SpamFilter
@@ -116,15 +119,14 @@ def stages(raws: list[bytes], labels: list[Label]) -> dict[str, dict[str, float]
             note("train", "compress")
             counts = counted_lines(zip(kinds, lines, strict=True))
             note("train", "count")
-            items = {identity: (identity, text) for identity, text in zip(identities, packed, strict=True)}
+            rows = {
+                row[0]: KnownMessage(row[0], row[1], 20_000, row[2])
+                for row in zip(identities, kinds, packed, strict=True)
+            }
             with store.transaction():
                 known = store.labels(identities)
-                pairs = [
-                    (Reading(*item), kind)
-                    for item, kind in zip(items.values(), kinds, strict=False)
-                    if item[0] not in known
-                ]
-                store.add(pairs, 20_000, counts if len(pairs) == len(chunk) else None)
+                new = [row for identity, row in rows.items() if identity not in known]
+                store.add(new, counts if len(new) == len(chunk) else None)
             note("train", "store")
         weights = KnownWeights(store)
         for start in range(0, len(raws), 512):
@@ -156,7 +158,10 @@ def cold_start(raws: list[bytes], labels: list[Label], runs: int) -> tuple[float
             for code, times in found.items():
                 start = time.perf_counter()
                 subprocess.run(
-                    [sys.executable, "-c", code, path], input=raws[97 * number], check=True, capture_output=True
+                    [sys.executable, "-c", code, path],
+                    input=raws[97 * number % len(raws)],
+                    check=True,
+                    capture_output=True,
                 )
                 times.append(time.perf_counter() - start)
     return statistics.median(found[COLD]), statistics.median(found["pass"])
@@ -208,10 +213,10 @@ def through_daemon(raws: list[bytes], labels: list[Label], runs: int, clients: i
                 programs["spamc"] = ["spamc", "-U", path]
             programs["true, for comparison"] = ["true"]
             times: dict[str, list[float]] = defaultdict(list)
-            for number in range(50):
+            for number in range(CALLS):
                 for name, program in programs.items():
                     start = time.perf_counter()
-                    subprocess.run(program, input=raws[97 * number], check=True, capture_output=True)
+                    subprocess.run(program, input=raws[97 * number % len(raws)], check=True, capture_output=True)
                     times[name].append(1e3 * (time.perf_counter() - start))
             found |= {f"{name}, ms": statistics.median(each) for name, each in times.items()}
             daemon.terminate()

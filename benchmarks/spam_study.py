@@ -103,7 +103,7 @@ class Bags:
 
 def cross_validated(
     bags: Bags, y: np.ndarray, fold: np.ndarray, tested: range, taught: range, rules: dict[str, Rule]
-) -> dict:
+) -> dict[str, np.ndarray]:
     """Return the scores of the messages in `tested` by what the other folds among `taught` teach."""
     result = {name: np.full(len(y), np.nan) for name in rules}
     for k in tested:

@@ -14,10 +14,12 @@ import time
 
 import numpy as np
 
+from benchmarks.spam_corpus import corpus, folds, one_minus_auc
 from benchmarks.spam_peers import Bogofilter, Outcome, outcome
-from benchmarks.spam_study import Bags, corpus, folds, one_minus_auc
+from benchmarks.spam_study import Bags
 from suffice.spam import Evaluation, Scoring, SpamFilter, Thresholds, read, score, tokens
 from suffice.spam.arrival import arrival_day
+from suffice.spam.shares import Label
 from suffice.spam.tuning import _least_cost
 
 COST = 100.0
@@ -64,7 +66,7 @@ def in_time() -> None:
     pools = {"folds 5–9": held, "all": np.arange(len(y))}
     for seed in range(4):
         pools[f"1,000 of folds 5–9, draw {seed}"] = np.random.default_rng(seed).permutation(held)[:1000]
-    lost: dict[str, list[int]] = {}
+    lost: dict[str, list[list[int]]] = {}
     for name, pool in pools.items():
         orders = {"in time": pool[np.argsort(day[pool], kind="stable")]}
         if len(pool) > 1000:
@@ -89,12 +91,16 @@ def in_time() -> None:
         )
 
 
+def _labels(y: np.ndarray) -> list[Label]:
+    return ["spam" if each else "ham" for each in y]
+
+
 def _split_outcomes(raws: list[bytes], y: np.ndarray, taught: np.ndarray, tested: np.ndarray) -> dict[str, Outcome]:
     """Return what our filter, untuned and tuned, and bogofilter say."""
     lesson, asked = [raws[i] for i in taught], [raws[i] for i in tested]
     result = {}
     with SpamFilter() as spam_filter:
-        spam_filter.train_many(lesson, ["spam" if y[i] else "ham" for i in taught])
+        spam_filter.train_many(lesson, _labels(y[taught]))
         for title in ("untuned", "tuned"):
             if title == "tuned":
                 spam_filter.tune(COST)
@@ -128,9 +134,8 @@ def main() -> None:
     for seed in range(options.seeds):
         order = np.random.default_rng(seed).permutation(len(y))
         parts = order[: options.learned], order[options.learned :][: options.tested]
-        (mail, labels), (new_mail, new_labels) = (
-            ([raws[i] for i in part], ["spam" if y[i] else "ham" for i in part]) for part in parts
-        )
+        mail, new_mail = ([raws[i] for i in part] for part in parts)
+        labels, new_labels = (_labels(y[part]) for part in parts)
         with SpamFilter() as spam_filter:
             spam_filter.train_many(mail, labels)
             before = spam_filter.evaluate(new_mail, new_labels)
@@ -151,10 +156,8 @@ def main() -> None:
         rules["the larger"] = (after, max(bayes, least))
         for name, (evaluation, threshold) in rules.items():
             costs.setdefault(name, []).append(evaluation.cost(Thresholds(0.0, threshold), COST))
-        for each in after.reliability():
-            print(
-                f"    {each.low:.1f}–{each.high:.1f}: mean {each.probability:.3f}, spam {each.spam:.3f}, {each.count}"
-            )
+        for bar in after.reliability():
+            print(f"    {bar.low:.1f}–{bar.high:.1f}: mean {bar.probability:.3f}, spam {bar.spam:.3f}, {bar.count}")
     for name, found in costs.items():
         print(f"{name:18} mean cost {np.mean(found):.0f}: {[round(cost) for cost in found]}", flush=True)
 

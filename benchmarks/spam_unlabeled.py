@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 
-from benchmarks.spam_study import corpus, folds
+from benchmarks.spam_corpus import corpus, folds
 from suffice.spam import Evaluation, SpamFilter
 
 

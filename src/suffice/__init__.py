@@ -22,11 +22,17 @@ if TYPE_CHECKING:  # at run time `__getattr__` imports these names when they are
         GLM,
         GaussianDiscriminant,
         GenerativeClassifier,
+        LikelihoodRatioTest,
         LogisticRegression,
         Mixture,
         NaiveBayes,
         SoftKMeans,
+        e_step,
+        em_steps,
+        likelihood_ratio_test,
+        m_step,
     )
+    from suffice.estimators.boundary import Boundary
     from suffice.families import (
         Bernoulli,
         Beta,
@@ -45,6 +51,7 @@ if TYPE_CHECKING:  # at run time `__getattr__` imports these names when they are
         Poisson,
         Text,
     )
+    from suffice.families.gaussian import GivenCovariance, GivenDiagonal, GivenSphere
     from suffice.models.explanations import Explanation
     from suffice.models.named_statistics import ModelStatistics
     from suffice.optimize.interrupts import keep_on_interrupt
@@ -58,7 +65,16 @@ if TYPE_CHECKING:  # at run time `__getattr__` imports these names when they are
         Prior,
         PseudoCount,
     )
-    from suffice.selection import Comparison, FamilyRanking, MixtureSearch, best_family, compare, distribution
+    from suffice.selection import (
+        Comparison,
+        FamilyRanking,
+        MixtureSearch,
+        ThresholdCurve,
+        best_family,
+        compare,
+        distribution,
+        threshold_curve,
+    )
     from suffice.statistics import Statistics
     from suffice.tables import scan, stream
     from suffice.versions import show_versions
@@ -78,11 +94,17 @@ _NAMES = {
         "GLM",
         "GaussianDiscriminant",
         "GenerativeClassifier",
+        "LikelihoodRatioTest",
         "LogisticRegression",
         "Mixture",
         "NaiveBayes",
         "SoftKMeans",
+        "e_step",
+        "em_steps",
+        "m_step",
+        "likelihood_ratio_test",
     ),
+    "estimators.boundary": ("Boundary",),
     "models.explanations": ("Explanation",),
     "families": (
         "Bernoulli",
@@ -102,6 +124,7 @@ _NAMES = {
         "Poisson",
         "Text",
     ),
+    "families.gaussian": ("GivenCovariance", "GivenDiagonal", "GivenSphere"),
     "optimize.interrupts": ("keep_on_interrupt",),
     "models.named_statistics": ("ModelStatistics",),
     "persistence": ("load", "save"),
@@ -114,7 +137,16 @@ _NAMES = {
         "Prior",
         "PseudoCount",
     ),
-    "selection": ("Comparison", "FamilyRanking", "MixtureSearch", "best_family", "compare", "distribution"),
+    "selection": (
+        "Comparison",
+        "FamilyRanking",
+        "MixtureSearch",
+        "ThresholdCurve",
+        "best_family",
+        "compare",
+        "distribution",
+        "threshold_curve",
+    ),
     "tables": ("scan", "stream"),
     "statistics": ("Statistics",),
     "versions": ("show_versions",),
@@ -128,6 +160,7 @@ __all__ = [
     "Bernoulli",
     "Beta",
     "BetaPrior",
+    "Boundary",
     "Categorical",
     "Comparison",
     "Dirichlet",
@@ -143,10 +176,14 @@ __all__ = [
     "GaussianDiscriminant",
     "GenerativeClassifier",
     "Geometric",
+    "GivenCovariance",
+    "GivenDiagonal",
+    "GivenSphere",
     "IdentifierWarning",
     "InvalidCellError",
     "InverseGaussian",
     "KnownVariance",
+    "LikelihoodRatioTest",
     "LogNormal",
     "LogisticRegression",
     "MissingLabelsWarning",
@@ -166,17 +203,23 @@ __all__ = [
     "Statistics",
     "Text",
     "TextColumnWarning",
+    "ThresholdCurve",
     "__version__",
     "best_family",
     "compare",
     "distribution",
+    "e_step",
+    "em_steps",
     "keep_on_interrupt",
+    "likelihood_ratio_test",
     "load",
+    "m_step",
     "plot",
     "save",
     "scan",
     "show_versions",
     "stream",
+    "threshold_curve",
 ]
 
 

@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 import suffice
 from suffice import Gaussian, GenerativeClassifier, Multinomial
 from suffice.cli.app import app
+from suffice.cli.decisions import parse_decisions
 from suffice.cli.predict import load_model
 from suffice.demo.votes import read_votes
 
@@ -114,6 +115,58 @@ def test_fit_says_what_it_learned_from(mixed):
     assert str(model) in out
     weights, yes = table["w"].to_numpy(), np.array(table["label"].to_pylist()) == "yes"
     assert f"yes {weights[yes].sum() / weights.sum():.1%}" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "settings", "says"),
+    [
+        (["--threshold", "0.8"], {"threshold": 0.8}, "yes from a probability of 0.8"),
+        (["--threshold", "no=0.9"], {"threshold": {"no": 0.9}}, "no from a probability of 0.9"),
+        (["--cost", "no:yes=4"], {"cost": [[0, 4], [1, 0]]}, "least expected cost: no called yes 4, yes called no 1"),
+        (["--cost", "yes:no=9", "--cost", "no:yes=3"], {"cost": [[0, 3], [9, 0]]}, "no called yes 3, yes called no 9"),
+    ],
+)
+def test_thresholds_and_costs_decide_in_fit_and_in_predict(mixed, options, settings, says):
+    folder, table = mixed
+    X = table.select(["age", "member", "city", "w"])
+    expected = GenerativeClassifier(**settings).fit(X, table["label"]).predict(X).tolist()
+    assert expected != GenerativeClassifier().fit(X, table["label"]).predict(X).tolist()
+    fitted = run("fit", folder / "mixed.csv", "--target", "label", "-o", folder / "m.suffice", *options)
+    assert says in fitted.stdout
+    own = run("predict", folder / "m.suffice", folder / "mixed.csv")
+    assert [row["prediction"] for row in read_rows(own.stdout)] == expected
+    run("fit", folder / "mixed.csv", "--target", "label", "-o", folder / "plain.suffice", "--threshold", "0.01")
+    other = run("predict", folder / "plain.suffice", folder / "mixed.csv", *options)
+    assert [row["prediction"] for row in read_rows(other.stdout)] == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--threshold", "high"], "--threshold must be a number, or CLASS=NUMBER such as spam=0.9, not 'high'"),
+        (["--threshold", "1.5"], "--threshold is a probability, more than 0 and at most 1, not '1.5'"),
+        (["--threshold", "maybe=0.5"], "--threshold names the class 'maybe', but the classes are 'no', 'yes'"),
+        (["--threshold", "yes=0.5", "--threshold", "0.2"], "of several thresholds each names its class"),
+        (["--threshold", "0.5", "--cost", "no:yes=2"], "give either --threshold or --cost, not both"),
+        (["--cost", "no=2"], "--cost must be TRUE:PREDICTED=COST, such as ham:spam=100, not 'no=2'"),
+        (["--cost", "no:yes=much"], "--cost must be TRUE:PREDICTED=COST"),
+        (["--cost", "no:maybe=2"], "--cost names the class 'maybe', but the classes are 'no', 'yes'"),
+    ],
+)
+def test_thresholds_and_costs_that_cannot_be(mixed, options, message):
+    folder, _ = mixed
+    model = folder / "m.suffice"
+    assert message in fails(1, "fit", folder / "mixed.csv", "--target", "label", "-o", model, *options)
+    assert not model.exists()
+    run("fit", folder / "mixed.csv", "--target", "label", "-o", model)
+    assert message in fails(1, "predict", model, folder / "mixed.csv", *options)
+
+
+def test_a_cost_finds_classes_with_colons_in_their_names():
+    classes = np.array(["a:b", "c"])
+    assert parse_decisions([], ["a:b:c=7"], classes) == (None, [[0.0, 7.0], [1.0, 0.0]])
+    assert parse_decisions(["a:b=0.5"], [], classes) == ({"a:b": 0.5}, None)
+    assert parse_decisions(["2=0.5"], [], np.array([1, 2])) == ({2: 0.5}, None)
 
 
 def test_options_reach_the_model(mixed):

@@ -71,12 +71,13 @@ def spoiled(argument, value):
     """Yield arrays that the declaration of an argument does not allow, made from one that it does."""
     yield "a list", value.tolist()
     yield "another type", value.astype(np.int16)
-    yield "other byte order", value.astype(value.dtype.newbyteorder())
+    if value.itemsize > 1:
+        yield "other byte order", value.astype(value.dtype.newbyteorder())
     yield "too short", value[:-1]
     yield "too long", np.concatenate([value, value])
     yield "one dimension more", value[None]
-    raw = np.zeros(value.nbytes + 1, dtype=np.uint8)[1:].view(value.dtype).reshape(value.shape)
-    yield "not aligned", raw
+    if value.itemsize > 1:
+        yield "not aligned", np.zeros(value.nbytes + 1, dtype=np.uint8)[1:].view(value.dtype).reshape(value.shape)
     if "strided" not in argument.words and value.shape[-1] > 1:
         yield "strided", np.repeat(value, 2, axis=-1)[..., ::2]
         if "rows" not in argument.words and len(value) > 1:

@@ -156,6 +156,9 @@ def test_soft_k_means_has_equal_shares_and_its_variance():
         python, loop = outcomes(problem, start)
         check_same(python, loop)
         assert np.allclose(loop.model.log_prior, -np.log(4))
+    learned = outcomes(*problem_of(x, GivenSphere(0.7), labels, 4))
+    check_same(*learned)
+    assert np.ptp(learned[1].model.log_prior) > 0.01
     assert isinstance(SoftKMeans(3, stiffness=0.5, random_state=0).fit(x).bound_history_, list)
 
 

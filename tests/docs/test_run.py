@@ -39,7 +39,7 @@ def test_files_that_the_page_for_contributors_names_exist():
 def test_tests_lie_in_the_folder_of_the_package_that_they_test():
     tests, source = DOCS.parent / "tests", Path(suffice.__file__).parent
     found = {path.parent.relative_to(tests) for path in tests.rglob("test_*.py")}
-    others = {Path("laws"), Path("reference"), Path("docs")}
+    others = {Path("laws"), Path("reference"), Path("docs"), Path("course"), Path("benchmarks")}
     assert others < found
     assert {folder for folder in found - others if folder == Path() or not (source / folder).is_dir()} == set()
 

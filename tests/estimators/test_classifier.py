@@ -111,7 +111,7 @@ def test_outliers_have_a_low_density_and_a_large_distance():
     assert model.mahalanobis(far).min() > model.mahalanobis(X).min(axis=1).max()
     (gaussians,) = model.distributions_
     delta = X[7] - gaussians.means[1]
-    expected = np.sqrt(delta @ np.linalg.solve(gaussians.covariance[1], delta))
+    expected = np.sqrt(delta @ np.linalg.solve(gaussians.covariance()[1], delta))
     np.testing.assert_allclose(model.mahalanobis(X)[7, 1], expected)
 
 
@@ -149,7 +149,7 @@ def test_the_linear_form_is_the_textbooks():
     X, y = CANCER[0][:, :5], CANCER[1]
     model = GaussianDiscriminant(prior=None).fit(X, y)
     (gaussians,) = model.distributions_
-    w = np.linalg.solve(gaussians.covariance[0], gaussians.means[1] - gaussians.means[0])
+    w = np.linalg.solve(gaussians.covariance()[0], gaussians.means[1] - gaussians.means[0])
     np.testing.assert_allclose(model.coef_[0], w, rtol=1e-8)
     x0 = model.boundary_point_
     np.testing.assert_allclose(model.predict_proba(x0[None]), [[0.5, 0.5]], rtol=1e-9)
@@ -310,7 +310,7 @@ def test_maximum_likelihood_with_impossible_rows_falls_back_to_the_class_prior()
 def test_a_shared_variance_means_something_for_the_columns_it_is_shared_by():
     X, y = IRIS
     together = GenerativeClassifier(families={(0, 1): Gaussian("spherical"), (2, 3): Gaussian("spherical")}).fit(X, y)
-    variances = [distributions.variance for distributions in together.distributions_]
+    variances = [distributions.variance() for distributions in together.distributions_]
     assert (variances[0][:, 0] == variances[0][:, 1]).all()
     assert (variances[0][:, 0] != variances[1][:, 0]).all()
 
@@ -325,3 +325,33 @@ def test_labels_may_lie_anywhere_in_memory(dtype):
     expected = NaiveBayes().fit(X, y).predict_proba(X)
     np.testing.assert_array_equal(NaiveBayes().fit(X, spread[:, 1]).predict_proba(X), expected)
     np.testing.assert_array_equal(NaiveBayes().fit(X, spread[::-1, 1][::-1]).predict_proba(X), expected)
+
+
+# -- classes: their probabilities, and one that no row has ----------------------------------------------------------
+
+
+def test_a_class_without_rows_has_a_share_by_its_pseudo_count_and_the_columns_of_the_prior():
+    X, y = np.array([[1, 0], [1, 1], [1, 1], [0, 1], [0, 0]]), ["a", "a", "a", "b", "b"]
+    model = NaiveBayes("bernoulli", classes=["a", "b", "c"], class_prior=PseudoCount(1)).fit(X, y)
+    np.testing.assert_allclose(model.class_prior_, [4 / 8, 3 / 8, 1 / 8])
+    joint = np.array([4 / 8 * 4 / 5 * 2 / 5, 3 / 8 * 1 / 4 * 1 / 2, 1 / 8 * 1 / 2 * 1 / 2])
+    np.testing.assert_allclose(model.predict_proba([[1, 0]])[0], joint / joint.sum())
+    by_share = NaiveBayes("bernoulli", classes=["a", "b", "c"]).fit(X, y)
+    assert by_share.predict_proba([[1, 0]])[0, 2] == 0.0
+    with pytest.raises(ValueError, match="class 'c' has none"):
+        NaiveBayes("bernoulli", prior=None, classes=["a", "b", "c"]).fit(X, y)
+
+
+def test_the_most_probable_class_makes_the_fewest_errors_of_all_classifiers():
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        prior, tables = rng.dirichlet([1, 1, 1]), rng.dirichlet([1, 1], 3)
+        shares = dict(zip("abc", prior, strict=True))
+        column = {c: dict(zip("uv", row, strict=True)) for c, row in zip("abc", tables, strict=True)}
+        cost = rng.exponential(size=(3, 3))
+        joint = prior[:, None] * tables
+        for setting, loss in ((None, 1 - np.eye(3)), (cost, cost)):
+            model = NaiveBayes.from_parameters(shares, {"w": column}, cost=setting)
+            chosen = ["abc".index(c) for c in model.predict([["u"], ["v"]])]
+            expected = {h: sum(joint[:, x] @ loss[:, h[x]] for x in (0, 1)) for h in np.ndindex(3, 3)}
+            assert expected[tuple(chosen)] == pytest.approx(min(expected.values()))

@@ -4,6 +4,8 @@ import io
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from scipy import sparse, stats
 from scipy.special import expit
@@ -15,6 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import suffice
 from suffice import GLM, Poisson, compiled
 from suffice.engines.base import Chunk
+from suffice.families import as_family
 from suffice.glm import Power, as_link, as_response
 from suffice.glm.pairs import pair
 from suffice.glm.rows import Target
@@ -142,6 +145,52 @@ def test_exposure_is_an_offset_of_its_logarithm_and_can_be_a_column():
         GLM().fit(X, y, exposure=hours)
 
 
+def test_predictions_are_counts_for_an_exposure_and_rates_without_one(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=200), "hours": rng.uniform(1, 8, 200)})
+    y = rng.poisson(frame["hours"] * np.exp(0.3 * frame["x"]))
+    alone = frame[["x"]]
+    column, array = (
+        GLM("poisson").fit(frame, y, exposure="hours"),
+        GLM("poisson").fit(alone, y, exposure=frame["hours"]),
+    )
+    rates = np.exp(column.intercept_ + column.coef_[0] * frame["x"].to_numpy())
+    counts = rates * frame["hours"].to_numpy()
+    np.testing.assert_allclose(column.predict(frame), counts, rtol=1e-10)
+    np.testing.assert_allclose(array.predict(alone), rates, rtol=1e-7)
+    np.testing.assert_allclose(array.predict(alone, exposure=frame["hours"]), counts, rtol=1e-7)
+    np.testing.assert_allclose(array.predict(frame, exposure="hours"), counts, rtol=1e-7)
+    # a given exposure replaces the column, which the table then need not have
+    np.testing.assert_allclose(column.predict(frame, exposure=np.full(200, 2.0)), 2 * rates, rtol=1e-10)
+    np.testing.assert_allclose(column.predict(alone, exposure=np.full(200, 2.0)), 2 * rates, rtol=1e-10)
+    np.testing.assert_allclose(column.predict(alone.assign(days=2.0), exposure="days"), 2 * rates, rtol=1e-10)
+    with pytest.raises(ValueError, match="now missing:\n- hours"):
+        column.predict(alone)
+    low, high = column.predict_interval(frame, of="observation").T
+    assert np.mean((low <= y) & (y <= high)) > 0.9
+    assert "exposure 'hours'" in str(column.summary())
+    assert "exposure given" in str(array.summary())
+    suffice.save(array, tmp_path / "glm.suffice")
+    with pytest.raises(ValueError, match="fitted with an array as exposure, to which y belongs"):
+        suffice.load(tmp_path / "glm.suffice").score(alone, y)
+
+
+def test_what_compares_with_y_needs_the_exposure_that_y_belongs_to():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=200), "hours": rng.uniform(1, 8, 200)})
+    y = rng.poisson(frame["hours"] * np.exp(0.3 * frame["x"]))
+    column = GLM("poisson").fit(frame, y, exposure="hours")
+    array = GLM("poisson").fit(frame[["x"]], y, exposure=frame["hours"])
+    for method in ("score", "residuals", "gradient", "log_likelihood"):
+        expected = getattr(column, method)(frame, y)
+        found = getattr(array, method)(frame[["x"]], y, exposure=frame["hours"])
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
+        with pytest.raises(ValueError, match="fitted with an array as exposure, to which y belongs; pass exposure="):
+            getattr(array, method)(frame[["x"]], y)
+    with pytest.raises(ValueError, match="name the column that holds the offset or exposure"):
+        array.predict(suffice.stream([frame[["x"]][:100], frame[["x"]][100:]]), exposure=frame["hours"])
+
+
 # -- tables and streams -------------------------------------------------------------------------------------------
 
 
@@ -234,6 +283,91 @@ def test_sparse_rows_give_what_dense_ones_give():
         thin = GLM("gamma", "log", alpha).fit(sparse.csr_array(X), y)
         np.testing.assert_allclose(thin.parameters_, dense.parameters_, rtol=1e-6)
         np.testing.assert_allclose(thin.predict(sparse.csr_array(X)), dense.predict(X), rtol=1e-6)
+
+
+# -- two words ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def answers():
+    X, y = rows("bernoulli")
+    return X, y, np.where(y == 1, "yes", "no")
+
+
+KINDS = {
+    "array": np.asarray,
+    "list": list,
+    "objects": lambda words: words.astype(object),
+    "pandas": pd.Series,
+    "category": lambda words: pd.Series(words, dtype="category"),
+    "polars": pl.Series,
+    "enum": lambda words: pl.Series(words, dtype=pl.Enum(["no", "yes"])),
+    "arrow": lambda words: pa.chunked_array([words[:50].tolist(), words[50:].tolist()]),
+}
+
+
+@pytest.mark.parametrize("family", ["bernoulli", "binomial"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_words_are_a_response_and_the_summary_says_which_is_the_success(answers, kind, family):
+    X, y, words = answers
+    model, plain = GLM(family).fit(X, KINDS[kind](words)), GLM(family).fit(X, y)
+    np.testing.assert_array_equal(model.parameters_, plain.parameters_)
+    assert model.levels_ == ("no", "yes")
+    assert plain.levels_ is None
+    assert "success 'yes' (not 'no')" in str(model.summary())
+    assert model.score(X, KINDS[kind](words)) == plain.score(X, y)
+    np.testing.assert_array_equal(model.residuals(X, KINDS[kind](words)), plain.residuals(X, y))
+
+
+def test_the_success_can_be_chosen_and_follows_the_order_of_categories(answers):
+    X, y, words = answers
+    coefficients = GLM("bernoulli").fit(X, y).parameters_
+    turned = [
+        GLM("bernoulli", positive="no").fit(X, words),
+        GLM("bernoulli", positive=0).fit(X, y),
+        GLM("bernoulli", positive=False).fit(X, y == 1),
+        GLM("bernoulli", positive=2).fit(X, 2 - y),
+        GLM("bernoulli").fit(X, pd.Categorical(words, ["yes", "no"])),
+    ]
+    for model in turned:
+        np.testing.assert_allclose(model.parameters_, -coefficients, rtol=1e-7)
+    assert [model.levels_ for model in turned[:2]] == [("yes", "no"), (1.0, 0)]
+    assert "success True (not False)" in str(GLM("bernoulli").fit(X, y == 1).summary())
+    assert GLM("bernoulli").fit(X, pd.Series(["", "a"] * 200)).levels_ == ("", "a")
+
+
+def test_words_may_come_in_batches_of_one_value_and_are_saved(answers, tmp_path):
+    X, y, words = answers
+    order = np.argsort(words)
+    parts = [(X[some], words[some]) for some in np.array_split(order, 7)]
+    model = GLM("bernoulli").fit(suffice.stream(parts))
+    np.testing.assert_allclose(model.parameters_, GLM("bernoulli").fit(X, y).parameters_, rtol=1e-8)
+    suffice.save(model, tmp_path / "glm.suffice")
+    loaded = suffice.load(tmp_path / "glm.suffice")
+    assert loaded.levels_ == ("no", "yes")
+    assert loaded.score(X, words) == model.score(X, words)
+
+
+def test_responses_that_are_not_two_words_are_errors(answers):
+    X, _, words = answers
+    with pytest.raises(ValueError, match="a binomial response has two values, but y has 3: 'maybe', 'no', 'yes'"):
+        GLM("bernoulli").fit(X, np.where(np.arange(len(X)) == 5, "maybe", words))
+    with pytest.raises(ValueError, match="y holds 'yes' in every row, so it is not known whether that is a success"):
+        GLM("bernoulli").fit(X, ["yes"] * len(X))
+    with pytest.raises(ValueError, match="positive='si' is not a value of y, whose values are 'no', 'yes'"):
+        GLM("bernoulli", positive="si").fit(X, words)
+    with pytest.raises(ValueError, match="but a poisson response has none"):
+        GLM("poisson", positive="yes").fit(X, words)
+    with pytest.raises(ValueError, match="two columns, successes and failures, so that positive='yes' has no meaning"):
+        GLM("binomial", positive="yes").fit(X, np.column_stack([words == "yes", words == "no"]))
+    model = GLM("bernoulli").fit(X, words)
+    with pytest.raises(ValueError, match="y holds 'si' in row 3, but in training its values were 'no' and 'yes'"):
+        model.score(X, np.where(np.arange(len(X)) == 3, "si", words))
+    incomplete = np.where(np.arange(len(X)) == 7, None, words.astype(object))
+    with pytest.raises(ValueError, match=r"y is missing \(NaN or None\) in 1 of 200 rows \(first: row 7\)"):
+        GLM("bernoulli").fit(suffice.stream([(X[:200], incomplete[:200]), (X[200:], incomplete[200:])]))
+    with pytest.raises(ValueError, match=r"y is missing .* \(first: row 207\)"):
+        GLM("bernoulli").fit(suffice.stream([(X[:200], words[:200]), (X[:200], incomplete[:200])]))
 
 
 # -- priors and guards --------------------------------------------------------------------------------------------
@@ -458,6 +592,114 @@ def test_families_and_links_can_be_objects_and_unknown_ones_are_said():
         GLM(alpha=-1.0).fit(X, y)
     with pytest.raises(ValueError, match="the shape of a negative binomial must be a positive number"):
         GLM("negative-binomial", shape=0.0).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("normal", "gaussian"), ("Gaussian", "gaussian"), ("inverse_gaussian", "inverse-gaussian"),
+        ("inverse gaussian", "inverse-gaussian"), ("InverseGaussian", "inverse-gaussian"), ("nb", "negative-binomial"),
+        ("negative_binomial", "negative-binomial"), ("Negative Binomial", "negative-binomial"),
+        ("negbin", "negative-binomial"), (suffice.Gamma(), "gamma"), (suffice.InverseGaussian, "inverse-gaussian"),
+        (suffice.NegativeBinomial, "negative-binomial"),
+    ],
+)  # fmt: skip
+def test_a_family_has_many_names(name, other):
+    assert as_response(name) == as_response(other)
+    X, y = rows(other)
+    link = "log" if other == "inverse-gaussian" else None
+    np.testing.assert_array_equal(GLM(name, link).fit(X, y).parameters_, GLM(other, link).fit(X, y).parameters_)
+
+
+def test_names_of_families_are_those_of_all_estimators():
+    assert as_family("normal") == as_family("gaussian")
+    assert as_family("nb") == as_family("negative-binomial")
+    assert as_response(suffice.NegativeBinomial(3.0)) == as_response("nb", 3.0)
+    assert as_link("inverse_squared") == as_link("1/mu^2") == as_link("Inverse Squared") == Power(-2.0)
+    assert as_link("complementary log-log") == as_link("cloglog") == as_link("c-log-log")
+
+
+# -- the shape of a negative binomial -----------------------------------------------------------------------------
+
+
+def test_no_other_shape_is_more_likely_with_its_own_coefficients():
+    X, y = rows("negative-binomial")
+    model = GLM("nb").fit(X, y)
+    assert model.converged_
+    for factor in (0.98, 1.02):
+        given = GLM("nb", shape=factor * model.shape_).fit(X, y)
+        assert given.log_likelihood_ < model.log_likelihood_
+        assert "(given)" in str(given.summary())
+        assert np.isnan(given.shape_std_error_)
+    same = GLM("nb", shape=model.shape_).fit(X, y)
+    np.testing.assert_allclose(same.parameters_, model.parameters_, rtol=1e-6)
+    assert same.log_likelihood_ == pytest.approx(model.log_likelihood_, rel=1e-12)
+    assert model.aic_ == pytest.approx(same.aic_ + 2, rel=1e-12)
+    h = 1e-3 * model.shape_
+    mu = model.predict(X)
+
+    def likely(theta):
+        return stats.nbinom.logpmf(y, theta, theta / (theta + mu)).sum()
+
+    bend = (likely(model.shape_ + h) - 2 * likely(model.shape_) + likely(model.shape_ - h)) / h**2
+    assert model.shape_std_error_ == pytest.approx(1 / np.sqrt(-bend), rel=1e-4)
+    assert f"shape {model.shape_:.5g} ± {model.shape_std_error_:.4g} (estimated)" in str(model.summary())
+
+
+def test_an_estimated_shape_follows_weights_offsets_and_batches():
+    X, y = rows("negative-binomial")
+    weight = np.arange(len(y)) % 3
+    weighted = GLM("nb").fit(X, y, weight)
+    repeated = GLM("nb").fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert weighted.shape_ == pytest.approx(repeated.shape_, rel=1e-6)
+    assert weighted.shape_std_error_ == pytest.approx(repeated.shape_std_error_, rel=1e-6)
+    hours = np.random.default_rng(1).uniform(1, 4, len(y))
+    whole = GLM("nb").fit(np.column_stack([X, hours]), y, exposure=3)
+    parts = [(np.column_stack([X, hours])[i : i + 77], y[i : i + 77]) for i in range(0, len(y), 77)]
+    streamed = GLM("nb").fit(suffice.stream(parts), exposure=3)
+    assert streamed.shape_ == pytest.approx(whole.shape_, rel=1e-6)
+    assert streamed.null_deviance_ == pytest.approx(whole.null_deviance_, rel=1e-8)
+    thin = GLM("nb").fit(sparse.csr_array(X), y)
+    assert thin.shape_ == pytest.approx(GLM("nb").fit(X, y).shape_, rel=1e-6)
+    assert GLM("nb", fit_intercept=False).fit(X, y).shape_ < thin.shape_
+
+
+def test_counts_that_vary_no_more_than_poisson_counts_are_fitted_as_such():
+    X, _ = rows("poisson")
+    y = np.random.default_rng(0).binomial(10, 0.5, len(X))
+    with pytest.warns(UserWarning, match="the estimated shape is infinite: the fit is that of family='poisson'"):
+        model = GLM("nb").fit(X, y)
+    poisson = GLM("poisson").fit(X, y)
+    assert model.shape_ == np.inf
+    np.testing.assert_allclose(model.parameters_, poisson.parameters_, rtol=1e-9)
+    assert model.log_likelihood_ == pytest.approx(poisson.log_likelihood_, rel=1e-12)
+    np.testing.assert_allclose(
+        model.predict_interval(X, of="observation"), poisson.predict_interval(X, of="observation"), rtol=1e-8
+    )
+    assert "inf" in str(model.summary())
+    model.set_params(family="poisson").fit(X, y)
+    assert not hasattr(model, "shape_")
+
+
+def test_a_large_shape_costs_no_digits():
+    X, y = rows("poisson")
+    poisson = GLM("poisson").fit(X, y)
+    for shape in (1e6, 1e9, 1e12):
+        model = GLM("nb", shape=shape).fit(X, y)
+        excess = 0.5 / shape * ((y - poisson.predict(X)) ** 2 - y).sum()
+        assert model.log_likelihood_ - poisson.log_likelihood_ == pytest.approx(excess, rel=1e-3, abs=1e-11)
+
+
+def test_a_loaded_negative_binomial_keeps_its_shape(tmp_path):
+    X, y = rows("negative-binomial")
+    model = GLM("nb").fit(X, y)
+    suffice.save(model, tmp_path / "glm.suffice")
+    loaded = suffice.load(tmp_path / "glm.suffice")
+    assert (loaded.shape_, loaded.shape_std_error_) == (model.shape_, model.shape_std_error_)
+    assert str(loaded.summary()) == str(model.summary())
+    np.testing.assert_array_equal(
+        loaded.predict_interval(X, of="observation"), model.predict_interval(X, of="observation")
+    )
 
 
 @pytest.mark.parametrize("link", [None, "power(0.25)", Power(1 / 3)])

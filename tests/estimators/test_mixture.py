@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import suffice
 from suffice import GaussianDiscriminant, Mixture, NaiveBayes, SoftKMeans
-from suffice.mixtures import starts as mixture_starts
+from suffice.mixtures import best_start
 
 ORACLES = Path(__file__).parents[3] / "shared/oracles"
 
@@ -208,6 +208,29 @@ def test_soft_k_means_becomes_k_means_as_it_stiffens():
     assert learned.stiffness_ == pytest.approx(0.5, rel=0.15)  # 1 / (2σ²) of clusters with σ = 1
 
 
+def test_soft_k_means_learns_the_shares_of_unit_spheres_as_em_by_hand_does():
+    rng = np.random.default_rng(1)
+    X = np.concatenate([rng.normal(0, 1, (60, 2)), rng.normal([2.5, 1], 1, (30, 2))])
+    found = {}
+    for shares in ("learned", "equal"):
+        model = SoftKMeans(2, 0.5, shares, random_state=0, tol=1e-13, max_iter=5000).fit(X)
+        c, centres = np.array([0.5, 0.5]), model.cluster_centers_ + 0.1
+        for _ in range(2000):
+            q = c * np.exp(-0.5 * ((X[:, None] - centres) ** 2).sum(2))
+            q /= q.sum(1, keepdims=True)
+            c = q.mean(0) if shares == "learned" else c
+            centres = q.T @ X / q.sum(0)[:, None]
+        np.testing.assert_allclose(model.shares_, c, atol=1e-5)
+        np.testing.assert_allclose(model.cluster_centers_, centres, atol=1e-4)
+        np.testing.assert_allclose(model.predict_proba(X), q, atol=1e-4)
+        found[shares] = model
+    assert found["learned"].shares_.max() == pytest.approx(2 / 3, abs=0.06)
+    assert found["learned"].score(X) > found["equal"].score(X)
+    assert np.abs(np.sort(found["learned"].means_, 0) - np.sort(found["equal"].means_, 0)).max() > 0.05
+    with pytest.raises(ValueError, match="shares must be 'learned' or 'equal', not 'same'"):
+        SoftKMeans(2, shares="same").fit(X)
+
+
 def test_naive_bayes_takes_unlabelled_streams():
     X, z = blobs(900)
     y = np.where(np.arange(900) % 10 == 0, z.astype(float), np.nan)
@@ -229,7 +252,7 @@ def test_starts_that_race_in_one_call_are_those_that_race_one_by_one(covariance,
     X, _ = blobs(300)
     X = X + np.random.default_rng(0).normal(scale=2.0, size=X.shape)
     at_once = Mixture(4, covariance=covariance, random_state=0).fit(X)
-    monkeypatch.setattr(mixture_starts, "_SMALL", 0)
+    monkeypatch.setattr(best_start, "_SMALL", 0)
     one_by_one = Mixture(4, covariance=covariance, random_state=0).fit(X)
     assert at_once.n_iter_ == one_by_one.n_iter_
     np.testing.assert_allclose(at_once.bound_history_, one_by_one.bound_history_, rtol=1e-10)
@@ -239,7 +262,7 @@ def test_the_bound_is_told_from_the_chosen_start_on():
     X, _ = blobs(400)
     X = X + np.random.default_rng(0).normal(scale=2.0, size=X.shape)
     mixture = Mixture(3, random_state=0, tol=1e-8).fit(X)
-    assert mixture.n_iter_ == len(mixture.bound_history_) > sum(iterations for iterations, _ in mixture_starts.RACE)
+    assert mixture.n_iter_ == len(mixture.bound_history_) > sum(iterations for iterations, _ in best_start.RACE)
     assert (np.diff(mixture.bound_history_) >= -1e-9 * abs(mixture.bound_history_[-1])).all()
     gain = mixture.bound_history_[-1] - mixture.bound_history_[0]
     assert gain > 10 * (mixture.bound_history_[-1] - mixture.bound_history_[-2])
@@ -271,7 +294,7 @@ def test_merged_rows_are_a_start():
 
 
 def test_threads_change_no_start(monkeypatch):
-    monkeypatch.setattr(mixture_starts, "_SMALL", 0)
+    monkeypatch.setattr(best_start, "_SMALL", 0)
     one, many = (Mixture(4, random_state=0, n_jobs=n).fit(load_iris().data) for n in (1, 4))
     np.testing.assert_array_equal(one.bound_history_, many.bound_history_)
 

@@ -39,7 +39,7 @@ def test_the_prior_variance_is_never_larger_than_the_variance_of_all_rows():
         with pytest.warns(UserWarning, match="weights of 1000 rows sum to 1: a weight counts rows"):
             model = GaussianDiscriminant(covariance).fit(rows, labels, np.full(1000, 1e-3))
         (gaussians,) = model.distributions_
-        assert gaussians.variance.max() < 2 * rows.var(0).max()
+        assert gaussians.variance().max() < 2 * rows.var(0).max()
 
 
 def test_a_class_of_little_weight_stays():

@@ -15,7 +15,7 @@ POSITIONAL = {
     Mixture: ["n_components", "families", "covariance", "prior"],
     MixtureSearch: ["n_components", "covariance", "criterion"],
     NaiveBayes: ["families", "prior", "class_prior"],
-    SoftKMeans: ["n_clusters", "stiffness"],
+    SoftKMeans: ["n_clusters", "stiffness", "shares"],
 }
 each_estimator = pytest.mark.parametrize("estimator", ESTIMATORS)
 

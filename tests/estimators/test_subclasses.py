@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV
 import suffice
 from suffice import GaussianDiscriminant, GenerativeClassifier, Mixture, ModelFileError, NaiveBayes, NotKeptError
 from suffice.estimators.partly_labelled import known_labels
-from suffice.mixtures.start_points import rows_of_each_class
+from suffice.mixtures.start_clusters import rows_of_each_class
 from suffice.models import passes
 
 
@@ -306,7 +306,7 @@ def test_reasons_are_those_of_the_components_that_a_row_belongs_to():
     model = two(covariance="diagonal").fit(X, Y)
     reasons = model.explain(np.array([[5.0, 5.0], [0.0, 5.0]]))
     assert reasons.target.tolist() == ["even", "odd"]
-    means, variance = model.distributions_[0].means, model.distributions_[0].variance
+    means, variance = model.distributions_[0].means, model.distributions_[0].variance()
     here = int(np.argmin(((means[:2] - 5.0) ** 2).sum(1)))
     row, shares = np.array([5.0, 5.0]), model.explain(np.array([[5.0, 5.0]]))
     logs = -0.5 * (row - means) ** 2 / variance - 0.5 * np.log(variance)

@@ -153,7 +153,7 @@ def test_the_prior_does_not_blur_tight_classes_that_lie_apart(family):
     x = (np.array([0.002, 0.7])[z] * np.exp(0.01 * rng.normal(size=120)))[:, None]
     plain = GenerativeClassifier(family, prior=None).fit(x, z).distributions_[0]
     found = GenerativeClassifier(family).fit(x, z).distributions_[0]
-    ratio = found.variances() / plain.variances()
+    ratio = found.variance() / plain.variance()
     assert (ratio < 2.0).all(), ratio
     assert (ratio > 0.5).all(), ratio
 
@@ -267,7 +267,7 @@ def test_defaults_are_finite_whatever_the_data(family, make):
     assert np.isfinite(model.score_samples(x)).all()
     for values in model.distributions_[0].parameters().values():
         assert np.isfinite(values).all()
-    assert (model.distributions_[0].variances() > 0).all()
+    assert (model.distributions_[0].variance() > 0).all()
     mixture = quietly(Mixture(4, family, n_init=1, max_iter=20, random_state=0), x)
     assert np.isfinite(mixture.score_samples(x)).all()
 

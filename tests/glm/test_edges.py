@@ -391,9 +391,9 @@ def test_wrong_settings_are_named(settings, given, message):
 def test_the_shape_of_a_negative_binomial_must_be_a_number():
     X, eta, rng = rows(100)
     y = rng.poisson(np.exp(eta))
-    with pytest.raises(ValueError, match="the shape of a negative binomial must be a positive number, not 'auto'"):
+    with pytest.raises(ValueError, match=r"the shape of a negative binomial must be a positive number, .* not 'auto'"):
         GLM("negative-binomial", shape="auto").fit(X, y)
-    one, other = GLM("negative-binomial").fit(X, y), GLM("negative_binomial").fit(X, y)
+    one, other = (GLM(name, shape=2.0).fit(X, y) for name in ("negative-binomial", "negative_binomial"))
     np.testing.assert_array_equal(one.parameters_, other.parameters_)
 
 

@@ -75,6 +75,10 @@ class Case(ABC):
         y = shape.labels(rng)
         return self.rows(rng, y, shape.d), y
 
+    def with_every_value(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return rows and labels with further rows where a model must have seen every value that the case can have."""
+        return x, y
+
     def with_missing_cells(self, x: np.ndarray, rng: np.random.Generator, share: float = 0.2) -> np.ndarray:
         """Return the rows as floats with some cells missing, but none in the first rows."""
         missing = rng.random(x.shape) < share

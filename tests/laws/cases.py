@@ -62,7 +62,7 @@ class GaussianCase(Case):
         d = distributions.means.shape[1]
         z = np.array(list(product(nodes, repeat=d)))
         w = np.array([np.prod(some) for some in product(weights / weights.sum(), repeat=d)])
-        return distributions.means[0] + z @ np.linalg.cholesky(distributions.covariance[0]).T, w
+        return distributions.means[0] + z @ np.linalg.cholesky(distributions.covariance()[0]).T, w
 
     def perturbed(
         self, distributions: GaussianDistributions, rng: np.random.Generator, size: float
@@ -75,7 +75,7 @@ class GaussianCase(Case):
         else:
             factor = np.eye(d) + size * rng.normal(size=(len(compact), d, d))
             compact = factor @ compact @ factor.transpose(0, 2, 1)
-        scale = np.sqrt(distributions.variance)
+        scale = np.sqrt(distributions.variance())
         means = distributions.means + size * scale * rng.normal(size=distributions.means.shape)
         return GaussianDistributions(self.family, means, compact)
 
@@ -116,6 +116,10 @@ class CategoricalCase(Case):
             cumulated = rng.dirichlet(np.full(size, 2.0), size=int(classes.max()) + 1).cumsum(1)
             columns.append((rng.random(len(classes))[:, None] > cumulated[classes, :-1]).sum(1))
         return np.stack(columns, axis=1)
+
+    def with_every_value(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        values = np.stack([np.arange(4) % size for size in self.sizes(x.shape[1])], axis=1)
+        return np.concatenate([x, values]), np.concatenate([y, np.zeros(4, dtype=int)])
 
     def encode(self, x: np.ndarray) -> Codes:
         return Codes(np.asarray(x, dtype=np.intp), self.sizes(x.shape[1]))

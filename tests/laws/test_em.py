@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 import suffice
 from suffice import GaussianDiscriminant, GenerativeClassifier, Mixture, NaiveBayes, compiled
 from suffice.errors import EstimateError
-from suffice.mixtures.start_points import Points
+from suffice.mixtures.start_clusters import Points
 from suffice.optimize import em
 from suffice.optimize.interrupts import Interrupted
 from suffice.selection.mixture_search import ALL

@@ -179,7 +179,7 @@ def _marginal(case, distributions, row, there):
     if case in GAUSSIANS:
         return [
             stats.multivariate_normal.logpdf(cells, mean[there], covariance[np.ix_(there, there)])
-            for mean, covariance in zip(distributions.means, distributions.covariance, strict=True)
+            for mean, covariance in zip(distributions.means, distributions.covariance(), strict=True)
         ]
     if case is BERNOULLI:
         return stats.bernoulli.logpmf(cells, distributions.probability[:, there]).sum(1)
@@ -214,4 +214,4 @@ def test_quadrature_gives_the_variance_of_a_known_gaussian():
     distributions = case.random(Shape(0, 0, 2, 2).rng, 2, 2)
     rows, weights = case.quadrature(distributions)
     centred = rows - distributions.means[0]
-    np.testing.assert_allclose(centred.T @ (weights[:, None] * centred), distributions.covariance[0], rtol=1e-12)
+    np.testing.assert_allclose(centred.T @ (weights[:, None] * centred), distributions.covariance()[0], rtol=1e-12)

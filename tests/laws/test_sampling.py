@@ -20,11 +20,11 @@ def test_parameters_come_back_within_their_standard_errors(case, seed):
     assert (np.abs(again.class_prior_ - share) < 5 * np.sqrt(share * (1 - share) / len(labels))).all()
     true, found = truth.distributions_[0], again.distributions_[0]
     if case in GAUSSIANS:
-        assert (np.abs(found.means - true.means) < 5 * np.sqrt(true.variance / count)).all()
-        variance = np.einsum("kii->ki", true.covariance)
+        assert (np.abs(found.means - true.means) < 5 * np.sqrt(true.variance() / count)).all()
+        variance = np.einsum("kii->ki", true.covariance())
         # Var S_ij = (Σ_ij² + Σ_ii Σ_jj) / n
-        error = np.sqrt((true.covariance**2 + variance[:, :, None] * variance[:, None, :]) / count[:, :, None])
-        off = np.abs(found.covariance - true.covariance)
+        error = np.sqrt((true.covariance() ** 2 + variance[:, :, None] * variance[:, None, :]) / count[:, :, None])
+        off = np.abs(found.covariance() - true.covariance())
         assert (off <= 5 * error).all()
         assert (off > 1e-4 * error).any()  # it did not just copy the truth
         return

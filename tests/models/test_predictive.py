@@ -69,10 +69,10 @@ def test_gaussians_become_t_distributions_with_the_documented_degrees_of_freedom
         nu, wider, together = rows[structure], 1 + 1 / n, "diagonal" not in structure
         if together:
             dof = nu - d + 1 if structure in ("full", "tied") else nu
-            scale = plain.covariance[c] * wider * nu / dof
+            scale = plain.covariance()[c] * wider * nu / dof
             expected = stats.multivariate_t(plain.means[c], scale, df=dof).logpdf(new)
         else:
-            expected = stats.t.logpdf(new, nu, plain.means[c], np.sqrt(plain.variance[c] * wider)).sum(1)
+            expected = stats.t.logpdf(new, nu, plain.means[c], np.sqrt(plain.variance()[c] * wider)).sum(1)
         expected = expected + np.log((n + 1) / (11 + k))
         np.testing.assert_allclose(model.predict_joint_log_proba(new)[:, c], expected, rtol=1e-9)
 
@@ -189,7 +189,7 @@ def test_samples_have_the_means_and_the_quartiles_of_the_model():
     for c in range(3):
         np.testing.assert_allclose(rows[labels == c].mean(0), X[c == Y].mean(0), atol=0.03)
         middle = np.quantile(rows[labels == c], [0.25, 0.75], axis=0)
-        scale = np.sqrt(found.gaussian.variance[c] * found.spread[c])
+        scale = np.sqrt(found.gaussian.variance()[c] * found.spread[c])
         np.testing.assert_allclose(middle[1] - middle[0], 2 * stats.t(found.dof[c]).ppf(0.75) * scale, rtol=0.03)
 
 
@@ -203,7 +203,7 @@ def test_missing_cells_are_drawn_wider_where_the_others_are_far_off():
         incomplete = np.column_stack([np.full(20_000, first), np.full(20_000, np.nan)])
         drawn = found.sampled_rows(incomplete, np.zeros(20_000, dtype=int), np.random.default_rng(1))[:, 1]
         given = found.conditioned(np.array([0]), np.array([[first]]))
-        scale = np.sqrt(given.gaussian.variance[0, 0] * given.spread[0])
+        scale = np.sqrt(given.gaussian.variance()[0, 0] * given.spread[0])
         expected = stats.t(given.dof[0], given.mean()[0, 0], scale).ppf([0.25, 0.5, 0.75])
         np.testing.assert_allclose(np.quantile(drawn, [0.25, 0.5, 0.75]), expected, atol=0.05 * scale)
     far, near = (found.conditioned(np.array([0]), np.array([[first]])).spread[0] for first in (-25.0, 0.0))

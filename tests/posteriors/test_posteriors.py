@@ -284,7 +284,7 @@ def test_normal_inverse_wishart_obeys_bayes_rule_at_any_parameters() -> None:
     assert np.isfinite(nearby).all()
     for factor in (0.97, 1.03):  # the mode of the joint density
         for scale in (1.0, factor):
-            sigma, mu = mode.covariance[0] * scale, mode.means[0]
+            sigma, mu = mode.covariance()[0] * scale, mode.means[0]
             nearby.append(density(posterior.location[0], posterior.count.item(), 13.5, posterior.scatter[0]))
     assert nearby[1] == max(nearby[1:])
 

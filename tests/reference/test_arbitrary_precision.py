@@ -49,7 +49,7 @@ def test_gaussian_log_densities(covariance, scale):
     x = 2.0 * scale * rng.normal(size=(12, d))
     found = distributions.score(x)
     for c in range(k):
-        sigma = _matrix(distributions.covariance[c])
+        sigma = _matrix(distributions.covariance()[c])
         mean = _matrix(distributions.means[c][:, None])
         for i, row in enumerate(x):
             expected = _gaussian_log_density(_matrix(row[:, None]) - mean, sigma)

@@ -126,6 +126,25 @@ def test_the_maximum_is_where_rs_iteration_ends_when_it_goes_on(name):
     np.testing.assert_allclose(model.std_errors_, errors, rtol=1e-6)
 
 
+def test_the_shape_of_a_negative_binomial_is_that_of_glm_nb():
+    """summary(MASS::glm.nb(Days ~ Eth + Sex + Age + Lrn, data = MASS::quine)), with the digits that R prints."""
+    table = pd.read_csv(DATA / "quine.csv", index_col=0)
+    model = GLM("negative-binomial").fit(table[["Eth", "Sex", "Age", "Lrn"]], table["Days"])
+    assert round(model.shape_, 3) == 1.275
+    assert round(model.shape_std_error_, 3) == 0.161
+    assert round(2 * model.log_likelihood_, 3) == -1093.151
+    assert round(model.aic_, 1) == 1109.2
+    assert round(model.deviance_, 2) == 167.95
+    assert round(model.null_deviance_, 2) == 195.29
+    expected = [2.89458, -0.56937, 0.08232, -0.44843, 0.08808, 0.35690, 0.29211]
+    np.testing.assert_array_equal(model.parameters_.round(5), expected)
+    errors = [0.22842, 0.15333, 0.15992, 0.23975, 0.23619, 0.24832, 0.18647]
+    np.testing.assert_array_equal(model.std_errors_.round(5), errors)
+    # statsmodels 0.15: NegativeBinomial.from_formula(...).fit(maxiter=500, gtol=1e-10), 1/alpha and llf
+    assert model.shape_ == pytest.approx(1.2748926451471112, rel=1e-7)
+    assert model.log_likelihood_ == pytest.approx(-1093.1510182899829 / 2, rel=1e-9)
+
+
 def test_softmax_is_at_least_as_likely_as_what_multinom_found():
     """Sepals separate setosa, so that there is no maximum: multinom stops on the way, at coefficients of 50."""
     table = pd.read_csv(DATA / "iris_softmax.csv")

@@ -108,7 +108,7 @@ def test_quadratic_discriminant_posteriors_by_maximum_likelihood(name):
 def test_quadratic_discriminant_log_determinants(name):
     """R's ldet is log |Σ_c|, of the unbiased covariance."""
     model, _ = _fitted(name, GaussianDiscriminant("full", prior=UNBIASED))
-    found = np.linalg.slogdet(model.distributions_[0].covariance)[1]
+    found = np.linalg.slogdet(model.distributions_[0].covariance())[1]
     np.testing.assert_allclose(found, _figures(name)["disc"]["qda"]["ldet"], rtol=1e-12)
     np.testing.assert_allclose(model.distributions_[0].form.log_determinants, found, rtol=1e-12)
 

@@ -1,5 +1,6 @@
 """The page of the filter, asked over HTTP: who may read it, what it shows, and what it does."""
 
+import asyncio
 import http.client
 import os
 import re
@@ -111,6 +112,37 @@ def test_large_forms_and_other_methods_are_refused(reader):
     assert reader.post("/message/0/train", {"label": "spam", "more": "x" * 20_000}).status == 413
     assert reader.post("/message/0/train", {"label": "spam", **{f"a{i}": "1" for i in range(80)}}).status == 413
     assert reader.ask("DELETE", f"{reader.path}/message/0", {"Cookie": reader.cookie}).status == 405
+
+
+def test_a_form_that_breaks_off_is_not_acted_upon():
+    from suffice.spam.page.guard import COOKIE, TOKEN_HEADER, Guard, Keys
+
+    keys, asked, answers = Keys(), [], []
+    headers = {"host": "127.0.0.1:1", "origin": "http://127.0.0.1:1", "cookie": f"{COOKIE}={keys.session}"}
+    headers[TOKEN_HEADER] = keys.token
+    scope = {"type": "http", "method": "POST", "path": f"{keys.path}/bulk", "query_string": b""}
+    scope["headers"] = [(name.encode(), value.encode()) for name, value in headers.items()]
+
+    async def app(scope, receive, send):
+        asked.append(scope["picked"])
+
+    async def send(message):
+        answers.append(message)
+
+    def arrive(*messages):
+        rest = iter(messages)
+
+        async def receive():
+            return next(rest)
+
+        asyncio.run(Guard(app, keys, 1)(dict(scope), receive, send))
+
+    half = {"type": "http.request", "body": b"label=spam&number=1", "more_body": True}
+    arrive(half, {"type": "http.request", "body": b"2", "more_body": False})
+    assert asked.pop() == ["12"]
+    arrive(half, {"type": "http.disconnect"})
+    assert not asked
+    assert answers[0]["status"] == 400
 
 
 def test_every_answer_has_the_strict_policy_and_is_not_kept(reader):

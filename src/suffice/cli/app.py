@@ -18,6 +18,25 @@ _EXAMPLE = """[bold]Example[/bold]
 
 [cyan]suffice predict votes.suffice new.csv --proba --explain[/cyan]"""
 
+_ThresholdOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--threshold",
+        metavar="[CLASS=]T",
+        help="Predict a class only from this probability on: spam=0.9; of two classes, a number alone is for the last. "
+        "Repeatable with several classes: the largest probability divided by its threshold wins.",
+    ),
+]
+_CostOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--cost",
+        metavar="TRUE:PREDICTED=COST",
+        help="The cost of an error, such as ham:spam=100 for ham that is called spam; other errors cost 1. The class "
+        "of least expected cost is predicted. Repeatable.",
+    ),
+]
+
 app = PlainTyper(
     cls=PlainSpeaking,
     add_completion=False,
@@ -86,6 +105,8 @@ def fit(
         str, typer.Option(metavar="PRIOR", help="The prior: auto, none (maximum likelihood) or a pseudo-count.")
     ] = "auto",
     drop: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="A column to leave out. Repeatable.")] = None,
+    threshold: _ThresholdOption = None,
+    cost: _CostOption = None,
 ) -> None:
     """Learn a model from a table and write it to a file.
 
@@ -109,6 +130,8 @@ def fit(
             families=families,
             prior=known_prior,
             drop=drop or [],
+            threshold=threshold or [],
+            cost=cost or [],
         )
     )
 
@@ -146,14 +169,20 @@ def predict(
     explain: Annotated[
         bool, typer.Option("--explain", help="Add the columns that contributed most, with their log-odds.")
     ] = False,
+    threshold: _ThresholdOption = None,
+    cost: _CostOption = None,
 ) -> None:
     """Predict the class of each row of a table.
 
     The columns are found by name; the table may have others as well, such as the target.
+
+    --threshold and --cost take the place of those of the model.
     """
     from suffice.cli.predict import predict_file
 
-    rows = predict_file(model_path, table_path, output, proba=proba, explain=explain)
+    rows = predict_file(
+        model_path, table_path, output, proba=proba, explain=explain, threshold=threshold or [], cost=cost or []
+    )
     if output is not None:
         typer.echo(f"{rows:,} predictions written to {output}", err=True)
 

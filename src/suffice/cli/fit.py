@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from suffice.cli.decisions import parse_decisions
 from suffice.cli.inputs import TableFile, open_table
 from suffice.cli.outputs import check_output
 from suffice.cli.progress import Watched, meter
@@ -39,6 +40,8 @@ def fit_file(
     families: dict[tuple[str, ...], Family] | None = None,
     prior: Any = "auto",
     drop: Sequence[str] = (),
+    threshold: Sequence[str] = (),
+    cost: Sequence[str] = (),
 ) -> Fitted:
     """Learn from a table on disk, write the model, and return it with the facts for its summary."""
     import pyarrow as pa
@@ -52,6 +55,7 @@ def fit_file(
         bar.start("learning", table.n_rows)
         source = Watched(table.source(columns, target, weight), bar)
         model = GenerativeClassifier(families or "auto", covariance, prior).fit(source)
+    model.set_params(**dict(zip(("threshold", "cost"), parse_decisions(threshold, cost, model.classes_), strict=True)))
     save(model, output)
     seconds = time.perf_counter() - began
     return Fitted(model, output, bar.rows, source.missing_cells, weight is not None, seconds)

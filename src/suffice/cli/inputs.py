@@ -8,8 +8,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from suffice.tables.parquet import scan
-from suffice.tables.sources import BATCH_ROWS, Source, stream
+from suffice.tables.parquet import READ_ROWS, scan
+from suffice.tables.sources import Source, stream
 
 _PARQUET = (".parquet", ".pq")
 _CSV = (".csv", ".tsv", ".txt")
@@ -29,7 +29,7 @@ class TableFile(ABC):
         columns: Sequence[str],
         target: str | None = None,
         weight: str | None = None,
-        batch_rows: int = BATCH_ROWS,
+        batch_rows: int = READ_ROWS,
     ) -> Source:
         """Return a source of these columns in batches of Arrow tables, with the labels and weights of the rows."""
 
@@ -113,7 +113,7 @@ class CsvFile(TableFile):
         columns: Sequence[str],
         target: str | None = None,
         weight: str | None = None,
-        batch_rows: int = BATCH_ROWS,
+        batch_rows: int = READ_ROWS,
     ) -> Source:
         """Return the table in batches."""
 
@@ -147,7 +147,7 @@ class ParquetFiles(TableFile):
         columns: Sequence[str],
         target: str | None = None,
         weight: str | None = None,
-        batch_rows: int = BATCH_ROWS,
+        batch_rows: int = READ_ROWS,
     ) -> Source:
         """Return the files as a scan."""
         return scan(self.files, columns=list(columns), target=target, weight=weight, batch_rows=batch_rows)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice.cli.decisions import parse_decisions
 from suffice.cli.inputs import open_table
 from suffice.cli.outputs import check_format, check_output, open_sink
 from suffice.cli.progress import meter, native
@@ -17,19 +19,29 @@ from suffice.estimators import GenerativeClassifier
 from suffice.families import Bernoulli, Categorical, Text
 from suffice.models.decisions import decide
 from suffice.persistence.estimators import load
-from suffice.tables.sources import BATCH_ROWS
+from suffice.tables.parquet import READ_ROWS
 
 #: rows per batch: enough for several threads
-ROWS = 4 * BATCH_ROWS
+ROWS = 4 * READ_ROWS
 #: the number of columns named as reasons of a prediction
 REASONS = 3
 
 
 def predict_file(
-    model_path: str, path: str, output: Path | None = None, *, proba: bool = False, explain: bool = False
+    model_path: str,
+    path: str,
+    output: Path | None = None,
+    *,
+    proba: bool = False,
+    explain: bool = False,
+    threshold: Sequence[str] = (),
+    cost: Sequence[str] = (),
 ) -> int:
     """Write a prediction for each row of a table, and return the number of rows."""
     model = load_model(model_path)
+    if threshold or cost:
+        known, costs = parse_decisions(threshold, cost, model.classes_)
+        model.set_params(threshold=known, cost=costs)
     columns = list(model.schema_.names or ())
     if output is not None:
         check_format(output)

@@ -7,6 +7,7 @@ from collections import Counter
 from rich.console import Console
 from rich.text import Text
 
+from suffice.cli.decisions import described
 from suffice.cli.fit import Fitted
 
 #: the largest number of classes named
@@ -35,6 +36,9 @@ def _facts(fitted: Fitted) -> dict[str, str]:
     cells = fitted.rows * schema.n_columns
     share = f" of {cells:,} cells ({fitted.missing_cells / max(cells, 1):.1%})" if fitted.missing_cells else ""
     facts["missing"] = f"{fitted.missing_cells:,}{share}" if fitted.missing_cells else "none"
+    decision = described(model.threshold, model.cost, model.classes_)
+    if decision:
+        facts["predicts"] = decision
     facts["time"] = f"{fitted.seconds:.2f} s"
     facts["model"] = f"{fitted.path} ({fitted.path.stat().st_size / 1000:,.1f} kB)"
     return facts

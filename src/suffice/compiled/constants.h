@@ -100,7 +100,7 @@ enum { PREFETCH_AHEAD = 8 };                       /* rows, or cells of a sparse
 /* standard deviations times √½ up to which a mean may be scaled before the subtraction; _NEAR in suffice.compiled */
 #define MAX_SCALED_MEAN 256.0
 /* relative gain of the bound at which EM has settled on an optimum; _SETTLED in suffice.optimize.extrapolation and
- * _SETTLED in suffice.mixtures.starts */
+ * _SETTLED in suffice.mixtures.best_start */
 #define SETTLED 1e-4
 /* the maximum length of the first extrapolation step, and the factor by which that changes; _FIRST in
  * suffice.optimize.extrapolation and _LONGER in suffice.optimize.extrapolation */

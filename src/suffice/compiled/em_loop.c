@@ -194,7 +194,7 @@ EXPORT int64_t NAME(em_loop)(const double *x, int64_t stride, int64_t n, int64_t
         }
         em_model *const swapped = now;
         now = next, next = swapped;
-        double rows = 0.0; /* with a total weight below one, the tolerance of the bound shrinks likewise */
+        double rows = 0.0; /* the rule by which EM has converged is also in optimize/em.py */
         for (int64_t c = 0; c < k; c++) rows += count[c];
         const int stays = settings[ABSOLUTE] != 0.0 ? fabs(change) < settings[TOL]
                                                     : change <= settings[TOL] * (fmin(1.0, rows) + fabs(bound));

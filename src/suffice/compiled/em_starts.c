@@ -24,7 +24,7 @@ static int agree(const em_start *a, const em_start *b) {
  * `iterations` iterations, and the `kept` best of them `more`; a start that agrees with an earlier one is chosen at
  * once. Its model, moments and bounds are written as by `em_loop`, and how it ended to `ended`. Returns 1 if some
  * start has an estimate. Scratch: `sets` for the parameters and moments of every start, `rises` for its bounds and one
- * more. NumPy fallback: the starts of suffice.mixtures.starts, one by one. */
+ * more. NumPy fallback: the starts of suffice.mixtures.best_start, one by one. */
 EXPORT int64_t NAME(em_race)(const double *x, int64_t stride, int64_t n, int64_t d, int64_t k, const double *weight,
                              int64_t structure, const double *settings, const double *belief, int64_t starts,
                              const int64_t *labels, int64_t iterations, int64_t more, int64_t kept, double *sets,

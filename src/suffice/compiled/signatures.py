@@ -8,8 +8,8 @@
 2. Declare it in `KERNELS`: the types of cell that it is compiled for, and its arguments in their order in C, each as in
    ``name: type[shape] words``; names alone are integers (int64).
 
-   - The type is ``double``, ``int64``, ``int32`` or ``uint8``, or ``cell``, the type that the kernel is compiled for, or
-     ``real``, double or float (C gets a flag, ``narrow``, after the address).
+   - The type is ``double``, ``int64``, ``int32`` or ``uint8``, or ``cell``, the type that the kernel is compiled for,
+     or ``real``, double or float (C gets a flag, ``narrow``, after the address).
    - The shape is written in the kernel's integers and in the names of `CONSTANTS` and `SIZES`; ``CELL`` is the size of
      a cell in bytes. An array must have exactly this shape.
    - Arrays are C-contiguous, aligned and in native byte order. ``rows``: cells are contiguous in each row, and C gets

@@ -24,10 +24,18 @@ typedef struct {
     uint64_t secret, factor;
 } Table;
 
-/* what a byte is: the end of a word, a letter, or a part of a letter that is not in ASCII */
-enum { BETWEEN, LETTER, WIDE };
-static const uint8_t kinds[256] = {
-    ['0' ... '9'] = LETTER, ['A' ... 'Z'] = LETTER, ['a' ... 'z'] = LETTER, ['_'] = LETTER, [0x80 ... 0xFF] = WIDE};
+/* A word of a text; several are found, and their slots prefetched, before the first of them is looked up. */
+enum { WORDS_AHEAD = 32 };
+typedef struct {
+    int64_t begin, length;
+    uint64_t head, hash;
+} Word;
+
+/* The bags of documents; the last one begins at `row`. */
+typedef struct {
+    int32_t *indices, *counts;
+    int64_t row, used;
+} Bags;
 
 /* Return the upper half of a product xor the lower one. */
 INLINE uint64_t folded(uint64_t a, uint64_t b) {
@@ -108,39 +116,94 @@ INLINE int32_t number_of(Table *t, const uint8_t *text, int64_t length, uint64_t
     return (int32_t)t->n_entries++;
 }
 
-/* Return the number of bytes of the character at `text`, which is not in ASCII, and whether it is a letter. */
-INLINE int64_t wide_letter(const uint8_t *text, const uint8_t *letters, int *is_letter) {
-    const uint8_t first = text[0];
-    const int64_t length = first < 0xC0 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
-    uint32_t code = length == 1 ? first : first & (0x7Fu >> length);
-    for (int64_t i = 1; i < length; i++) code = code << 6 | (text[i] & 0x3F);
-    *is_letter = letters && code < 8 * LETTERS_BYTES && (letters[code >> 3] >> (code & 7) & 1);
-    return length;
+/* The search for words in a document: the edges of the runs of letters in 64 bytes at a time. */
+typedef struct {
+    const uint8_t *text, *letters;
+    int64_t block, end; /* where the block begins, and where the document ends */
+    uint64_t
+        edges; /* one bit per byte of the block: whether a run of letters begins or ends there, and is yet to be read */
+    int64_t wide_end; /* of the last character beyond ASCII, which may lie in the next block */
+    int inside, wide; /* whether a run has begun, and whether that character is a letter */
+} Search;
+
+/* Return the highest bit of each of eight bytes as one byte, the first one lowest. */
+INLINE uint64_t highest_bits(uint64_t x) { return (x >> 7 & 0x0101010101010101u) * 0x0102040810204080u >> 56; }
+
+/* Return which of eight bytes are letters, digits or underscores of ASCII, by their highest bit. */
+INLINE uint64_t ascii_letters(uint64_t x) {
+    const uint64_t ones = 0x0101010101010101u, seven = x & 0x7F * ones, small = seven | 0x20 * ones;
+    const uint64_t alphabet = (small + (0x80 - 'a') * ones) & ~(small + (0x7F - 'z') * ones);
+    const uint64_t digits = (seven + (0x80 - '0') * ones) & ~(seven + (0x7F - '9') * ones);
+    const uint64_t underscores = ~((seven ^ '_' * ones) + 0x7F * ones);
+    return (alphabet | digits | underscores) & ~x & 0x80 * ones;
 }
 
-/* Return where the next word of two letters or more begins, from `at` on, and set where it ends; `end` if there is none.
- * Text may be read up to PAST_BYTES behind its end. */
-INLINE int64_t next_word(const uint8_t *text, int64_t at, int64_t end, const uint8_t *letters, int64_t *word_end) {
-    while (at < end) {
-        int64_t characters = 0, p = at;
-        for (;; characters++) {
-            while (p < end && kinds[text[p]] == LETTER) p++, characters++;
-            if (p >= end || kinds[text[p]] == BETWEEN) break;
-            int is_letter;
-            const int64_t length = wide_letter(text + p, letters, &is_letter);
-            if (!is_letter) break;
-            p += length;
+/* Return the number of bytes of a character by its first one. */
+INLINE int64_t wide_length(uint8_t first) { return first < 0xC0 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4; }
+
+/* Return which bytes of a block belong to letters beyond ASCII; `wide` are those that are not ASCII. */
+static uint64_t wide_letters(Search *s, uint64_t wide) {
+    uint64_t found = 0;
+    for (; wide; wide &= wide - 1) {
+        const int64_t bit = __builtin_ctzll(wide), at = s->block + bit;
+        if (at >= s->wide_end) {
+            const uint8_t *text = s->text + at;
+            const int64_t length = wide_length(text[0]);
+            uint32_t code = text[0] & 0x7Fu >> length;
+            for (int64_t i = 1; i < length; i++) code = code << 6 | (text[i] & 0x3F);
+            s->wide = s->letters && code < 8 * LETTERS_BYTES && (s->letters[code >> 3] >> (code & 7) & 1);
+            s->wide_end = at + length;
         }
-        if (characters >= 2) {
-            *word_end = p < end ? p : end;
-            return at;
-        }
-        if (p >= end) break;
-        int is_letter;
-        at = p + (kinds[text[p]] == WIDE ? wide_letter(text + p, letters, &is_letter) : 1);
+        found |= (uint64_t)s->wide << bit;
     }
-    *word_end = end;
-    return end;
+    return found;
+}
+
+/* Find the edges of the runs of letters in the block that begins at s->block. */
+INLINE void find_edges(Search *s) {
+    const int64_t left = s->end - s->block;
+    uint64_t letters = 0, wide = 0;
+    for (int64_t at = 0; at < 64 && at < left; at += 8) {
+        const uint64_t x = bytes_at(s->text + s->block + at, 8, 0);
+        letters |= highest_bits(ascii_letters(x)) << at;
+        wide |= highest_bits(x) << at;
+    }
+    const uint64_t before_end = left >= 64 ? ~UINT64_C(0) : left > 0 ? (UINT64_C(1) << left) - 1 : 0;
+    if (wide & before_end) letters |= wide_letters(s, wide & before_end);
+    letters &= before_end;
+    s->edges = letters ^ (letters << 1 | (uint64_t)s->inside);
+}
+
+/* Return whether there is another word of two characters or more, and set where it begins and ends. */
+INLINE int next_word(Search *s, int64_t *begin, int64_t *end) {
+    for (;;) {
+        while (s->edges) {
+            const int64_t at = s->block + __builtin_ctzll(s->edges);
+            s->edges &= s->edges - 1;
+            s->inside ^= 1;
+            if (s->inside)
+                *begin = at;
+            else if (at - *begin >= 2 && at - *begin > (s->text[*begin] < 0x80 ? 1 : wide_length(s->text[*begin]))) {
+                *end = at;
+                return 1;
+            }
+        }
+        s->block += 64;
+        if (s->block >= s->end && !s->inside) return 0;
+        find_edges(s);
+    }
+}
+
+/* Count a word in the last bag; the place of its entry may be left from another bag. */
+INLINE void count_once(Bags *bags, Entry *entry, int32_t number) {
+    const int64_t place = entry->place;
+    if (place >= bags->row && place < bags->used && bags->indices[place] == number)
+        bags->counts[place]++;
+    else {
+        bags->indices[bags->used] = number;
+        bags->counts[bags->used] = 1;
+        entry->place = (int32_t)bags->used++;
+    }
 }
 
 /* Count the words and n-grams of documents. Document i ends at ends[i], and the next one begins one byte later; its
@@ -155,60 +218,67 @@ EXPORT int64_t NAME(count_words)(const uint8_t *text, int64_t size, const int64_
                                  const int64_t *secret, int64_t *entries, int64_t capacity, int64_t *slots,
                                  int64_t width, uint8_t *store, int64_t extent, int64_t *indptr, int32_t *indices,
                                  int32_t *counts, int64_t room, int32_t *grams, int64_t *state) {
-    int64_t i = state[0], at = state[1], words = state[2], used = state[3];
+    int64_t i = state[0], at = state[1], words = state[2];
+    Bags bags = {indices, counts, 0, state[3]};
     Table t = {(Entry *)entries, state[4], slots, width - 1, store, state[5], (uint64_t)secret[0], (uint64_t)secret[1]};
-    if (!within(i, n + 1) || at < 0 || words < 0 || !within(used, room + 1) || !within(t.n_entries, capacity + 1) ||
-        !within(t.stored, extent + 1) || width & (width - 1) || capacity >= width || least < 1 || least > most ||
-        capacity > INT32_MAX || room > INT32_MAX || !within(indptr[i], used + 1))
+    if (!within(i, n + 1) || at < 0 || words < 0 || !within(bags.used, room + 1) ||
+        !within(t.n_entries, capacity + 1) || !within(t.stored, extent + 1) || width & (width - 1) ||
+        capacity >= width || least < 1 || least > most || capacity > INT32_MAX || room > INT32_MAX ||
+        !within(indptr[i], bags.used + 1))
         return OUT_OF_RANGE;
     int64_t full = 0;
     for (; i < n; i++, words = 0) {
-        const int64_t end = ends[i], row = indptr[i];
+        const int64_t end = ends[i];
         const int given = separators[i] >= 0;
         const int64_t lower = lowercase && !given;
+        bags.row = indptr[i];
         if (end < at || end > size) return OUT_OF_RANGE;
-        while (at < end) {
-            int64_t word_end;
-            if (given) {
-                const uint8_t *found = memchr(text + at, separators[i], (size_t)(end - at));
-                word_end = found ? found - text : end;
-            } else
-                at = next_word(text, at, end, letters, &word_end);
-            const int64_t length = word_end - at;
-            if (at == end) break;
-            if (length >= INT32_MAX) return OUT_OF_RANGE;
-            full = (t.n_entries + most > capacity ? WORDS_FULL : 0) |
-                   (t.stored + length + 8 > extent ? STORE_FULL : 0) | (used + most > room ? BAGS_FULL : 0);
-            if (full) goto stop;
-            const uint64_t head = length ? bytes_at(text + at, length, lower) : 0;
-            int32_t longer = number_of(&t, text + at, length, head, hash_of(&t, text + at, length, head, lower), lower);
-            const int32_t word = longer;
-            for (int64_t level = 1;; level++) {
-                if (level >= least) {
-                    Entry *entry = t.entries + longer;
-                    const int64_t place = entry->place;
-                    if (place >= row && place < used && indices[place] == longer)
-                        counts[place]++;
-                    else {
-                        indices[used] = longer;
-                        counts[used] = 1;
-                        entry->place = (int32_t)used++;
-                    }
-                }
-                const int32_t shorter = grams[level - 1]; /* of as many words, up to the one before */
-                grams[level - 1] = longer;
-                if (level == most || level > words) break;
-                const uint64_t pair = (uint64_t)(uint32_t)shorter << 32 | (uint32_t)word;
-                longer = number_of(&t, 0, -level - 1, pair, folded(pair ^ t.secret, t.factor), 0);
+        Search search = {text, letters, at - 64, end, 0, 0, 0, 0};
+        int64_t n_ahead;
+        do {
+            Word ahead[WORDS_AHEAD];
+            for (n_ahead = 0; n_ahead < WORDS_AHEAD; n_ahead++) {
+                int64_t word_end;
+                if (given) {
+                    if (at >= end) break;
+                    const uint8_t *found = memchr(text + at, separators[i], (size_t)(end - at));
+                    word_end = found ? found - text : end;
+                } else if (!next_word(&search, &at, &word_end))
+                    break;
+                const int64_t length = word_end - at;
+                if (length >= INT32_MAX) return OUT_OF_RANGE;
+                const uint64_t head = length ? bytes_at(text + at, length, lower) : 0;
+                const uint64_t hash = hash_of(&t, text + at, length, head, lower);
+                __builtin_prefetch(slots + (hash & (uint64_t)t.mask));
+                ahead[n_ahead] = (Word){at, length, head, hash};
+                at = word_end + given;
             }
-            words++;
-            at = word_end + given;
-        }
+            for (int64_t next = 0; next < n_ahead; next++) {
+                const Word *w = ahead + next;
+                full = (t.n_entries + most > capacity ? WORDS_FULL : 0) |
+                       (t.stored + w->length + 8 > extent ? STORE_FULL : 0) | (bags.used + most > room ? BAGS_FULL : 0);
+                if (full) {
+                    at = w->begin;
+                    goto stop;
+                }
+                int32_t longer = number_of(&t, text + w->begin, w->length, w->head, w->hash, lower);
+                const int32_t word = longer;
+                for (int64_t level = 1;; level++) {
+                    if (level >= least) count_once(&bags, t.entries + longer, longer);
+                    const int32_t shorter = grams[level - 1]; /* of as many words, up to the one before */
+                    grams[level - 1] = longer;
+                    if (level == most || level > words) break;
+                    const uint64_t pair = (uint64_t)(uint32_t)shorter << 32 | (uint32_t)word;
+                    longer = number_of(&t, 0, -level - 1, pair, folded(pair ^ t.secret, t.factor), 0);
+                }
+                words++;
+            }
+        } while (n_ahead == WORDS_AHEAD);
         at = end + 1;
-        indptr[i + 1] = used;
+        indptr[i + 1] = bags.used;
     }
 stop:
-    state[0] = i, state[1] = at, state[2] = words, state[3] = used, state[4] = t.n_entries, state[5] = t.stored;
+    state[0] = i, state[1] = at, state[2] = words, state[3] = bags.used, state[4] = t.n_entries, state[5] = t.stored;
     return full;
 }
 

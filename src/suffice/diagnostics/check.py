@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from suffice.families import Codes, Gaussian, Multinomial, Poisson, Text
 from suffice.models.named_statistics import ModelStatistics
 from suffice.models.schema import Block, Encoder, Schema
 from suffice.tables.labels import class_list
+from suffice.tables.results import result_frame
 from suffice.tables.words import Bags
 
 #: the largest number of rows to check; more would take longer without changing the result
@@ -30,7 +31,7 @@ _NAMED = 3
 _FEWEST_ROWS = 10
 #: the largest number of columns whose pairs are checked
 _MOST_COLUMNS = 1000
-_SHARED = ("EEE", "EEI", "EII")
+_SHARED = ("EEE", "EEI", "EII", "III")
 _ORDER = ("broken", "doubtful", "holds", "not checked")
 
 
@@ -56,11 +57,25 @@ class Check:
     findings: tuple[Finding, ...]
     n_rows: int
     n_classes: int
+    #: the data-frame library of the training table
+    library: str | None = None
 
     @property
     def holds(self) -> bool:
         """Whether no assumption is broken or doubtful."""
         return not any(finding.verdict in ("broken", "doubtful") for finding in self.findings)
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """Return a data frame with one row per finding: "assumption", "verdict", "effect", "p" and "sentence".
+
+        Parameters
+        ----------
+        library : "pandas", "polars" or "pyarrow", optional
+            The library of the frame; by default that of the training table, or one that is installed.
+        """
+        names = [field.name for field in fields(Finding)]
+        columns = {name: [getattr(finding, name) for finding in self.findings] for name in names}
+        return result_frame(columns, library, known=self.library)
 
     def __str__(self) -> str:
         width = max((len(finding.verdict) for finding in self.findings), default=0)
@@ -100,7 +115,7 @@ def check_assumptions(statistics: ModelStatistics, X: Any, y: Any, random_state:
             findings.append(_unchecked("independence of words", "Counts of words are not checked."))
     findings += _independence(sample)
     ordered = sorted(findings, key=lambda finding: (_ORDER.index(finding.verdict), -finding.effect))
-    return Check(tuple(ordered), len(sample.codes), len(sample.classes))
+    return Check(tuple(ordered), len(sample.codes), len(sample.classes), schema.library)
 
 
 def _identifiers(statistics: ModelStatistics, X: Any) -> list[Finding]:

@@ -19,12 +19,16 @@ from suffice.models.explanations import Explanation, compared_classes
 from suffice.models.joint import (
     ClassPairs,
     JointModel,
+    conditional_log_likelihood,
+    log_likelihood,
     log_odds_terms,
     most_probable,
 )
 from suffice.models.named_statistics import ModelStatistics
 from suffice.models.schema import Schema
 from suffice.models.word_terms import word_terms
+from suffice.tables.labels import LabelCoder, class_list
+from suffice.tables.sources import Source
 
 if TYPE_CHECKING:
     from suffice.diagnostics import Check
@@ -38,6 +42,7 @@ class ClassAnswers(LinearAnswers):
     statistics_: ModelStatistics
     threshold: Any
     cost: Any
+    missing_label: Any
 
     @property
     def class_log_prior_(self) -> FloatArray:
@@ -60,6 +65,12 @@ class ClassAnswers(LinearAnswers):
         """The share of each component in its class, p(m | c), (m,)."""
         return np.exp(self._joint.log_shares)
 
+    def _groups(self) -> dict[str, list[Any]]:
+        groups = {"class": class_list(self.component_classes_)}
+        if self._joint.class_of is not None:
+            groups["component"] = list(range(len(self._joint.log_prior)))
+        return groups
+
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of each row, (n,): the most probable one, unless a threshold or a cost matrix is set.
 
@@ -73,6 +84,43 @@ class ClassAnswers(LinearAnswers):
             return np.asarray(self.classes_[numbers])
         probabilities = self.predict_proba(X)
         return np.asarray(self.classes_[decide(probabilities, self.classes_, self.threshold, self.cost)])
+
+    def log_likelihood(self, X: Any, y: Any = None, sample_weight: Any = None, *, conditional: bool = False) -> float:
+        """Return the log-likelihood of rows with their classes, Σ_i log p(x_i, y_i).
+
+        It is what learning by maximum likelihood maximises. A row without a label adds log p(x_i) = log Σ_c p(x_i, c).
+        The conditional log-likelihood, Σ_i log p(y_i | x_i), is what logistic regression maximises instead; the two
+        differ by Σ_i log p(x_i).
+
+        Parameters
+        ----------
+        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
+            The rows, with the columns of training; a scan or a stream brings its labels and weights.
+        y : labels, or an n×k matrix (or data frame) of class probabilities, optional
+            The classes of the rows; None, NaN and `missing_label` mark rows without a label. Without `y` no row has
+            one. A row with class probabilities r adds Σ_c r_c log p(x, c).
+        sample_weight : array of shape (n,), optional
+            The weight of each row, by which its logarithm is multiplied.
+        conditional : bool, default False
+            Whether to sum log p(y | x), to which a row without a label adds 0.
+
+        Examples
+        --------
+        >>> from suffice import NaiveBayes
+        >>> model = NaiveBayes("bernoulli", prior=None).fit([[1], [1], [0], [0]], ["a", "a", "a", "b"])
+        >>> round(model.log_likelihood([[1], [0]], ["a", "b"]), 4)   # log ¾·⅔ + log ¼·1
+        -2.0794
+        >>> round(model.log_likelihood([[0]], ["b"], conditional=True), 4)   # log ½
+        -0.6931
+        """
+        check_is_fitted(self, "classes_")
+        if conditional and y is None and not isinstance(X, Source):
+            raise ValueError("the conditional log-likelihood is that of labels; pass y")
+        coder = LabelCoder(self.classes_, declared=True, missing_label=self.missing_label)
+        engine = passes.engine(
+            X, y, sample_weight, self.schema_, coder.partial, n_jobs=self.n_jobs, estimator=type(self).__name__
+        )
+        return float(engine.reduce(conditional_log_likelihood if conditional else log_likelihood, self._joint))
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return the log-odds of the second of two classes, (n,), or log p(c | x) of more classes, n×k.
@@ -98,7 +146,7 @@ class ClassAnswers(LinearAnswers):
         X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
             The rows, with the columns of training.
         """
-        check_is_fitted(self, "statistics_")
+        check_is_fitted(self, "classes_")
         if not any(isinstance(block.family, Gaussian) for block in self.schema_.blocks):
             raise ValueError("a Mahalanobis distance needs Gaussian columns, and this model has none")
         return np.sqrt(self._score(_squared_distances, X))
@@ -134,7 +182,7 @@ class ClassAnswers(LinearAnswers):
         """
         from suffice.diagnostics import check_assumptions
 
-        check_is_fitted(self, "statistics_")
+        check_is_fitted(self, "classes_")
         return check_assumptions(self.statistics_, X, y)
 
     def explain(self, X: Any, target: Any = None, against: Any = None) -> Explanation:
@@ -160,12 +208,15 @@ class ClassAnswers(LinearAnswers):
         chosen, other = compared_classes(self.predict_log_proba(X), self.classes_, target, against)
         pairs = ClassPairs(self._joint, chosen, other)
         split = passes.score(X, self.schema_, log_odds_terms, pairs, estimator=type(self).__name__, n_jobs=self.n_jobs)
+        schema = self.schema_
         return Explanation(
-            list(self.schema_.column_labels),
+            list(schema.column_labels),
             split[:, 1:],
             split[:, 0],
             self.classes_[chosen],
             self.classes_[other],
+            None if isinstance(X, Source) else schema.arranged(schema.as_table(X)),
+            schema.library,
             word_terms(X, pairs, estimator=type(self).__name__, n_jobs=self.n_jobs),
         )
 
@@ -186,7 +237,7 @@ class ClassAnswers(LinearAnswers):
         labels : array of shape (n_samples,)
             The class of each row.
         """
-        check_is_fitted(self, "statistics_")
+        check_is_fitted(self, "classes_")
         rng = np.random.default_rng(random_state)
         shares = np.exp(self._joint.log_prior)
         numbers = rng.choice(len(shares), size=n_samples, p=shares / shares.sum())

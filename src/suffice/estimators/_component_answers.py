@@ -9,8 +9,7 @@ import numpy as np
 from suffice._arrays import FloatArray, IntArray
 from suffice.estimators._joint_answers import JointAnswers
 from suffice.estimators.sampling import sample_table
-from suffice.families.gaussian import GaussianDistributions
-from suffice.mixtures.start_points import generator
+from suffice.mixtures.start_clusters import generator
 from suffice.models.joint import most_probable
 from suffice.models.schema import Schema
 from suffice.tables.labels import check_weight, row_weights
@@ -22,33 +21,12 @@ class ComponentAnswers(JointAnswers):
     _noun: ClassVar[str] = "component"
     schema_: Schema
     n_features_in_: int
+    _batches: int
 
     @property
     def weights_(self) -> FloatArray:
         """The weights (mixing proportions) of the components, (k,)."""
         return np.exp(self._joint.log_prior)
-
-    @property
-    def means_(self) -> FloatArray:
-        """The means of the components, k×d, in the order of the columns."""
-        means = np.empty((len(self._joint.log_prior), self.n_features_in_))
-        for block, distributions in zip(self.schema_.blocks, self.distributions_, strict=True):
-            if distributions.mean().shape[1] != len(block.columns):
-                raise AttributeError(f"the columns of {block.family!r} have no means; see distributions_")
-            means[:, list(block.columns)] = distributions.mean()
-        return means
-
-    @property
-    def covariances_(self) -> FloatArray:
-        """The covariances of the components, k×d×d; 0 between blocks."""
-        k, d = len(self._joint.log_prior), self.n_features_in_
-        covariances = np.zeros((k, d, d))
-        for block, distributions in zip(self.schema_.blocks, self.distributions_, strict=True):
-            if not isinstance(distributions, GaussianDistributions):
-                raise AttributeError(f"the columns of {block.family!r} have no covariances; see distributions_")
-            places = np.array(block.columns)
-            covariances[:, places[:, None], places[None, :]] = distributions.covariance
-        return covariances
 
     @property
     def n_parameters_(self) -> int:
@@ -79,6 +57,24 @@ class ComponentAnswers(JointAnswers):
         """
         logs = self.score_samples(X)
         return float(np.average(logs, weights=check_weight(sample_weight, len(logs))))
+
+    def log_likelihood(self, X: Any, sample_weight: Any = None) -> float:
+        """Return the log-likelihood of rows, Σ_i log p(x_i).
+
+        Parameters
+        ----------
+        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
+            The rows, with the columns of training.
+        sample_weight : array of shape (n,), optional
+            The weight of each row, by which its logarithm is multiplied.
+
+        Examples
+        --------
+        >>> from suffice import Mixture
+        >>> round(Mixture.from_parameters([1.0], [[0.0]], [[1.0]]).log_likelihood([[0.0], [1.0]]), 4)   # −log 2π − ½
+        -2.3379
+        """
+        return self._log_likelihood(X, sample_weight)[0]
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, IntArray]:
         """Draw rows, in the table type of the training data, and their components.
@@ -140,6 +136,14 @@ class ComponentAnswers(JointAnswers):
         """
         certain = self.predict_log_proba(X).max(axis=1)
         return self.bic(X, sample_weight) - 2.0 * float(certain @ row_weights(sample_weight, len(certain)))
+
+    def _groups(self) -> dict[str, list[Any]]:
+        return {"component": list(range(len(self._joint.log_prior)))}
+
+    @property
+    def _filled_in(self) -> bool:
+        fitted = getattr(self, "_fitted_components", None)
+        return fitted is None or fitted.missing or self._batches > 1
 
     def _log_likelihood(self, X: Any, sample_weight: Any) -> tuple[float, float]:
         logs = self.score_samples(X)

@@ -5,13 +5,25 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, ClassVar
 
+import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import NotFittedError
 
 from suffice._arrays import FloatArray
+from suffice.errors import EstimateError
 from suffice.families import Distributions
 from suffice.models import impossible
 from suffice.models.imputation import impute
 from suffice.models.joint import JointModel, log_evidence, log_joint, log_posterior, posterior
+from suffice.models.parameters import (
+    covariance_of_columns,
+    mean_of_columns,
+    parameters_of,
+    tidy_frame,
+    variance_of_columns,
+    wide_frame,
+)
+from suffice.models.summary import ModelSummary, missing_cells
 from suffice.models.top_words import TopWords, top_words
 from suffice.tables.labels import class_list
 
@@ -32,6 +44,134 @@ class JointAnswers:
     def distributions_(self) -> tuple[Distributions, ...]:
         """The estimated distributions, one entry per block of the schema."""
         return self._joint.distributions
+
+    @property
+    def means_(self) -> FloatArray:
+        """The mean of each column in each class or component, k×d; NaN for columns of categories."""
+        return mean_of_columns(self._joint)
+
+    @property
+    def variances_(self) -> FloatArray:
+        """The variance of each column in each class or component, k×d; NaN for columns of categories."""
+        return variance_of_columns(self._joint)
+
+    @property
+    def covariances_(self) -> FloatArray:
+        """The covariances in each class or component, k×d×d; 0 between blocks, NaN for columns of categories."""
+        return covariance_of_columns(self._joint)
+
+    @abstractmethod
+    def _groups(self) -> dict[str, list[Any]]:
+        """Return what names the classes or components in frames, each with one label per row of the parameters."""
+
+    def parameters(self, family: Any = None, *, wide: bool = False, library: str | None = None) -> Any:
+        """Return the parameters as a data frame with names.
+
+        Parameters
+        ----------
+        family : name of a family or Family, optional
+            Return the parameters of the columns of this family only; by default of all, and the weight of each class.
+        wide : bool, default False
+            False returns one row per class and parameter, with the value in "value"; True returns one row per
+            parameter and one column per class.
+        library : "pandas", "polars" or "pyarrow", optional
+            The library of the frame; by default that of the training table, or one that is installed.
+
+        Returns
+        -------
+        data frame
+            Its columns are "class" (or "component", or both), "column", "family", "parameter", "of" and "value".
+            "of" is the category of a probability, or the other column of a covariance.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from suffice import NaiveBayes
+        >>> table = pd.DataFrame({"sky": ["sun", "rain", "rain", "sun"], "wind": [3.0, 20.0, 24.0, 5.0]})
+        >>> model = NaiveBayes().fit(table, ["play", "stay", "stay", "play"])
+        >>> model.parameters("categorical", wide=True)
+          column       family    parameter    of  play  stay
+        0    sky  categorical  probability  rain  0.25  0.75
+        1    sky  categorical  probability   sun  0.75  0.25
+        >>> model.parameters("gaussian").round(2)
+          class column    family parameter    of  value
+        0  play   wind  gaussian      mean  None   4.00
+        1  play   wind  gaussian  variance  None   3.52
+        2  stay   wind  gaussian      mean  None  22.00
+        3  stay   wind  gaussian  variance  None   6.52
+        """
+        found = parameters_of(self._joint, family)
+        made = wide_frame if wide else tidy_frame
+        return made(found, self._groups(), library, self._joint.schema.library)
+
+    @property
+    def _filled_in(self) -> bool:
+        """Whether EM may have filled in missing cells of covariances."""
+        return hasattr(self, "bound_history_")
+
+    def summary(self) -> ModelSummary:
+        """Return what the model has learned; printed, it is a table in plain words.
+
+        It has the rows and the share of each class or component, and the family of each column with its missing cells,
+        mean and standard deviation or most probable values.
+
+        Returns
+        -------
+        ModelSummary
+            The table; `to_frame()` returns it as a data frame, and notebooks show it as HTML.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from suffice import NaiveBayes
+        >>> table = pd.DataFrame({"sky": ["sun", "rain", None, "sun"], "wind": [3.0, 20.0, 24.0, 5.0]})
+        >>> NaiveBayes().fit(table, ["play", "stay", "stay", "play"]).summary()
+        NaiveBayes: 4 rows, 2 classes, 2 columns
+        <BLANKLINE>
+               family       missing                 play                 stay
+        rows                                           2                    2
+        share                                       50 %                 50 %
+        sky    categorical        1  sun 75 %, rain 25 %  rain 67 %, sun 33 %
+        wind   gaussian           0            4.0 ± 1.9           22.0 ± 2.6
+        <BLANKLINE>
+        numbers: mean ± standard deviation; categorical: the most probable values
+        """
+        model, groups = self._joint, self._groups()
+        statistics = getattr(self, "statistics_", None)  # marginal and conditional mixtures have none
+        joint = None if statistics is None or statistics.joint.class_count.sum() == 0 else statistics.joint
+        labels = groups["class"] if len(groups) == 1 and "class" in groups else groups["component"]
+        if len(groups) > 1:
+            labels = [f"{c} ({m})" for c, m in zip(groups["class"], groups["component"], strict=True)]
+        return ModelSummary(
+            type(self).__name__,
+            "class" if "component" not in groups else "component",
+            labels,
+            None if joint is None else joint.class_count,
+            np.exp(model.log_prior),
+            [None] * model.schema.n_columns if joint is None else missing_cells(model, joint, self._filled_in),
+            model,
+        )
+
+    @property
+    def _repr_html_(self) -> Any:
+        diagram = super()._repr_html_  # type: ignore[misc]  # raises AttributeError if scikit-learn displays text
+        return lambda: diagram() + self._summary_html()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        """Return scikit-learn's representations for notebooks, with the summary below the diagram."""
+        try:
+            bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
+        except EstimateError:  # partial_fit may have seen too few rows for an estimate
+            return {"text/plain": repr(self)}
+        if "text/html" in bundle:
+            bundle["text/html"] += self._summary_html()
+        return bundle
+
+    def _summary_html(self) -> str:
+        try:
+            return self.summary()._repr_html_()
+        except (NotFittedError, EstimateError):
+            return ""
 
     def _score(self, kernel: Any, X: Any) -> NDArray[Any]:
         name = type(self).__name__

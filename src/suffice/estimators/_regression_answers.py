@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,13 @@ from suffice._arrays import FloatArray
 from suffice.glm.design import Design
 from suffice.glm.links import as_link
 from suffice.glm.pairs import LogisticPair, Pair, pair
-from suffice.glm.predicting import answer, explained, offsets, warn_outside
-from suffice.glm.responses import GaussianResponse, as_response
+from suffice.glm.predicting import answer, explained, is_column, offsets, warn_outside
+from suffice.glm.response_names import as_response
+from suffice.glm.responses import GaussianResponse, NegativeBinomialResponse
+from suffice.glm.successes import Levels
 from suffice.glm.sums import Point, predictor, predictor_variance
 from suffice.glm.targets import as_target
+from suffice.tables.sources import Source
 from suffice.tables.table import Table
 
 
@@ -24,17 +28,45 @@ class RegressionAnswers:
 
     family: Any
     link: Any
-    shape: float
+    shape: float | None
     n_jobs: int | None
     design_: Design
     dispersion_: float
+    levels_: Levels | None
+    #: which of offset and exposure were arrays in `fit`
+    _given: list[str]
     _center: FloatArray
     _theta: FloatArray
     _factor: FloatArray | None
     _quantile: Any
 
-    def _pair(self) -> Pair:
+    def _given_pair(self) -> Pair:
+        """Return the response, with the shape as the user gave it, and the link."""
         return pair(as_response(self.family, self.shape), None if self.link is None else as_link(self.link))
+
+    def _pair(self) -> Pair:
+        """Return the response, with the estimated shape of a fitted model, and the link."""
+        given = self._given_pair()
+        response = given.response
+        if isinstance(response, NegativeBinomialResponse) and response.estimated:
+            return pair(replace(response, shape=vars(self).get("shape_", response.shape)), given.link)
+        return given
+
+    def _design_beside(self, offset: Any, exposure: Any) -> Design:
+        """Return the design of tables that may lack the columns which a given offset or exposure replaces."""
+        if self.design_.schema.names is None:
+            return self.design_
+        given = {"offset": offset, "exposure": exposure}
+        return self.design_.without(*(name for name, value in given.items() if value is not None))
+
+    def _require_offsets(self, offset: Any, exposure: Any) -> None:
+        """Raise ValueError if y belongs to an offset or exposure that is not given, as an array in `fit` was."""
+        if self._given and offset is None and exposure is None:
+            name = " and ".join(self._given)
+            raise ValueError(
+                f"this model was fitted with an array as {name}, to which y belongs; pass {self._given[0]}= of these "
+                f"rows too, or name a column of X in fit"
+            )
 
     def _answer(
         self,
@@ -46,14 +78,16 @@ class RegressionAnswers:
         offset_of: Callable[[Table, int], FloatArray | None] | None = None,
     ) -> FloatArray:
         check_is_fitted(self, "coef_")
-        model = self._pair()
+        model, design = self._pair(), self._design_beside(offset, exposure)
+        if isinstance(X, Source) and any(v is not None and not is_column(v) for v in (offset, exposure)):
+            raise ValueError("for a stream or a scan, name the column that holds the offset or exposure")
 
         def read(table: Table, start: int) -> FloatArray | None:
-            return offsets(table, self.design_, model.link, offset, exposure, start)
+            return offsets(table, design, model.link, offset, exposure, start)
 
         at = Point(model, self._center, self._theta, factor=factor)
         name = type(self).__name__
-        return answer(X, self.design_, kernel, at, offset_of=offset_of or read, estimator=name, n_jobs=self.n_jobs)
+        return answer(X, design, kernel, at, offset_of=offset_of or read, estimator=name, n_jobs=self.n_jobs)
 
     def linear_predictor(self, X: Any, *, offset: Any = None, exposure: Any = None) -> FloatArray:
         """Return η = intercept + x·coef + offset of each row, (n,).
@@ -64,12 +98,16 @@ class RegressionAnswers:
             The rows, with the columns of training.
         offset, exposure : array of shape (n,), or a column of X by its name or position, optional
             By default, the column that was named in `fit` is read, if there was one; a given offset or exposure
-            replaces that column. An array that was given in `fit` is not stored.
+            replaces that column, which X then need not have. An array that was given in `fit` is not stored.
         """
         return self._answer(X, predictor, offset, exposure)
 
     def predict(self, X: Any, *, offset: Any = None, exposure: Any = None) -> FloatArray:
-        """Return the predicted mean of y for each row, (n,).
+        """Return the predicted mean of y for each row, (n,): a probability of success for the binomial.
+
+        With an exposure it is a count, the rate times the exposure. The exposure is read from the column that was named
+        in `fit`, or given here. If `fit` had an array as exposure and none is given here, it is the rate, for an
+        exposure of 1; in the same way, an array as offset counts as 0 here unless one is given.
 
         Parameters
         ----------
@@ -142,11 +180,13 @@ class RegressionAnswers:
         sample_weight : array of shape (n,), optional
             The weight of each row.
         offset, exposure : as in `linear_predictor`
-            The offset and the exposure of the rows.
+            The offset and the exposure of the rows; required if they were arrays in `fit`.
         """
+        check_is_fitted(self, "coef_")
+        self._require_offsets(offset, exposure)
         model = self._pair()
         eta = self.linear_predictor(X, offset=offset, exposure=exposure)
-        target = as_target(model, y, sample_weight, len(eta), 0, None)
+        target = as_target(model, y, sample_weight, len(eta), 0, None, self.levels_)
         mu = model.link.mean(eta)
         raw = target.y - mu
         if kind == "response":
@@ -176,19 +216,20 @@ class RegressionAnswers:
         sample_weight : array of shape (n,), optional
             The weight of each row.
         offset, exposure : as in `linear_predictor`
-            The offset and the exposure of the rows.
+            The offset and the exposure of the rows; required if they were arrays in `fit`.
         """
         check_is_fitted(self, "coef_")
-        model = self._pair()
+        self._require_offsets(offset, exposure)
+        model, design = self._pair(), self._design_beside(offset, exposure)
         shifts: dict[int, FloatArray] = {}
 
         def offset_of(table: Table, start: int) -> FloatArray | None:
-            shift = offsets(table, self.design_, model.link, offset, exposure, start)
+            shift = offsets(table, design, model.link, offset, exposure, start)
             if shift is not None:
                 shifts[start] = shift
             return shift
 
         eta = self._answer(X, predictor, offset, exposure, offset_of=offset_of)
         shift = np.concatenate([shifts[start] for start in sorted(shifts)]) if shifts else None
-        target = as_target(model, y, sample_weight, len(eta), 0, shift)
+        target = as_target(model, y, sample_weight, len(eta), 0, shift, self.levels_)
         return explained(model, eta, target, self.n_jobs)

@@ -14,6 +14,7 @@ from suffice._arrays import FloatArray, IntArray
 from suffice.diagnostics.identifiers import warn_of_identifiers
 from suffice.errors import EstimateError
 from suffice.estimators._class_answers import ClassAnswers
+from suffice.estimators._from_parameters import FromParameters
 from suffice.estimators.class_prior import log_prior_of_classes
 from suffice.estimators.families_of_statistics import families_of_statistics
 from suffice.estimators.partly_labelled import (
@@ -54,7 +55,7 @@ from suffice.tables.table import Table
 
 
 @documented
-class GenerativeClassifier(ClassAnswers, ClassifierSettings, ClassifierMixin, BaseEstimator):
+class GenerativeClassifier(FromParameters, ClassAnswers, ClassifierSettings, ClassifierMixin, BaseEstimator):
     """A generative classifier: it models the distribution of the rows of each class.
 
     Each block of columns has a family of distributions given the class; blocks are independent given the class. One
@@ -87,6 +88,8 @@ class GenerativeClassifier(ClassAnswers, ClassifierSettings, ClassifierMixin, Ba
         The estimated distributions, one entry per block of the schema, each with one row per class or component.
     class_log_prior_, class_prior_ : arrays of shape (k,)
         The log-probabilities and the probabilities of the classes.
+    means_, variances_, covariances_ : arrays of shape (k, d), (k, d) and (k, d, d)
+        Of each column in each class or component; NaN for columns of categories. `parameters()` has all parameters.
     component_classes_, component_shares_ : arrays of shape (m,)
         The class of each component, and its share p(m | c) of that class.
     n_features_in_, feature_names_in_ : int, array of str
@@ -142,21 +145,10 @@ class GenerativeClassifier(ClassAnswers, ClassifierSettings, ClassifierMixin, Ba
         KeyboardInterrupt
             After Ctrl-C, with the best model of EM so far kept; see `suffice.keep_on_interrupt`.
         """
-        check_estimate(self.estimate, self.prior)
-        components_of_classes(self.n_components, None)
-        named = named_classes(self.classes)
-        coder = LabelCoder(named, declared=named is not None, missing_label=self.missing_label)
-        try:
-            statistics = self._gather(X, y, sample_weight, coder, None)
-            if coder.marked_late:
-                coder = LabelCoder(missing_label=-1)
-                statistics = self._gather(X, y, sample_weight, coder, None)
-        except passes.NoLabelsError:
-            if named is None:
-                raise
-            require_single(self.n_components, "without any label, it is not known which components belong to one class")
-            return self._adopt_outcome(find_classes(self, X, sample_weight, named))
-        require_classes(statistics, missing=coder.n_missing > 0)
+        found = self._of_labelled(X, y, sample_weight)
+        if not isinstance(found, tuple):
+            return self._adopt_outcome(find_classes(self, X, sample_weight, found))
+        statistics, coder = found
         warn_of_missing_labels(coder, self.missing_label)
         warn_of_text(statistics.schema)
         if self._prior is not None:
@@ -170,6 +162,25 @@ class GenerativeClassifier(ClassAnswers, ClassifierSettings, ClassifierMixin, Ba
         if coder.n_missing == 0 and not has_missing_cells(statistics.joint):
             return self._adopt(statistics)
         return self._adopt_outcome(fit_partly_labelled(self, X, y, sample_weight, statistics))
+
+    def _of_labelled(self, X: Any, y: Any, sample_weight: Any) -> tuple[ModelStatistics, LabelCoder] | NDArray[Any]:
+        """Return the statistics of the labelled rows, or the classes that were named if no row has a label."""
+        check_estimate(self.estimate, self.prior)
+        components_of_classes(self.n_components, None)
+        named = named_classes(self.classes)
+        coder = LabelCoder(named, declared=named is not None, missing_label=self.missing_label)
+        try:
+            statistics = self._gather(X, y, sample_weight, coder, None)
+            if coder.marked_late:
+                coder = LabelCoder(missing_label=-1)
+                statistics = self._gather(X, y, sample_weight, coder, None)
+        except passes.NoLabelsError:
+            if named is None:
+                raise
+            require_single(self.n_components, "without any label, it is not known which components belong to one class")
+            return named
+        require_classes(statistics, missing=coder.n_missing > 0)
+        return statistics, coder
 
     def _adopt_outcome(self, learned: Learned) -> Self:
         """Store the result of EM."""
@@ -207,6 +218,11 @@ class GenerativeClassifier(ClassAnswers, ClassifierSettings, ClassifierMixin, Ba
         check_estimate(self.estimate, self.prior)
         require_single(self.n_components, "batches cannot be split into components; use fit, which reads all rows")
         if not hasattr(self, "statistics_"):
+            if hasattr(self, "classes_"):
+                raise ValueError(
+                    f"partial_fit adds to the statistics of earlier rows, and this {type(self).__name__} was made from "
+                    f"parameters and has none; fit it to rows first"
+                )
             listed = None if classes is None else as_objects_if_mixed(classes)
             if listed is not None:
                 listed = listed[sorted_order(listed.tolist())]
@@ -303,12 +319,16 @@ class GenerativeClassifier(ClassAnswers, ClassifierSettings, ClassifierMixin, Ba
             joint = None
         self.statistics_ = statistics
         self._priors = priors
+        return self._store(statistics.classes, statistics.schema, joint)
+
+    def _store(self, classes: NDArray[Any], schema: Schema, joint: JointModel | None) -> Self:
+        """Store a model with the names of its classes and columns."""
         self._never_seen = frozenset()
-        self.schema_ = statistics.schema
-        self.classes_ = statistics.classes.copy()
-        self.n_features_in_ = statistics.schema.n_columns
-        if statistics.schema.names is not None:
-            self.feature_names_in_ = np.array(statistics.schema.names, dtype=object)
+        self.schema_ = schema
+        self.classes_ = classes.copy()
+        self.n_features_in_ = schema.n_columns
+        if schema.names is not None:
+            self.feature_names_in_ = np.array(schema.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         self._estimated = joint
@@ -354,8 +374,8 @@ class GenerativeClassifier(ClassAnswers, ClassifierSettings, ClassifierMixin, Ba
     @property
     def _joint(self) -> JointModel:
         """The fitted model; raises NotFittedError before `fit`."""
-        if "statistics_" not in self.__dict__:
-            check_is_fitted(self, "statistics_")
+        if "classes_" not in self.__dict__:
+            check_is_fitted(self, "classes_")
         if self._estimated is None:
             self._estimated = self._model_of(self.statistics_, self._priors)
         return self._estimated

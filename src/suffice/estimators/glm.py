@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from suffice._arrays import FloatArray
-from suffice.estimators._regression_answers import RegressionAnswers
-from suffice.estimators.inference import Inference
+from suffice.estimators._glm_derivatives import Derivatives
+from suffice.estimators._glm_inference import GLMInference
 from suffice.glm.baseline import NullModel, Totals, ends, totals
 from suffice.glm.design import Design, Survey
 from suffice.glm.objective import Found
 from suffice.glm.pairs import Pair
 from suffice.glm.predicting import is_column, offsets
 from suffice.glm.regression import Settings, fit_pair
-from suffice.glm.responses import GaussianResponse, as_response
+from suffice.glm.response_names import as_response
+from suffice.glm.responses import GaussianResponse, NegativeBinomialResponse, Response
 from suffice.glm.rows import Data, Target, open_rows
+from suffice.glm.sandwich import Groups, as_cov_type, require_hessian, robust_factor
+from suffice.glm.shape import fit_shape
+from suffice.glm.successes import Successes
 from suffice.glm.targets import as_target
-from suffice.glm.warn import INTERCEPT, warn_of_fit
+from suffice.glm.warn import INTERCEPT, warn_of_fit, warn_of_shape
 from suffice.optimize.interrupts import end_early
 from suffice.optimize.progress import progress_line
 from suffice.tables.sources import Source
 from suffice.tables.table import Table
 
 
-class GLM(RegressionAnswers, Inference, RegressorMixin, BaseEstimator):
+class GLM(Derivatives, GLMInference, RegressorMixin, BaseEstimator):
     """A generalised linear model: y has the mean μ with g(μ) = intercept + x·coef + offset.
 
     It is fitted by Newton's method with the expected Hessian (iteratively reweighted least squares): one pass over the
@@ -38,8 +43,9 @@ class GLM(RegressionAnswers, Inference, RegressorMixin, BaseEstimator):
     Parameters
     ----------
     family : str or Family, default "gaussian"
-        The distribution of y: "gaussian", "bernoulli", "poisson", "gamma", "binomial", "negative-binomial",
-        "inverse-gaussian", or one of the library's families `Gaussian`, `Bernoulli`, `Poisson`.
+        The distribution of y: "gaussian" (or "normal"), "bernoulli", "poisson", "gamma", "binomial",
+        "negative-binomial" (or "nb"), "inverse-gaussian", in any spelling with spaces, hyphens or underscores; or one
+        of the library's families, such as `Poisson()` or `NegativeBinomial(shape=2.0)`.
     link : str, Link or None, default None
         The link function g: "identity", "logit", "probit", "cloglog", "log", "inverse", "sqrt", "inverse-squared", or a
         power with its exponent, "power(0.25)". None is the canonical link, and the log for the negative binomial.
@@ -49,8 +55,13 @@ class GLM(RegressionAnswers, Inference, RegressorMixin, BaseEstimator):
         scikit-learn's `PoissonRegressor(alpha=a)` is α = a · Σ weights, its `Ridge(alpha=a)` is α = a.
     fit_intercept : bool, default True
         Whether to fit an intercept. Without one, the first categorical column has a column for every level.
-    shape : float, default 1.0
-        The known shape θ of the negative binomial, whose variance is μ + μ²/θ.
+    shape : float or None, default None
+        The shape θ of the negative binomial, whose variance is μ + μ²/θ; other software gives α = 1/θ. None estimates
+        it together with the coefficients by maximum likelihood, as `glm.nb` of R does.
+    positive : value of y or None, default None
+        For a bernoulli or binomial y of two values, such as "no" and "yes": the one that counts as a success, whose
+        probability is modelled. None is the last of the two: 1, True, the second category, or the second in sorted
+        order.
     firth : bool, default False
         Whether to maximise the likelihood times the square root of the determinant of the information (Firth's
         correction), which removes the first-order bias and is finite even if classes are separated. For logistic and
@@ -78,9 +89,16 @@ class GLM(RegressionAnswers, Inference, RegressorMixin, BaseEstimator):
         They are NaN for columns that were left out, and for all columns if there are more than 1,500 parameters.
     covariance_ : array, in the order of `terms_`
         The covariance matrix of the parameters.
+    cov_type_, n_groups_ : str, int or None
+        How standard errors were computed: "nonrobust", or as asked for in `fit`; and the number of groups.
     dispersion_ : float
         φ: 1 if the family has a known dispersion, else Pearson's χ² / (rows − parameters), as in R. Rows of weight 0 do
         not count.
+    shape_, shape_std_error_ : float
+        Of a negative binomial regression: the shape θ, and its standard error by the observed information, NaN if it
+        was given. If the counts vary no more than Poisson counts, θ is infinite, and a warning says so.
+    levels_ : (failure, success) or None
+        The two values of a binomial y; None if y holds numbers.
     deviance_, null_deviance_, log_likelihood_, aic_, bic_ : float
         The measures of fit, defined as in R: an estimated dispersion counts as a parameter.
     aliased_ : list of str
@@ -120,7 +138,8 @@ class GLM(RegressionAnswers, Inference, RegressorMixin, BaseEstimator):
         alpha: float = 0.0,
         fit_intercept: bool = True,
         *,
-        shape: float = 1.0,
+        shape: float | None = None,
+        positive: Any = None,
         firth: bool = False,
         max_iter: int = 100,
         tol: float = 1e-12,
@@ -132,6 +151,7 @@ class GLM(RegressionAnswers, Inference, RegressorMixin, BaseEstimator):
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.shape = shape
+        self.positive = positive
         self.firth = firth
         self.max_iter = max_iter
         self.tol = tol
@@ -149,6 +169,8 @@ class GLM(RegressionAnswers, Inference, RegressorMixin, BaseEstimator):
         offset: Any = None,
         exposure: Any = None,
         start: Any = None,
+        cov_type: str | None = None,
+        groups: Any = None,
     ) -> Self:
         """Estimate the coefficients.
 
@@ -157,17 +179,25 @@ class GLM(RegressionAnswers, Inference, RegressorMixin, BaseEstimator):
         X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
             The rows, without missing cells.
         y : array of shape (n,)
-            The response. For the binomial: proportions of successes with the numbers of trials as weights, or two
-            columns, successes and failures.
+            The response. For the bernoulli and the binomial: any two values, see `positive`. For the binomial also
+            proportions of successes with the numbers of trials as weights, or two columns, successes and failures.
         sample_weight : array of shape (n,), optional
             The weight of each row.
         offset : array of shape (n,), or a column by its name or position, optional
             A known part of the linear predictor. A column that is named here is not a term, and is read in prediction,
             unless another offset is given there.
         exposure : array of shape (n,), or a column by its name or position, optional
-            For log links: the mean is proportional to it, so log(exposure) is added to the offset.
+            For log links: the mean is proportional to it, so log(exposure) is added to the offset. If a column is
+            named, predictions are counts for the exposure in that column; for an array they are rates, per unit of
+            exposure, unless they are given an exposure too.
         start : array of shape (1 + p,), or a model with `coef_` and `intercept_`, optional
             The starting point: the intercept (if there is one) and the coefficients.
+        cov_type : "HC0", "HC1", "HC2", "HC3" or "cluster", optional
+            Robust standard errors, which hold if the variance is not that of the family, or if rows of a group depend
+            on each other ("cluster"). They take two more passes over the rows. A weighted row counts as one
+            observation. A shape that was estimated is taken as known.
+        groups : array of shape (n,), or a column by its name or position, optional
+            The group of each row, for `cov_type="cluster"`. A column that is named here is not a term.
 
         Returns
         -------
@@ -180,42 +210,79 @@ class GLM(RegressionAnswers, Inference, RegressorMixin, BaseEstimator):
             After Ctrl-C, with the best coefficients so far kept; the null deviance, log-likelihood, AIC and BIC, which
             need another pass over the rows, are then NaN. See `suffice.keep_on_interrupt`.
         """
-        model = self._pair()
+        model = self._given_pair()
+        successes = Successes(model.response, self.positive)
         settings = Settings(self.fit_intercept, self.alpha, self.firth, self.max_iter, self.tol)
-        survey = Survey(
-            intercept=self.fit_intercept,
-            offset=offset if is_column(offset) else None,
-            exposure=exposure if is_column(exposure) else None,
-        )
-        if isinstance(X, Source) and any(v is not None and not is_column(v) for v in (offset, exposure)):
-            raise ValueError(
-                "for a stream or a scan, name the column that holds the offset or exposure: offset='column'"
-            )
-
-        def target(y: Any, weight: Any, table: Table, design: Design, start: int) -> Target:
-            shift = offsets(table, design, model.link, offset, exposure, start)
-            return as_target(model, y, weight, len(table), start, shift)
-
-        name = type(self).__name__
-        data = open_rows(
-            X, y, sample_weight, survey=survey, meet=None, target=target, estimator=name, n_jobs=self.n_jobs
-        )
+        survey = self._survey(offset, exposure, groups)
+        robust = as_cov_type(cov_type, groups=groups is not None, penalised=bool(self.alpha or self.firth))
+        data = self._open(model, survey, successes, X, y, sample_weight, offset, exposure, groups)
+        if robust is not None:
+            require_hessian(len(data.center) + self.fit_intercept)
         met = data.targets.reduce(totals, None)
         if met.weight == 0:
             raise ValueError("at least one row must have a positive weight, but all weights are zero")
         with progress_line(self.verbose, self.max_iter, self.tol) as watch:
-            found, null = fit_pair(model, data, met, settings, start, watch)
-        self._adopt(model, data, met, found, null)
+            if isinstance(model.response, NegativeBinomialResponse) and model.response.estimated:
+                best = fit_shape(model, data, met, settings, start, watch)
+                model, found, null, shape_error = best.model, best.found, best.null, best.std_error
+            else:
+                found, null = fit_pair(model, data, met, settings, start, watch)
+                shape_error = np.nan
+        cov_type = robust if not found.interrupted else None
+        spread, n_groups = None, None
+        if cov_type is not None:
+            spread, n_groups = robust_factor(cov_type, model, data, found, met.n_rows, self.fit_intercept)
+        self._given = [
+            name for name, v in (("offset", offset), ("exposure", exposure)) if v is not None and not is_column(v)
+        ]
+        self.levels_ = successes.levels()
+        self._adopt(model, data, met, found, null, shape_error)
+        self.cov_type_, self.n_groups_ = cov_type or "nonrobust", n_groups
+        if spread is not None:
+            self._factor = spread
         alike = f"y is {met.y / met.weight:g} in every row" if met.constant else None
         terms = np.array(self.terms_, dtype=object)
         warn_of_fit(terms, found, stacklevel=3, firth=model.bends, constant=alike)
+        warn_of_shape(model.response, found, stacklevel=3)
         if found.interrupted:
             end_early(f"the coefficients are the best of {found.n_iter} iterations", stacklevel=2)
         return self
 
-    def _adopt(self, model: Pair, data: Data, met: Totals, found: Found, null: float) -> None:
+    def _survey(self, offset: Any, exposure: Any, groups: Any = None) -> Survey:
+        """Return the survey that finds the design."""
+        named = {"offset": offset, "exposure": exposure, "groups": groups}
+        return Survey(
+            intercept=self.fit_intercept, **{name: value if is_column(value) else None for name, value in named.items()}
+        )
+
+    def _open(
+        self, pair: Pair, survey: Survey, successes: Successes, X: Any, y: Any, sample_weight: Any, offset: Any,
+        exposure: Any, groups: Any,
+    ) -> Data:  # fmt: skip
+        """Return the rows on an engine."""
+        if isinstance(X, Source) and any(v is not None and not is_column(v) for v in (offset, exposure, groups)):
+            raise ValueError(
+                "for a stream or a scan, name the column that holds the offset, exposure or groups: offset='column'"
+            )
+        numbers = Groups()
+
+        def target(y: Any, weight: Any, table: Table, design: Design, start: int) -> Target:
+            shift = offsets(table, design, pair.link, offset, exposure, start)
+            found = as_target(pair, y, weight, len(table), start, shift, successes.levels())
+            if groups is None:
+                return found
+            values = groups if design.groups is None else design.schema.arranged(table).values(design.groups)
+            return replace(found, group=numbers.codes(values, len(table), start))
+
+        return open_rows(
+            X, y, sample_weight, survey=survey, meet=successes.meet, target=target, estimator=type(self).__name__,
+            n_jobs=self.n_jobs,
+        )  # fmt: skip
+
+    def _adopt(self, model: Pair, data: Data, met: Totals, found: Found, null: float, shape_error: float) -> None:
         """Store the estimates, and all that is computed from them."""
-        response, design = model.response, data.design
+        response, design = model.response, data.design.without("groups")
+        free = self._set_shape(response, shape_error)
         self.design_ = design
         self.n_features_in_ = design.schema.n_columns
         if design.schema.names is not None:
@@ -233,6 +300,7 @@ class GLM(RegressionAnswers, Inference, RegressorMixin, BaseEstimator):
         self.converged_ = found.converged
         rank = int(found.kept.sum())
         self.n_rows_ = met.n_rows
+        self._totals = np.array([met.n_rows, met.weight, met.y, met.square, met.offset])
         self.df_null_ = met.n_rows - int(self.fit_intercept)
         self.df_residual_ = met.n_rows - rank
         self.deviance_ = max(2.0 * found.half_deviance, 0.0)
@@ -245,7 +313,6 @@ class GLM(RegressionAnswers, Inference, RegressorMixin, BaseEstimator):
         self.null_deviance_ = self.log_likelihood_ = self.aic_ = self.bic_ = np.nan
         if found.interrupted:  # the rest takes another pass over the rows
             return
-        free = 0 if response.dispersion_known else 1
         rows = met.n_rows if isinstance(response, GaussianResponse) else met.weight
         # a perfect fit leaves only rounding error, and an unbounded density
         perfect = self.deviance_ <= 1e-24 * (met.square if isinstance(response, GaussianResponse) else met.weight)
@@ -257,6 +324,15 @@ class GLM(RegressionAnswers, Inference, RegressorMixin, BaseEstimator):
             self.log_likelihood_ = np.inf
         self.aic_ = 2.0 * (rank + free) - 2.0 * self.log_likelihood_
         self.bic_ = np.log(met.n_rows) * (rank + free) - 2.0 * self.log_likelihood_
+
+    def _set_shape(self, response: Response, std_error: float) -> int:
+        """Store the shape, if there is one; return the number of estimated parameters besides the coefficients."""
+        if isinstance(response, NegativeBinomialResponse):
+            self.shape_, self.shape_std_error_ = response.shape, std_error
+            return int(response.estimated)
+        for name in ("shape_", "shape_std_error_"):
+            self.__dict__.pop(name, None)
+        return int(not response.dispersion_known)
 
     def _spread(self, found: Found, dispersion: float) -> FloatArray | None:
         """Return F with F Fᵀ the covariance of the centred intercept and the coefficients, (1 + p)×(1 + p)."""

@@ -1,4 +1,4 @@
-"""The uncertainty of the parameters of a generalised linear model: standard errors, intervals, a summary."""
+"""The uncertainty of the parameters of a linear model: standard errors, intervals, a summary."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from suffice._arrays import FloatArray
-from suffice.glm.pairs import Pair
 from suffice.glm.summary import Summary
 
 
 class Inference:
-    """Mixin of `GLM` with the uncertainty of its parameters."""
+    """Mixin of `GLM` and `LogisticRegression` with the uncertainty of their parameters."""
 
     fit_intercept: bool
-    terms_: list[str]
+    alpha: float
+    firth: bool
     aliased_: list[str]
     parameters_: FloatArray
     n_rows_: int
@@ -26,36 +26,50 @@ class Inference:
     df_null_: int
     deviance_: float
     null_deviance_: float
-    dispersion_: float
     log_likelihood_: float
     aic_: float
     bic_: float
-    #: F with F Fᵀ the covariance of the intercept about the centre and the coefficients; None if it was not formed
+    #: F with F Fᵀ the covariance of the intercepts about the centre and the coefficients; None if it was not formed
     _factor: FloatArray | None
     _center: FloatArray
 
+    @property
     @abstractmethod
-    def _pair(self) -> Pair:
-        """Return the response and its link."""
+    def _names(self) -> list[str]:
+        """The names of the parameters."""
+
+    @abstractmethod
+    def _degrees(self) -> float | None:
+        """Return the degrees of freedom of Student's t; None for the normal distribution."""
+
+    @abstractmethod
+    def _title(self) -> str:
+        """Return the title of the summary."""
+
+    @abstractmethod
+    def _notes(self) -> list[tuple[str, str]]:
+        """Return what a summary says of the response besides the deviances."""
 
     @property
     def covariance_(self) -> FloatArray:
-        """The covariance of the parameters, in the order of `terms_`; NaN for columns that were left out."""
+        """The covariance of the parameters, in their order; NaN for columns that were left out."""
         check_is_fitted(self, "coef_")
+        names = self._names
         if self._factor is None:
-            return np.full((len(self.terms_), len(self.terms_)), np.nan)
-        spread = self._factor.copy()
-        spread[0] -= self._center @ spread[1:]  # intercept = a − c·b
+            return np.full((len(names), len(names)), np.nan)
+        spread = self._factor.reshape(-1, len(self._center) + 1, len(self._factor)).copy()
+        spread[:, 0] -= np.einsum("j,cjr->cr", self._center, spread[:, 1:])  # intercept = a − c·b
         if not self.fit_intercept:
-            spread = spread[1:]
-        matrix = spread @ spread.T
-        out = np.array([term in self.aliased_ for term in self.terms_])
+            spread = spread[:, 1:]
+        rows = spread.reshape(len(names), -1)
+        matrix = rows @ rows.T
+        out = np.array([name in self.aliased_ for name in names])
         matrix[out] = matrix[:, out] = np.nan
         return matrix
 
     @property
     def std_errors_(self) -> FloatArray:
-        """The standard errors of the parameters, in the order of `terms_`; NaN if no Hessian was formed."""
+        """The standard errors of the parameters, in their order; NaN if no Hessian was formed."""
         return np.sqrt(np.diag(self.covariance_))
 
     def _quantile(self, level: float) -> float:
@@ -63,15 +77,16 @@ class Inference:
 
         if not 0.0 < level < 1.0:
             raise ValueError(f"the level of an interval must be between 0 and 1, not {level!r}")
-        upper = 0.5 + 0.5 * level
-        if self._pair().response.dispersion_known:
+        upper, degrees = 0.5 + 0.5 * level, self._degrees()
+        if degrees is None:
             return float(ndtri(upper))
-        return float(stdtrit(self.df_residual_, upper)) if self.df_residual_ > 0 else np.nan
+        return float(stdtrit(degrees, upper)) if degrees > 0 else np.nan
 
     def conf_int(self, level: float = 0.95) -> FloatArray:
-        """Return a confidence interval per parameter, estimate ± quantile · standard error, in the order of `terms_`.
+        """Return Wald's confidence interval per parameter, estimate ± quantile · standard error, in their order.
 
-        The quantile is that of the normal distribution, or of Student's t if the dispersion is estimated.
+        The quantile is that of the normal distribution, or of Student's t if the dispersion is estimated and standard
+        errors are not robust.
 
         Parameters
         ----------
@@ -108,16 +123,14 @@ class Inference:
         from scipy.special import ndtr, stdtr
 
         check_is_fitted(self, "coef_")
-        model = self._pair()
-        errors = self.std_errors_
+        errors, degrees = self.std_errors_, self._degrees()
         with np.errstate(divide="ignore", invalid="ignore"):
             statistics = self.parameters_ / errors
-        known = model.response.dispersion_known
-        p = 2.0 * (ndtr(-np.abs(statistics)) if known else stdtr(self.df_residual_, -np.abs(statistics)))
+        p = 2.0 * (ndtr(-np.abs(statistics)) if degrees is None else stdtr(degrees, -np.abs(statistics)))
         notes = [
             ("deviance", f"{self.deviance_:.6g} on {self.df_residual_}"),
             ("null deviance", f"{self.null_deviance_:.6g} on {self.df_null_}"),
-            ("dispersion", f"{self.dispersion_:.5g}" + ("" if known else " (estimated)")),
+            *self._notes(),
             ("log-likelihood", f"{self.log_likelihood_:.6g}"),
             ("AIC", f"{self.aic_:.6g}"),
             ("BIC", f"{self.bic_:.6g}"),
@@ -125,10 +138,11 @@ class Inference:
         ]
         if self._factor is None:
             notes.append(("no standard errors:", "too many parameters for a Hessian"))
+        if self.alpha or self.firth:
+            notes.append(("penalised:", f"alpha {self.alpha:g}" if self.alpha else "Firth's correction"))
         if self.aliased_:
             notes.append(("left out (collinear):", ", ".join(self.aliased_)))
-        title = f"{model.response} regression, {model.link} link, {self.n_rows_:,} rows"
         return Summary(
-            title, list(self.terms_), self.parameters_, errors, statistics, p, self.conf_int(level),
-            "z" if known else "t", level, notes,
+            self._title(), list(self._names), self.parameters_, errors, statistics, p, self.conf_int(level),
+            "z" if degrees is None else "t", level, notes,
         )  # fmt: skip

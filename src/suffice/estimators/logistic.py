@@ -11,25 +11,25 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from suffice._arrays import FloatArray
+from suffice.estimators._logistic_derivatives import LogisticDerivatives
+from suffice.estimators._logistic_inference import LogisticInference
 from suffice.glm.baseline import totals
+from suffice.glm.classes import Classes
 from suffice.glm.design import Design, Survey
 from suffice.glm.objective import Found
 from suffice.glm.pairs import Pair, pair
 from suffice.glm.predicting import answer
 from suffice.glm.regression import Settings, fit_pair
 from suffice.glm.responses import BernoulliResponse
-from suffice.glm.rows import Data, Target, open_rows
+from suffice.glm.rows import Data, open_rows
 from suffice.glm.softmax import SoftmaxPoint, class_weights, fit_softmax, softmax_predictor, symmetric
 from suffice.glm.sums import Point, predictor
 from suffice.glm.warn import INTERCEPT, warn_of_fit
 from suffice.optimize.interrupts import end_early
 from suffice.optimize.progress import progress_line
-from suffice.statistics.responsibilities import Labels
-from suffice.tables.labels import LabelCoder, as_class_array, check_weight, class_list, sorted_order
-from suffice.tables.table import Table
 
 
-class LogisticRegression(ClassifierMixin, BaseEstimator):
+class LogisticRegression(LogisticDerivatives, LogisticInference, ClassifierMixin, BaseEstimator):
     """Logistic regression, log p(c | x) = intercept_c + x·coef_c + constant, fitted by Newton's method.
 
     Data-frame columns of text and categories become one 0/1 column per level except the first. Missing cells are not
@@ -65,8 +65,18 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         The intercepts.
     terms_ : list of str
         The names of the columns of the design, such as "age" and "smoke[yes]".
-    log_likelihood_ : float
-        The log-likelihood of the training rows.
+    parameter_names_ : list of str
+        The names of the parameters: "(intercept)" if there is one, then the terms; for more than two classes those of
+        each class except the first, such as "virginica: age".
+    parameters_, std_errors_ : arrays, in the order of `parameter_names_`
+        The intercepts and coefficients relative to the first class, that is those of log p(c | x) − log p(first | x),
+        and their standard errors by the inverse information.
+    covariance_ : array, in the order of `parameter_names_`
+        The covariance matrix of the parameters.
+    log_likelihood_, deviance_, null_deviance_, aic_, bic_ : float
+        The measures of fit on the training rows; the deviance is −2 log-likelihood.
+    aliased_ : list of str
+        Parameters of columns that are linear combinations of earlier ones; they are 0.
     n_iter_ : int
         The number of iterations over all rows.
     converged_ : bool
@@ -133,7 +143,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
             After Ctrl-C, with the best coefficients so far kept; see `suffice.keep_on_interrupt`.
         """
         settings = Settings(self.fit_intercept, self.alpha, self.firth, self.max_iter, self.tol)
-        labels = _Labels()
+        labels = Classes()
         data = open_rows(
             X, y, sample_weight, survey=Survey(intercept=self.fit_intercept), meet=labels.meet, target=labels.target,
             estimator=type(self).__name__, n_jobs=self.n_jobs,
@@ -150,13 +160,15 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
             if k == 2:
                 met = data.targets.reduce(totals, None)
                 _require_weight(met.weight)
-                weight = np.array([met.weight - met.y, met.y])
+                weight, n_rows = np.array([met.weight - met.y, met.y]), met.n_rows
                 found, _ = fit_pair(_LOGIT, data, met, settings, start, watch)
             else:
-                weight = data.targets.reduce(class_weights, k).weight
+                known = data.targets.reduce(class_weights, k)
+                weight, n_rows = known.weight, known.n_rows
                 _require_weight(float(weight.sum()))
                 found = fit_softmax(data, weight, settings, start, watch)
         self._adopt(data, classes, found)
+        self._set_inference(found, n_rows, weight)
         names = np.array(([INTERCEPT] if self.fit_intercept else []) + self.terms_, dtype=object)
         absent = classes[weight == 0.0].tolist()
         nothing = f"y has no row with a positive weight of class {', '.join(map(repr, absent))}" if absent else None
@@ -192,7 +204,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         every = np.column_stack([intercepts, coefficients])
         model = cls()
         model._set_parameters(classes, design, every[1:] - every[:1], center)
-        model.log_likelihood_, model.n_iter_, model.converged_ = float("nan"), 0, True
+        model._set_unknown()
         return model
 
     def _set_parameters(self, classes: NDArray[Any], design: Design, theta: FloatArray, center: FloatArray) -> None:
@@ -206,6 +218,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         self._theta, self._center = theta, center
+        self._set_parameter_vector()
         shown = self._theta if len(classes) == 2 else symmetric(self._theta)
         self.coef_ = shown[:, 1:].copy()
         self.intercept_ = shown[:, 0] - self.coef_ @ self._center if self.fit_intercept else np.zeros(len(shown))
@@ -216,7 +229,6 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         if not self.fit_intercept:
             theta, center = np.pad(theta, ((0, 0), (1, 0))), np.zeros(len(center))
         self._set_parameters(classes, data.design, theta, center)
-        self.log_likelihood_ = -found.half_deviance
         self.n_iter_ = found.n_iter
         self.converged_ = found.converged
 
@@ -290,58 +302,6 @@ _LOGIT: Pair = pair(BernoulliResponse())
 def _require_weight(weight: float) -> None:
     if weight == 0:
         raise ValueError("at least one row must have a positive weight, but all weights are zero")
-
-
-class _Labels:
-    """An encoder of labels that first collects the classes, and then numbers them in sorted order."""
-
-    def __init__(self) -> None:
-        self._coder = LabelCoder()
-        self._whole: Any = None
-        self._ranks: NDArray[np.intp] | None = None
-
-    def meet(self, y: Any) -> None:
-        """Collect the classes of some labels."""
-        given = y
-        if y is None:
-            raise ValueError("a classifier requires y to be passed, but the target y is None; pass one label per row")
-        if np.isscalar(y):
-            raise ValueError(f"y needs one label per row, but is the single value {y!r}")
-        if not hasattr(y, "__len__"):
-            y = np.asarray(y)
-        found = self._coder.encode(y, None, len(y))
-        if not isinstance(found, Labels):
-            raise ValueError(
-                "logistic regression needs one label per row, but y has several columns; for class probabilities there "
-                "is GenerativeClassifier"
-            )
-        self._whole = (given, found.codes)
-
-    def _sorted(self) -> list[int]:
-        return sorted_order(class_list(self._coder.classes()))
-
-    def classes(self) -> NDArray[Any]:
-        """Return the classes in sorted order."""
-        known = self._coder.classes()
-        return as_class_array([class_list(known)[i] for i in self._sorted()], known.dtype)
-
-    def target(self, y: Any, sample_weight: Any, table: Table, design: Design, start: int) -> Target:
-        """Return the class number and the weight of each row."""
-        n = len(table)
-        weight = check_weight(sample_weight, n, start)
-        if self._ranks is None:
-            order = self._sorted()
-            self._ranks = np.empty(len(order), dtype=np.intp)
-            self._ranks[order] = np.arange(len(order))
-        if self._whole is not None and self._whole[0] is y and len(self._whole[1]) == n:
-            codes = self._whole[1]
-        else:
-            found = self._coder.encode(y, None, n, start)
-            assert isinstance(found, Labels)
-            codes = found.codes
-        if len(codes) != n:
-            raise ValueError(f"there must be one label per row, but X has {n} rows and y has {len(codes)} labels")
-        return Target(self._ranks[codes].astype(np.float64), weight)
 
 
 def _as_start(start: Any, design: Design, n_classes: int) -> Any:

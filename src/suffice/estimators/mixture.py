@@ -14,16 +14,14 @@ from suffice._arrays import IntArray
 from suffice.diagnostics.identifiers import warn_of_identifiers
 from suffice.engines.base import ONE_BLAS_THREAD
 from suffice.estimators._component_answers import ComponentAnswers
-from suffice.estimators.partly_labelled import iterate
+from suffice.estimators.partly_labelled import Prepared, iterate, nothing_known
 from suffice.estimators.settings import MixtureSettings, documented
 from suffice.estimators.warn import warn_of_light_rows, warn_of_text, warn_of_tiny_columns
 from suffice.families import Gaussian, reads_documents
 from suffice.families.gaussian import GaussianDistributions
+from suffice.mixtures.best_start import Start, Starts, compatible
 from suffice.mixtures.components import Components, shares
-from suffice.mixtures.start_points import (
-    generator,
-)
-from suffice.mixtures.starts import Start, Starts, compatible
+from suffice.mixtures.start_clusters import generator
 from suffice.models import passes
 from suffice.models.conditioning import conditional_model, marginal_model
 from suffice.models.joint import JointModel, expect
@@ -35,9 +33,8 @@ from suffice.optimize.extrapolation import accelerates
 from suffice.optimize.interrupts import Interrupted, end_early
 from suffice.priors import PriorSpec, check_prior
 from suffice.statistics.joint import JointStatistics
-from suffice.statistics.responsibilities import PartialLabels
 from suffice.tables.conversion import as_table
-from suffice.tables.labels import NoLabels, check_weight
+from suffice.tables.labels import NoLabels
 from suffice.tables.table import Table
 
 #: a component with a smaller share of all rows counts as empty
@@ -74,16 +71,15 @@ class Mixture(ComponentAnswers, MixtureSettings, DensityMixin, BaseEstimator):
         The weights π_c of the components.
     distributions_ : tuple of Distributions
         The estimated distributions, one entry per block of the schema.
-    means_, covariances_ : arrays of shape (k, d) and (k, d, d)
-        The means and covariances of the components, if all columns are Gaussian.
+    means_, variances_, covariances_ : arrays of shape (k, d), (k, d) and (k, d, d)
+        Of each column in each component; NaN for columns of categories. `parameters()` has all parameters.
     statistics_ : ModelStatistics
         The expected statistics of the last iteration.
     bound_history_ : list of float
         The bound of each iteration: the log-likelihood plus the log-density of the prior. An extrapolation step that
         was taken back repeats the previous bound.
     n_iter_, converged_ : int, bool
-        The number of iterations, each a pass over the rows, including extrapolation steps; and whether the bound
-        stopped rising.
+        The number of passes over the rows, with those of extrapolation steps; whether the bound stopped rising.
     n_parameters_ : int
         The number of free parameters.
 
@@ -136,30 +132,15 @@ class Mixture(ComponentAnswers, MixtureSettings, DensityMixin, BaseEstimator):
             After Ctrl-C, with the best components so far kept; see `suffice.keep_on_interrupt`.
         """
         with ONE_BLAS_THREAD:  # for small matrix products, synchronising threads costs more than they gain
-            components, outcome, n_rows = self._learn(X, sample_weight)
-        return self._adopt(components, outcome, n_rows)
+            begun = self._start(X, sample_weight)
+            outcome = iterate(self, begun.components, begun.engine, begun.start)
+        return self._adopt(begun.components, outcome, begun.n_rows)
 
-    def _learn(self, X: Any, sample_weight: Any) -> tuple[Components, em.Outcome[JointModel, JointStatistics], int]:
-        """Return the components with their priors, the outcome of EM, and the number of rows."""
-        self._check_parameters()
-        rng = generator(self.random_state)
-        overall, n_rows, missing = self._survey(X, sample_weight)
-        warn_of_identifiers(overall, X, n_rows, weighted=sample_weight is not None)
-        schema, k = overall.schema, self._size
-        priors = [
-            block.family.prior_of_components(sums, self.prior, k)
-            for block, sums in zip(schema.blocks, overall.joint.blocks, strict=True)
-        ]
-        if self.prior is not None:
-            warn_of_tiny_columns(overall)
-            warn_of_light_rows(float(overall.class_count.sum()), n_rows, k)
-        components = self._components(schema, priors, missing)
-        schema = components.schema
-
-        def known(_: Any, weight: Any, n: int, start: int) -> PartialLabels:
-            return PartialLabels(None, check_weight(weight, n, start), k, n)
-
-        engine = passes.engine(X, None, sample_weight, schema, known, n_jobs=self.n_jobs)
+    def _start(self, X: Any, sample_weight: Any) -> Prepared:
+        """Return the components with their priors, the rows, and the best start."""
+        components, overall, n_rows = self._prepare(X, sample_weight)
+        rng, schema, k = generator(self.random_state), components.schema, self._size
+        engine = passes.engine(X, None, sample_weight, schema, nothing_known(k), n_jobs=self.n_jobs)
         if isinstance(self.init, Mixture):
             start: JointModel | Start = compatible(self.init._joint, schema, k)
         else:
@@ -168,7 +149,22 @@ class Mixture(ComponentAnswers, MixtureSettings, DensityMixin, BaseEstimator):
                 start = starts.begin(components, engine, overall.joint, n_rows, rng)
             except Interrupted:  # the unfinished comparison of starts gives no model to keep
                 raise KeyboardInterrupt from None
-        return components, iterate(self, components, engine, start), n_rows
+        return Prepared(components, engine, start, n_rows)
+
+    def _prepare(self, X: Any, sample_weight: Any) -> tuple[Components, ModelStatistics, int]:
+        """Return the components with their priors, the statistics of all rows as one class, and their number."""
+        self._check_parameters()
+        overall, n_rows, missing = self._survey(X, sample_weight)
+        warn_of_identifiers(overall, X, n_rows, weighted=sample_weight is not None)
+        k = self._size
+        priors = [
+            block.family.prior_of_components(sums, self.prior, k)
+            for block, sums in zip(overall.schema.blocks, overall.joint.blocks, strict=True)
+        ]
+        if self.prior is not None:
+            warn_of_tiny_columns(overall)
+            warn_of_light_rows(float(overall.class_count.sum()), n_rows, k)
+        return self._components(overall.schema, priors, missing), overall, n_rows
 
     def _components(self, schema: Schema, priors: Sequence[PriorSpec], missing: bool) -> Components:
         return Components(schema, priors, missing=missing)
@@ -203,11 +199,7 @@ class Mixture(ComponentAnswers, MixtureSettings, DensityMixin, BaseEstimator):
         schema, k = self.schema_, len(self.weights_)
         table = schema.as_table(X)
         schema.check(table, type(self).__name__)
-
-        def known(_: Any, weight: Any, n: int, start: int) -> PartialLabels:
-            return PartialLabels(None, check_weight(weight, n, start), k, n)
-
-        engine = passes.engine(X, None, sample_weight, schema, known, n_jobs=self.n_jobs)
+        engine = passes.engine(X, None, sample_weight, schema, nothing_known(k), n_jobs=self.n_jobs)
         found = engine.reduce(expect, self._estimated)
         batch = float(found.statistics.class_count.sum())
         if batch == 0.0:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from suffice.errors import warn_user
+from suffice.mixtures.best_start import Start
 from suffice.mixtures.components import Components, has_constant_columns
-from suffice.mixtures.starts import Start
 from suffice.models import passes
 from suffice.models.joint import JointModel
 from suffice.models.missing import first_sums, learn_as_one, uncorrelated
@@ -24,10 +24,31 @@ from suffice.optimize.progress import progress_line
 from suffice.priors import PriorSpec
 from suffice.statistics.joint import JointStatistics
 from suffice.statistics.responsibilities import PartialLabels
-from suffice.tables.labels import LabelCoder, as_class_array, as_objects_if_mixed, class_list, sorted_order
+from suffice.tables.labels import (
+    LabelCoder,
+    as_class_array,
+    as_objects_if_mixed,
+    check_weight,
+    class_list,
+    sorted_order,
+)
 
 if TYPE_CHECKING:
+    from suffice.engines import Engine
     from suffice.estimators.classifier import GenerativeClassifier
+    from suffice.estimators.mixture import Mixture
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What EM starts from: the components with their priors, the rows on an engine, and the first model."""
+
+    components: Components
+    engine: Engine
+    start: JointModel | Start
+    n_rows: int = 0
+    #: columns that are missing in every row, which the sums of covariances do not show
+    never_seen: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -71,6 +92,16 @@ def fit_partly_labelled(
     model: GenerativeClassifier, X: Any, y: Any, sample_weight: Any, labelled: ModelStatistics
 ) -> Learned:
     """Start from the labelled rows, and learn from all rows and cells by EM."""
+    begun = start_partly_labelled(model, X, y, sample_weight, labelled)
+    outcome = iterate(model, begun.components, begun.engine, begun.start)
+    statistics = ModelStatistics(labelled.classes, labelled.schema, outcome.statistics, declared=True)
+    return Learned(statistics, begun.components.priors, outcome, begun.never_seen)
+
+
+def start_partly_labelled(
+    model: GenerativeClassifier, X: Any, y: Any, sample_weight: Any, labelled: ModelStatistics
+) -> Prepared:
+    """Return the model of the labelled rows, and all rows on an engine."""
     known = known_labels(model, labelled.classes)
     schema = labelled.schema
     coder = LabelCoder(labelled.classes, declared=True, missing_label=model.missing_label, again=True)
@@ -89,9 +120,7 @@ def fit_partly_labelled(
         for block, sums, of_all in zip(schema.blocks, labelled.joint.blocks, everything, strict=True)
     ]
     components = model._components(schema, labelled.classes, priors, missing=first.missing)
-    outcome = iterate(model, components, engine, components.estimate(labelled.joint))
-    statistics = ModelStatistics(labelled.classes, schema, outcome.statistics, declared=True)
-    return Learned(statistics, priors, outcome, unknown)
+    return Prepared(components, engine, components.estimate(labelled.joint), never_seen=unknown)
 
 
 def known_labels(model: GenerativeClassifier, classes: NDArray[Any]) -> Callable[[Any, Any, int, int], PartialLabels]:
@@ -107,23 +136,30 @@ def known_labels(model: GenerativeClassifier, classes: NDArray[Any]) -> Callable
     return known
 
 
+def nothing_known(k: int) -> Callable[[Any, Any, int, int], PartialLabels]:
+    """Return the function that reads the weights of rows that may belong to any of k components."""
+
+    def known(_: Any, weight: Any, n_rows: int, start: int) -> PartialLabels:
+        return PartialLabels(None, check_weight(weight, n_rows, start), k, n_rows)
+
+    return known
+
+
 def find_classes(model: GenerativeClassifier, X: Any, sample_weight: Any, classes: NDArray[Any]) -> Learned:
     """Learn the classes as the components of a mixture, if no row has a label."""
+    mixture = mixture_of_classes(model, len(classes))
+    begun = mixture._start(X, sample_weight)
+    outcome = iterate(mixture, begun.components, begun.engine, begun.start)
+    labels = as_class_array(class_list(classes), classes.dtype)
+    statistics = ModelStatistics(labels, begun.components.schema, outcome.statistics, declared=True)
+    return Learned(statistics, begun.components.priors, outcome)
+
+
+def mixture_of_classes(model: GenerativeClassifier, k: int) -> Mixture:
+    """Return the mixture, with the settings of a classifier, whose components become its classes."""
     from suffice.estimators.mixture import Mixture
 
-    mixture = Mixture(
-        len(classes),
-        model.families,
-        model.covariance,
-        model._prior,
-        unseen=model.unseen,
-        **model._em_settings(),
-    )
-    components, outcome, _ = mixture._learn(X, sample_weight)
-    labels = as_class_array(class_list(classes), classes.dtype)
-    return Learned(
-        ModelStatistics(labels, components.schema, outcome.statistics, declared=True), components.priors, outcome
-    )
+    return Mixture(k, model.families, model.covariance, model._prior, unseen=model.unseen, **model._em_settings())
 
 
 def iterate(
@@ -141,9 +177,8 @@ def iterate(
         except Interrupted as stop:
             outcome = stop.outcome
     if not outcome.converged and not outcome.interrupted and model.max_iter > 1:
-        warnings.warn(
+        warn_user(
             f"EM did not converge in {model.max_iter} iterations (the bound still rises); raise max_iter or tol",
             ConvergenceWarning,
-            stacklevel=4,
         )
     return outcome

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from suffice._arrays import IntArray
 from suffice.families import Bernoulli, Categorical, Distributions, Text
 from suffice.models.schema import Schema
+from suffice.tables.results import frame_in
 
 
 def sample_table(
@@ -33,7 +34,7 @@ def sample_table(
                 columns[column] = drawn[:, j].astype(bool)
     ordered = [columns[column] for column in range(schema.n_columns)]
     if schema.library is not None and schema.names is not None:
-        frame = _frame(schema.library, dict(zip(schema.names, ordered, strict=True)))
+        frame = frame_in(schema.library, {name: c.tolist() for name, c in zip(schema.names, ordered, strict=True)})
         if frame is not None:
             return frame
     return np.column_stack([column.astype(object) for column in ordered]) if words else np.column_stack(ordered)
@@ -45,14 +46,3 @@ def _values(schema: Schema, column: int, codes: NDArray[Any]) -> NDArray[Any]:
     numeric = values and all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values)
     known = np.array([*values, None] if not numeric else [*values, np.nan], dtype=None if numeric else object)
     return known[codes.astype(np.intp)]
-
-
-def _frame(library: str, columns: dict[str, NDArray[Any]]) -> Any:
-    """Return a data frame of the given library; None if it is not installed."""
-    import narwhals.stable.v2 as nw
-
-    data = {name: column.tolist() for name, column in columns.items()}
-    try:
-        return nw.from_dict(data, backend=cast(Any, library)).to_native()
-    except (ImportError, ModuleNotFoundError):
-        return None

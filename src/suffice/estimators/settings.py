@@ -11,7 +11,7 @@ from inspect import cleandoc
 from textwrap import indent
 from typing import Any, TypeVar
 
-from suffice.mixtures.starts import N_STARTS
+from suffice.mixtures.best_start import N_STARTS
 from suffice.priors import PriorSpec
 
 Class = TypeVar("Class", bound=type)
@@ -110,6 +110,7 @@ class SoftKMeansSettings(StartSettings):
 
     n_clusters: int = 8
     stiffness: float | None = None
+    shares: str = "learned"
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

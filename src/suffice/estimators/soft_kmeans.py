@@ -1,4 +1,4 @@
-"""Soft k-means: a mixture of equal spherical Gaussians, which becomes k-means as their variance shrinks."""
+"""Soft k-means: a mixture of spherical Gaussians of one size, which becomes k-means as their variance shrinks."""
 
 from __future__ import annotations
 
@@ -12,18 +12,22 @@ from suffice.estimators.settings import SoftKMeansSettings, documented
 from suffice.families import Bernoulli, Gaussian
 from suffice.families.gaussian import GaussianDistributions
 from suffice.families.gaussian.covariance import GivenSphere
-from suffice.mixtures.components import Components, equal_shares
+from suffice.mixtures.components import Components, equal_shares, shares
 from suffice.models.named_statistics import ModelStatistics
 from suffice.models.schema import Schema
+
+#: the shares of the clusters, from the sums of their responsibilities
+_SHARES = {"learned": shares, "equal": equal_shares}
 
 
 @documented
 class SoftKMeans(SoftKMeansSettings, Mixture):
-    """Soft k-means: equal spherical clusters, with responsibilities proportional to exp(−stiffness · distance²).
+    """Soft k-means: spheres of one size, with responsibilities proportional to c_k exp(−stiffness · distance²).
 
-    It is EM for a mixture of Gaussians with equal weights and one common variance, 1 / (2 · stiffness). As the
-    stiffness grows, every row belongs entirely to the nearest centre, and the iterations become those of k-means. The
-    attributes that are not listed here are those of `Mixture`.
+    It is EM for a mixture of Gaussians with one common variance, 1 / (2 · stiffness); a stiffness of ½ makes unit
+    spheres. The shares c_k of the clusters are learned, unless they are to be equal. As the stiffness grows, every row
+    belongs entirely to the nearest centre, and the iterations become those of k-means. The attributes that are not
+    listed here are those of `Mixture`.
 
     Parameters
     ----------
@@ -31,6 +35,8 @@ class SoftKMeans(SoftKMeansSettings, Mixture):
         The number of clusters k.
     stiffness : float or None, default None
         The stiffness, 1 / (2σ²), more than 0; None learns it with the centres.
+    shares : "learned" or "equal", default "learned"
+        The shares of the clusters: learned with the centres, c_k = Σ_i q_ik / n, or 1/k each.
     {StartSettings}
     {SearchSettings}
     {EMSettings}
@@ -39,6 +45,8 @@ class SoftKMeans(SoftKMeansSettings, Mixture):
     ----------
     cluster_centers_ : array of shape (k, d)
         The centres of the clusters.
+    shares_ : array of shape (k,)
+        The shares c_k of the clusters, which sum to 1; the same as `weights_`.
     stiffness_ : float
         The stiffness, given or learned: 1 / (2σ²).
 
@@ -49,6 +57,8 @@ class SoftKMeans(SoftKMeansSettings, Mixture):
     >>> X = np.array([[0.0], [0.2], [0.4], [5.0], [5.2], [5.4]])
     >>> np.sort(SoftKMeans(2, stiffness=100.0, random_state=0).fit(X).cluster_centers_.ravel()).round(3).tolist()
     [0.2, 5.2]
+    >>> np.sort(SoftKMeans(2, stiffness=0.5, random_state=0).fit(X[:5]).shares_).round(3).tolist()  # unit spheres
+    [0.4, 0.6]
     """
 
     families = "auto"
@@ -79,7 +89,12 @@ class SoftKMeans(SoftKMeansSettings, Mixture):
                 raise ValueError(f"stiffness must be a positive number or None, not {self.stiffness!r}")
             spheres = Gaussian(GivenSphere(0.5 / float(self.stiffness)))
             schema = schema.with_blocks([type(block)(spheres, block.columns) for block in schema.blocks])
-        return Components(schema, priors, equal_shares, missing=missing)
+        return Components(schema, priors, _SHARES[self.shares], missing=missing)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not isinstance(self.shares, str) or self.shares not in _SHARES:
+            raise ValueError(f"shares must be 'learned' or 'equal', not {self.shares!r}")
 
     @property
     def cluster_centers_(self) -> FloatArray:
@@ -87,9 +102,14 @@ class SoftKMeans(SoftKMeansSettings, Mixture):
         return self.means_
 
     @property
+    def shares_(self) -> FloatArray:
+        """The shares of the clusters, (k,)."""
+        return self.weights_
+
+    @property
     def stiffness_(self) -> float:
         """The stiffness 1 / (2σ²), the factor of the squared distance in the log-density."""
         (spheres,) = self.distributions_
         assert isinstance(spheres, GaussianDistributions)
         varying = 0 if spheres.constant is None else int(np.argmin(spheres.constant))
-        return 0.5 / float(spheres.variance[0, varying])
+        return 0.5 / float(spheres.variance()[0, varying])

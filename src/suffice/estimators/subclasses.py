@@ -13,16 +13,15 @@ from numpy.typing import NDArray
 
 from suffice._arrays import FloatArray, IntArray
 from suffice.engines import Engine, MemoryEngine, Rows
-from suffice.engines.base import Chunk
 from suffice.errors import EstimateError
-from suffice.estimators.partly_labelled import Learned, iterate, known_labels
+from suffice.estimators.partly_labelled import Learned, Prepared, iterate, known_labels
 from suffice.families import Distributions
+from suffice.mixtures.best_start import N_STARTS, Start, best_of
 from suffice.mixtures.components import Components
-from suffice.mixtures.start_points import START_ROWS, Points, generator, picked, rows_of_each_class
-from suffice.mixtures.starts import N_STARTS, Start, best_of
+from suffice.mixtures.start_clusters import START_ROWS, Points, generator, picked, rows_of_each_class
 from suffice.models import passes
-from suffice.models.joint import JointModel, learn, most_probable, posterior
-from suffice.models.missing import first_sums, learn_as_one, lifted, uncorrelated
+from suffice.models.joint import JointModel, most_probable, posterior
+from suffice.models.missing import first_sums, learn_as_one, learn_known, lifted, uncorrelated
 from suffice.models.named_statistics import ModelStatistics, sums_by_class
 from suffice.models.schema import Schema
 from suffice.optimize import em
@@ -97,12 +96,34 @@ def fit_components_of_classes(
     A labelled row can only belong to components of its own class, an unlabelled row to any component. The prior is
     that of the classes, from their labelled rows, with the volume of a class shared among its components.
     """
+    begun, clusters = start_components_of_classes(model, X, y, sample_weight, labelled, sizes, n_rows)
+    first = begun.components.class_of
+    assert first is not None
+    outcome = iterate(model, begun.components, begun.engine, begun.start)
+    outcome, class_of = _without_empty(outcome, first, clusters)
+    _warn_of_fewer(labelled.classes, np.bincount(class_of), sizes)
+    statistics = ModelStatistics(
+        labelled.classes, labelled.schema, outcome.statistics, declared=True, class_of=class_of
+    )
+    return Learned(statistics, clusters.priors, outcome, begun.never_seen)
+
+
+def start_components_of_classes(
+    model: GenerativeClassifier,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    labelled: ModelStatistics,
+    sizes: IntArray,
+    n_rows: int,
+) -> tuple[Prepared, _Clusters]:
+    """Return the model of clusters within the classes with all rows on an engine, and how it was found."""
     schema, classes = labelled.schema, labelled.classes
     engine = passes.engine(X, y, sample_weight, schema, known_labels(model, classes), n_jobs=model.n_jobs)
     first = first_sums(schema, engine.reduce(learn_as_one, schema), lambda simple: engine.reduce(learn_as_one, simple))
     overall, sums_of_classes = first.statistics, labelled.joint
     if first.missing:
-        sums_of_classes = lifted(engine.reduce(_learn_known, uncorrelated(schema)), schema)
+        sums_of_classes = lifted(engine.reduce(learn_known, uncorrelated(schema)), schema)
     priors = [
         block.family.prior_within_classes(sums, model._prior, float(sizes.mean()), of_all)
         for block, sums, of_all in zip(schema.blocks, sums_of_classes.blocks, overall.blocks, strict=True)
@@ -111,18 +132,7 @@ def fit_components_of_classes(
     clusters = _Clusters(model, schema, classes, priors, first.missing, units, sizes, generator(model.random_state))
     start = clusters.begin(rows_of_each_class(engine, n_rows, max(START_ROWS, 50 * int(sizes.sum())), clusters.rng))
     assert start.class_of is not None
-    outcome = iterate(model, clusters.components(start.class_of), engine, start)
-    outcome, class_of = _without_empty(outcome, start.class_of, clusters)
-    _warn_of_fewer(classes, np.bincount(class_of), sizes)
-    statistics = ModelStatistics(classes, schema, outcome.statistics, declared=True, class_of=class_of)
-    return Learned(statistics, priors, outcome, first.never_seen)
-
-
-def _learn_known(chunk: Chunk, schema: Schema) -> JointStatistics:
-    """Kernel: the sums of the labelled rows, by class."""
-    known = chunk.responsibilities
-    assert isinstance(known, PartialLabels)
-    return learn(replace(chunk, responsibilities=SoftLabels(known.shares())), schema)
+    return Prepared(clusters.components(start.class_of), engine, start, n_rows, first.never_seen), clusters
 
 
 @dataclass(frozen=True)

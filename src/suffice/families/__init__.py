@@ -46,15 +46,29 @@ FAMILIES: dict[str, type[Family]] = {
 }
 
 
-def _plain(name: str) -> str:
-    return re.sub(r"[-_ ]", "", name.lower())
+#: other names of families, without spaces and hyphens
+_ALIASES = {"normal": "gaussian", "nb": "negativebinomial", "negbin": "negativebinomial", "invgauss": "inversegaussian"}
 
 
-_BY_PLAIN_NAME = {_plain(name): family for name, family in FAMILIES.items()}
+def plain_name(name: str) -> str:
+    """Return the name of a family in lower case without spaces, hyphens and underscores; aliases are replaced.
+
+    Examples
+    --------
+    >>> plain_name("Inverse-Gaussian"), plain_name("normal")
+    ('inversegaussian', 'gaussian')
+    """
+    plain = re.sub(r"[-_ ]", "", name.lower())
+    return _ALIASES.get(plain, plain)
+
+
+_BY_PLAIN_NAME = {plain_name(name): family for name, family in FAMILIES.items()}
 
 
 def as_family(spec: str | Family | type[Family]) -> Family:
     """Return the family given by its name (upper case, spaces and hyphens are accepted), class or instance.
+
+    "normal" is "gaussian", "nb" and "negbin" are "negative_binomial", "invgauss" is "inverse_gaussian".
 
     Examples
     --------
@@ -65,8 +79,8 @@ def as_family(spec: str | Family | type[Family]) -> Family:
         return spec
     if isinstance(spec, type) and issubclass(spec, Family):
         return spec()
-    if isinstance(spec, str) and _plain(spec) in _BY_PLAIN_NAME:
-        return _BY_PLAIN_NAME[_plain(spec)]()
+    if isinstance(spec, str) and plain_name(spec) in _BY_PLAIN_NAME:
+        return _BY_PLAIN_NAME[plain_name(spec)]()
     raise ValueError(
         f"unknown family {spec!r}; give a Family such as Gaussian('full'), or one of the names "
         f"{', '.join(map(repr, FAMILIES))}"
@@ -106,5 +120,6 @@ __all__ = [
     "Text",
     "as_family",
     "family_from_config",
+    "plain_name",
     "reads_documents",
 ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import fields
+from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -26,6 +27,7 @@ from suffice._arrays import (
 from suffice.families.cells import dense_rows, other_columns
 from suffice.families.distribution import Distribution
 from suffice.families.products import inner
+from suffice.families.usual import Domain, as_rows
 from suffice.priors import PriorSpec
 from suffice.statistics.responsibilities import Labels, Responsibilities
 from suffice.tables.labels import check_weight
@@ -42,10 +44,63 @@ class Family(ABC):
     #: the ends between which cells are drawn in plots
     support: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
 
+    #: the parameters that `from_parameters` takes, each with where it lies
+    usual: ClassVar[Mapping[str, Domain]] = {}
+
     @property
     def columnwise(self) -> bool:
         """Whether the columns are independent given the class, so that a missing cell just drops out."""
         return True
+
+    # -- one distribution, from its parameters ------------------------------------------------------------------
+
+    @classmethod
+    def from_parameters(cls, **parameters: Any) -> Distribution:
+        """Return the distribution with these parameters; a parameter has one number per column, or one for all.
+
+        | family | parameters |
+        |---|---|
+        | `Gaussian` | `mean`, and `covariance` (d×d), or `variance` for independent columns |
+        | `Bernoulli` | `probability` of 1 |
+        | `Categorical` | `probability`: a mapping of values to probabilities, or one such mapping per column |
+        | `Multinomial` | `probability` of each column, and `mean_size` of a bag (1 if not given) |
+        | `Poisson`, `Exponential` | `rate` |
+        | `Gamma` | `shape`, `rate` |
+        | `InverseGaussian` | `location` (the mean), `shape` |
+        | `LogNormal` | `location` and `scale` of log x |
+        | `NegativeBinomial` | `shape`, and `probability` of a success |
+        | `Geometric` | `probability` of a success |
+        | `Beta` | `a`, `b` |
+        | `Dirichlet` | `alpha`, one number per column |
+
+        Parameters
+        ----------
+        **parameters
+            The parameters by name, and settings of the family, such as `unseen` of a Categorical.
+
+        Examples
+        --------
+        >>> from suffice import Gaussian, Poisson
+        >>> Poisson.from_parameters(rate=3.0)
+        <Poisson with rate 3>
+        >>> normal = Gaussian.from_parameters(mean=[0.0, 1.0], covariance=[[1.0, 0.5], [0.5, 1.0]])
+        >>> normal.mahalanobis([[1.0, 1.0]]).round(4)   # √(zᵀΣ⁻¹z) with z = (1, 0)
+        array([1.1547])
+        """
+        return cls._of_usual(dict(parameters))[0]
+
+    @classmethod
+    def _of_usual(cls, given: dict[str, Any]) -> Distributions:
+        """Return the distribution, as that of one class, with parameters as `from_parameters` takes them."""
+        whose = cls.__name__
+        if not cls.usual:
+            raise TypeError(f"{whose} names no parameters in `usual`; use with_parameters, or fit it to rows")
+        settings = {name: given.pop(name) for name in signature(cls).parameters if name in given}
+        return cls(**settings)._from_rows(as_rows(whose, cls.usual, given))
+
+    def _from_rows(self, rows: dict[str, FloatArray]) -> Distributions:
+        """Return the distributions with usual parameters, each k×d."""
+        return self.with_parameters(rows)
 
     # -- the exponential family -----------------------------------------------------------------------------
 
@@ -237,13 +292,13 @@ class Distributions(ABC):
     # -- what follows from the log-normaliser -----------------------------------------------------------------
 
     @abstractmethod
-    def variances(self) -> FloatArray:
+    def variance(self) -> FloatArray:
         """Return Var x of each column, k×d."""
 
-    def covariances(self) -> FloatArray:
+    def covariance(self) -> FloatArray:
         """Return Cov x, k×d×d; here columns are independent given the class."""
-        variances = self.variances()
-        return np.eye(variances.shape[1]) * variances[:, None, :]
+        variance = self.variance()
+        return np.eye(variance.shape[1]) * variance[:, None, :]
 
     @abstractmethod
     def statistic_covariance(self) -> FloatArray:
@@ -253,10 +308,22 @@ class Distributions(ABC):
         """Return E log h(x), (k,)."""
         return np.zeros(self.n_classes)
 
-    def entropies(self) -> FloatArray:
+    def entropy(self) -> FloatArray:
         """Return −E log p(x) = A(η) − ⟨η, ∇A(η)⟩ − E log h(x), (k,)."""
         eta = self.natural_parameters()
         return self.family.log_normalizer(eta) - inner(eta, self.moment_parameters()) - self.expected_log_base()
+
+    def variances(self) -> FloatArray:
+        """Return `variance()`: its earlier name, which the next release removes."""
+        return self.variance()
+
+    def covariances(self) -> FloatArray:
+        """Return `covariance()`: its earlier name, which the next release removes."""
+        return self.covariance()
+
+    def entropies(self) -> FloatArray:
+        """Return `entropy()`: its earlier name, which the next release removes."""
+        return self.entropy()
 
     def divergence(self, c: int, other: Any, against: int) -> float:
         """Return KL(p ‖ q) = ⟨η_p − η_q, ∇A(η_p)⟩ − A(η_p) + A(η_q), p class `c` and q class `against` of `other`."""

@@ -16,6 +16,7 @@ from suffice.families.cells import dense_rows, in_double
 from suffice.families.columnwise import ColumnwiseFamily, PseudoRows, refuse_cells
 from suffice.families.columnwise_distributions import ColumnwiseDistributions
 from suffice.families.products import Factor, LogParameters, log_of, log_product, product
+from suffice.families.usual import SHARE, Domain
 from suffice.priors import PriorSpec
 from suffice.statistics.sums import Sums
 
@@ -34,6 +35,7 @@ class Bernoulli(ColumnwiseFamily):
     """
 
     name: ClassVar[str] = "bernoulli"
+    usual: ClassVar[Mapping[str, Domain]] = {"probability": SHARE}
     takes_zero: ClassVar[bool] = True
     signed: ClassVar[bool] = False
     neutral: ClassVar[float] = 0.0
@@ -101,17 +103,17 @@ class BernoulliDistributions(ColumnwiseDistributions):
 
     def covariance_parts(self) -> list[list[FloatArray]]:
         """Return p(1 − p)."""
-        return [[self.variances()]]
+        return [[self.variance()]]
 
     def mean(self) -> FloatArray:
         """Return p, k×d."""
         return self.probability
 
-    def variances(self) -> FloatArray:
+    def variance(self) -> FloatArray:
         """Return p(1 − p), k×d."""
         return self.probability * (1.0 - self.probability)
 
-    def entropies(self) -> FloatArray:
+    def entropy(self) -> FloatArray:
         """Return −Σ (p log p + (1 − p) log(1 − p)), where p may be 0 or 1."""
         return np.asarray((entr(self.probability) + entr(1.0 - self.probability)).sum(1))
 

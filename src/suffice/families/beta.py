@@ -17,6 +17,7 @@ from suffice.families.concentration import concentrations, dirichlet_spread, tri
 from suffice.families.gamma import log_of_ratio, peak
 from suffice.families.products import require_rows
 from suffice.families.spread import require_spread, share_of_components, spread_rows, without_rounding
+from suffice.families.usual import POSITIVE, Domain
 from suffice.priors import PriorSpec
 from suffice.statistics.sums import Sums
 
@@ -44,6 +45,7 @@ class Beta(ColumnwiseFamily):
     """
 
     name: ClassVar[str] = "beta"
+    usual: ClassVar[Mapping[str, Domain]] = {"a": POSITIVE, "b": POSITIVE}
     support: ClassVar[tuple[float, float]] = (0.0, 1.0)
     parts: ClassVar[int] = 2
     neutral: ClassVar[float] = 0.5
@@ -163,7 +165,7 @@ class BetaDistributions(ColumnwiseDistributions):
         """Return a / (a + b), k×d."""
         return self.a / (self.a + self.b)
 
-    def variances(self) -> FloatArray:
+    def variance(self) -> FloatArray:
         """Return m (1 − m) / (a + b + 1) for the mean m, k×d."""
         total = self.a + self.b
         return self.a * self.b / (total**2 * (total + 1.0))

@@ -79,11 +79,11 @@ class CategoricalDistributions(Distributions):
         """Return the indicators' mean, which is p."""
         return self.probability
 
-    def variances(self) -> FloatArray:
+    def variance(self) -> FloatArray:
         """Return the indicators' variances, p(1 − p), k×p."""
         return self.probability * (1.0 - self.probability)
 
-    def covariances(self) -> FloatArray:
+    def covariance(self) -> FloatArray:
         """Return the indicators' covariances, diag p − p pᵀ for the values of a column, k×p×p."""
         p, number = self.probability, np.repeat(np.arange(len(self.sizes)), self.sizes)
         together = (number[:, None] == number[None, :]) * p[:, :, None] * p[:, None, :]
@@ -91,7 +91,7 @@ class CategoricalDistributions(Distributions):
 
     def statistic_covariance(self) -> FloatArray:
         """Return the indicators' covariances, k×p×p."""
-        return self.covariances()
+        return self.covariance()
 
     def shown(self) -> dict[str, Any]:
         """Return the probabilities."""

@@ -146,4 +146,4 @@ class ColumnwiseDistributions(Distributions):
 
     def standardised(self, x: Array) -> Array:
         """Return (x − E x) / √Var x."""
-        return scaled_rows(x, self.mean()[:1], np.sqrt(self.variances()[:1]))
+        return scaled_rows(x, self.mean()[:1], np.sqrt(self.variance()[:1]))

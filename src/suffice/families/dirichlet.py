@@ -19,6 +19,7 @@ from suffice.families.columnwise import PseudoRows, refuse_cells, require_finite
 from suffice.families.concentration import concentrations, dirichlet_spread, trigamma
 from suffice.families.products import require_rows
 from suffice.families.spread import share_of_components, spread_rows, without_rounding
+from suffice.families.usual import POSITIVE, Domain
 from suffice.priors import PriorSpec, PseudoCount, resolve_prior
 from suffice.statistics.responsibilities import Responsibilities
 from suffice.statistics.sums import SignedSums
@@ -44,6 +45,7 @@ class Dirichlet(Family):
     """
 
     name: ClassVar[str] = "dirichlet"
+    usual: ClassVar[Mapping[str, Domain]] = {"alpha": POSITIVE}
 
     @property
     def columnwise(self) -> bool:
@@ -213,12 +215,12 @@ class DirichletDistributions(Distributions):
         """Return α / Σα, k×d."""
         return self.alpha / self.alpha.sum(1, keepdims=True)
 
-    def variances(self) -> FloatArray:
+    def variance(self) -> FloatArray:
         """Return m (1 − m) / (Σα + 1) for the mean m, k×d."""
         mean = self.mean()
         return mean * (1.0 - mean) / (self.alpha.sum(1, keepdims=True) + 1.0)
 
-    def covariances(self) -> FloatArray:
+    def covariance(self) -> FloatArray:
         """Return (diag m − m mᵀ) / (Σα + 1), k×d×d."""
         mean = self.mean()
         spread = np.eye(mean.shape[1]) * mean[:, None, :] - mean[:, :, None] * mean[:, None, :]

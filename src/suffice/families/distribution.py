@@ -82,15 +82,15 @@ class Distribution:
 
     def variance(self) -> FloatArray:
         """Return Var x of each column, (d,); for a Multinomial that of a bag of the mean size."""
-        return np.asarray(self._together.variances()[self._c])
+        return np.asarray(self._together.variance()[self._c])
 
     def covariance(self) -> FloatArray:
         """Return Cov x, d×d; for a Multinomial that of a bag of the mean size."""
-        return np.asarray(self._together.covariances()[self._c])
+        return np.asarray(self._together.covariance()[self._c])
 
     def entropy(self) -> float:
         """Return −E log p(x), in nats; for a Multinomial that of one draw."""
-        return float(self._together.entropies()[self._c])
+        return float(self._together.entropy()[self._c])
 
     def kl_divergence(self, other: Distribution) -> float:
         """Return KL(p ‖ q) = E_p log p(x)/q(x), in nats, to another distribution of the same family.
@@ -118,6 +118,19 @@ class Distribution:
                 f"these are {self!r} and {other!r}; average log_prob over a sample to compare others"
             )
         return mine.divergence(self._c, theirs, other._c)
+
+    def mahalanobis(self, x: ArrayLike) -> FloatArray:
+        """Return the Mahalanobis distance √((x − μ)ᵀ Σ⁻¹ (x − μ)) of each row, (n,), if the distribution is Gaussian.
+
+        Parameters
+        ----------
+        x : array of shape (n,) or (n, d)
+            The rows; the observed cells of a row count.
+        """
+        squared = getattr(self._together, "mahalanobis", None)
+        if squared is None:
+            raise TypeError(f"only a Gaussian distribution has a Mahalanobis distance, and this is {self!r}")
+        return np.asarray(np.sqrt(squared(self.family.encode(x))[:, self._c]))
 
     def natural_parameters(self) -> FloatArray:
         """Return η, (p,)."""

@@ -11,6 +11,7 @@ import numpy as np
 from suffice._arrays import Array, FloatArray, IntArray
 from suffice.families.columnwise import SHARE_OF_ALL, ColumnwiseFamily, PseudoRows, refuse_cells, require_finite
 from suffice.families.columnwise_distributions import ColumnwiseDistributions
+from suffice.families.usual import POSITIVE, Domain
 from suffice.statistics.sums import Sums
 
 
@@ -31,6 +32,7 @@ class Exponential(ColumnwiseFamily):
     """
 
     name: ClassVar[str] = "exponential"
+    usual: ClassVar[Mapping[str, Domain]] = {"rate": POSITIVE}
     support: ClassVar[tuple[float, float]] = (0.0, np.inf)
     takes_zero: ClassVar[bool] = True
     signed: ClassVar[bool] = False
@@ -113,7 +115,7 @@ class ExponentialDistributions(ColumnwiseDistributions):
         """Return 1/λ, k×d."""
         return 1.0 / self.rate
 
-    def variances(self) -> FloatArray:
+    def variance(self) -> FloatArray:
         """Return 1/λ², k×d."""
         return self.rate**-2.0
 

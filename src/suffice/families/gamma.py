@@ -15,6 +15,7 @@ from suffice.families.columnwise import refuse_positive
 from suffice.families.columnwise_distributions import LARGE_TERMS, ColumnwiseDistributions
 from suffice.families.concentration import gamma_shape, log_less_digamma, trigamma
 from suffice.families.spread import SpreadFamily, without_rounding
+from suffice.families.usual import POSITIVE, Domain
 
 
 class Gamma(SpreadFamily):
@@ -35,6 +36,7 @@ class Gamma(SpreadFamily):
     """
 
     name: ClassVar[str] = "gamma"
+    usual: ClassVar[Mapping[str, Domain]] = {"shape": POSITIVE, "rate": POSITIVE}
     support: ClassVar[tuple[float, float]] = (0.0, np.inf)
     parts: ClassVar[int] = 2
 
@@ -100,13 +102,13 @@ class GammaDistributions(ColumnwiseDistributions):
 
     def covariance_parts(self) -> list[list[FloatArray]]:
         """Return the variance of log x, ψ′(α), its covariance with x, 1/β, and the variance of x, α/β²."""
-        return [[trigamma(self.shape), 1.0 / self.rate], [1.0 / self.rate, self.variances()]]
+        return [[trigamma(self.shape), 1.0 / self.rate], [1.0 / self.rate, self.variance()]]
 
     def mean(self) -> FloatArray:
         """Return α/β, k×d."""
         return self.shape / self.rate
 
-    def variances(self) -> FloatArray:
+    def variance(self) -> FloatArray:
         """Return α/β², k×d."""
         return self.shape / self.rate**2
 

@@ -14,6 +14,7 @@ from suffice.families.cells import dense_rows, scaled_rows
 from suffice.families.columnwise import refuse_positive
 from suffice.families.columnwise_distributions import LARGE_TERMS, ColumnwiseDistributions
 from suffice.families.spread import SpreadFamily, without_rounding
+from suffice.families.usual import POSITIVE, Domain
 
 _HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
 
@@ -32,6 +33,7 @@ class InverseGaussian(SpreadFamily):
     """
 
     name: ClassVar[str] = "inverse_gaussian"
+    usual: ClassVar[Mapping[str, Domain]] = {"location": POSITIVE, "shape": POSITIVE}
     support: ClassVar[tuple[float, float]] = (0.0, np.inf)
     parts: ClassVar[int] = 2
 
@@ -105,7 +107,7 @@ class InverseGaussianDistributions(ColumnwiseDistributions):
         """Return μ, k×d."""
         return self.location
 
-    def variances(self) -> FloatArray:
+    def variance(self) -> FloatArray:
         """Return μ³/λ, k×d."""
         return self.location**3 / self.shape
 

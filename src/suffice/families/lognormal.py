@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,7 +10,8 @@ import numpy as np
 from suffice._arrays import Array, FloatArray, namespace
 from suffice.families.columnwise import refuse_positive
 from suffice.families.gaussian import Gaussian, GaussianDistributions
-from suffice.families.transformed import TransformedFamily
+from suffice.families.transformed import TransformedDistributions, TransformedFamily
+from suffice.families.usual import NUMBER, POSITIVE, Domain
 
 _LOWEST, _HIGHEST = np.log(np.finfo(np.float64).tiny), np.log(np.finfo(np.float64).max)
 
@@ -31,6 +33,7 @@ class LogNormal(TransformedFamily):
     """
 
     name: ClassVar[str] = "lognormal"
+    usual: ClassVar[Mapping[str, Domain]] = {"location": NUMBER, "scale": POSITIVE}
     support: ClassVar[tuple[float, float]] = (0.0, np.inf)
     inner: ClassVar[Gaussian] = Gaussian("diagonal")
 
@@ -53,13 +56,16 @@ class LogNormal(TransformedFamily):
     def mean_and_variance(self, of_y: GaussianDistributions) -> tuple[FloatArray, FloatArray]:
         """Return exp(μ + σ²/2) and (exp σ² − 1) exp(2μ + σ²), infinite if they are too large for a float."""
         with np.errstate(over="ignore"):
-            mean = np.exp(of_y.means + 0.5 * of_y.variance)
-            return mean, np.expm1(of_y.variance) * mean**2
+            mean = np.exp(of_y.means + 0.5 * of_y.variance())
+            return mean, np.expm1(of_y.variance()) * mean**2
 
     def expected_log_slope(self, of_y: GaussianDistributions) -> FloatArray:
         """Return −μ."""
         return -of_y.means
 
+    def _from_rows(self, rows: dict[str, FloatArray]) -> TransformedDistributions:
+        return self.of(GaussianDistributions(self.inner, rows["location"], rows["scale"] ** 2))
+
     def shown(self, of_y: GaussianDistributions) -> dict[str, Any]:
         """Return the location μ and the scale σ."""
-        return {"location": of_y.means, "scale": np.sqrt(of_y.variance)}
+        return {"location": of_y.means, "scale": np.sqrt(of_y.variance())}

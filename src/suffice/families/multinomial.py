@@ -17,6 +17,7 @@ from suffice.families.base import Distributions, Family
 from suffice.families.cells import dense_rows, in_double, invalid_cell, observed_cells, require_not_negative
 from suffice.families.poisson import log_factorials
 from suffice.families.products import LogParameters, log_of, log_product, require_rows
+from suffice.families.usual import NOT_NEGATIVE, SHARE, Domain, as_row, require_names, require_sum_of_1
 from suffice.priors import PriorSpec, PseudoCount, resolve_prior
 from suffice.statistics.responsibilities import Responsibilities
 from suffice.statistics.sums import Sums
@@ -39,6 +40,7 @@ class Multinomial(Family):
     """
 
     name: ClassVar[str] = "multinomial"
+    usual: ClassVar[Mapping[str, Domain]] = {"probability": SHARE}
 
     @property
     def columnwise(self) -> bool:
@@ -105,6 +107,16 @@ class Multinomial(Family):
         """Return the distributions with these parameter arrays."""
         return MultinomialDistributions(**arrays)
 
+    @classmethod
+    def _of_usual(cls, given: dict[str, Any]) -> MultinomialDistributions:
+        require_names(cls.__name__, given, ["probability"], ["mean_size"])
+        p = as_row(cls.__name__, "probability", given["probability"], SHARE)
+        require_sum_of_1(p, f"the probabilities of a {cls.__name__}")
+        size = as_row(cls.__name__, "mean_size", given.get("mean_size", 1.0), NOT_NEGATIVE)
+        if len(size) != 1:
+            raise ValueError(f"the mean_size of a {cls.__name__} must be a number, but is {given['mean_size']!r}")
+        return MultinomialDistributions(p[None], size)
+
     def log_prior(self, distributions: MultinomialDistributions, statistics: Sums, prior: PriorSpec) -> float:
         """Return α Σ log p: a Dirichlet prior."""
         pseudo = resolve_prior(prior, PseudoCount, PseudoCount(1.0))
@@ -145,11 +157,11 @@ class MultinomialDistributions(Distributions):
         """Return the mean bag, k×d."""
         return self.probability * self.mean_size[:, None]
 
-    def variances(self) -> FloatArray:
+    def variance(self) -> FloatArray:
         """Return N p (1 − p) for a bag of the mean size N, k×d."""
         return self.mean() * (1.0 - self.probability)
 
-    def covariances(self) -> FloatArray:
+    def covariance(self) -> FloatArray:
         """Return N (diag p − p pᵀ) for a bag of the mean size N, k×d×d."""
         return self.statistic_covariance() * self.mean_size[:, None, None]
 

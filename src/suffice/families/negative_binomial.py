@@ -12,6 +12,7 @@ from scipy.special import gammaln
 from suffice._arrays import Array, FloatArray, IntArray, namespace
 from suffice.families.columnwise import ColumnwiseFamily, refuse_cells
 from suffice.families.columnwise_distributions import ColumnwiseDistributions
+from suffice.families.usual import POSITIVE_SHARE, Domain
 
 
 class NegativeBinomial(ColumnwiseFamily):
@@ -37,6 +38,7 @@ class NegativeBinomial(ColumnwiseFamily):
     """
 
     name: ClassVar[str] = "negative_binomial"
+    usual: ClassVar[Mapping[str, Domain]] = {"probability": POSITIVE_SHARE}
     takes_zero: ClassVar[bool] = True
     signed: ClassVar[bool] = False
     neutral: ClassVar[float] = 0.0
@@ -86,6 +88,10 @@ class NegativeBinomial(ColumnwiseFamily):
         """Return the distributions with these parameter arrays."""
         return NegativeBinomialDistributions(self, **arrays)
 
+    def _from_rows(self, rows: dict[str, FloatArray]) -> NegativeBinomialDistributions:
+        p = rows["probability"]
+        return NegativeBinomialDistributions(self, (1.0 - p) / p)
+
 
 @dataclass(frozen=True, eq=False)
 class NegativeBinomialDistributions(ColumnwiseDistributions):
@@ -110,13 +116,13 @@ class NegativeBinomialDistributions(ColumnwiseDistributions):
 
     def covariance_parts(self) -> list[list[FloatArray]]:
         """Return the variance."""
-        return [[self.variances()]]
+        return [[self.variance()]]
 
     def mean(self) -> FloatArray:
         """Return r (1 − p)/p, k×d."""
         return self.family.shape * self.odds
 
-    def variances(self) -> FloatArray:
+    def variance(self) -> FloatArray:
         """Return r (1 − p)/p², k×d."""
         return self.family.shape * self.odds * (1.0 + self.odds)
 

@@ -16,6 +16,7 @@ from suffice.families.cells import (
 from suffice.families.columnwise import ColumnwiseFamily
 from suffice.families.columnwise_distributions import ColumnwiseDistributions
 from suffice.families.products import log_of
+from suffice.families.usual import POSITIVE, Domain
 
 #: from this rate on, four terms of the entropy's series in 1/λ are exact to rounding error
 _LARGE_RATE = 1e4
@@ -35,6 +36,7 @@ class Poisson(ColumnwiseFamily):
     """
 
     name: ClassVar[str] = "poisson"
+    usual: ClassVar[Mapping[str, Domain]] = {"rate": POSITIVE}
     takes_zero: ClassVar[bool] = True
     signed: ClassVar[bool] = False
     neutral: ClassVar[float] = 0.0
@@ -92,11 +94,11 @@ class PoissonDistributions(ColumnwiseDistributions):
         """Return λ, k×d."""
         return self.rate
 
-    def variances(self) -> FloatArray:
+    def variance(self) -> FloatArray:
         """Return λ, k×d."""
         return self.rate
 
-    def entropies(self) -> FloatArray:
+    def entropy(self) -> FloatArray:
         """Return the sums of the entropies of the columns, (k,)."""
         return poisson_entropy(self.rate).sum(1)
 

@@ -191,13 +191,13 @@ class TransformedDistributions(Distributions):
         """Return E x, k×d."""
         return self.family.mean_and_variance(self.of_y)[0]
 
-    def variances(self) -> FloatArray:
+    def variance(self) -> FloatArray:
         """Return Var x of each column, k×d."""
         return self.family.mean_and_variance(self.of_y)[1]
 
-    def entropies(self) -> FloatArray:
+    def entropy(self) -> FloatArray:
         """Return −E log q(g(x)) − E log |dg/dx|, (k,)."""
-        return np.asarray(self.of_y.entropies() - self.family.expected_log_slope(self.of_y).sum(1))
+        return np.asarray(self.of_y.entropy() - self.family.expected_log_slope(self.of_y).sum(1))
 
     def divergence(self, c: int, other: TransformedDistributions, against: int) -> float:
         """Return KL(p ‖ q) of g(x): the Jacobian cancels."""

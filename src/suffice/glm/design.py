@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -57,12 +57,15 @@ class Design:
     terms : tuple of Term
     offset, exposure : int or None
         The columns that enter the linear predictor without a coefficient.
+    groups : int or None
+        The column with the groups of clustered standard errors.
     """
 
     schema: Schema
     terms: tuple[Term, ...]
     offset: int | None = None
     exposure: int | None = None
+    groups: int | None = None
 
     def __repr__(self) -> str:
         return f"<Design of {self.schema.n_columns:,} columns: {listed(self.terms)}>"
@@ -71,6 +74,20 @@ class Design:
     def names(self) -> list[str]:
         """The names of the columns of the design."""
         return [name for term in self.terms for name in term.names]
+
+    def without(self, *names: str) -> Design:
+        """Return the design without the columns of "offset", "exposure" or "groups", for tables that lack them."""
+        out = [getattr(self, name) for name in names if getattr(self, name) is not None]
+        if not out:
+            return self
+        kept = [column for column in range(self.schema.n_columns) if column not in out]
+        place: dict[int | None, int] = {column: number for number, column in enumerate(kept)}
+        schema = self.schema.with_columns(kept, ())
+        terms = [
+            replace(term, column=place[term.column], label=schema.column_labels[place[term.column]])
+            for term in self.terms
+        ]
+        return Design(schema, tuple(terms), place.get(self.offset), place.get(self.exposure), place.get(self.groups))
 
     def encode(self, table: Table) -> Array:
         """Return the design matrix of some rows, n×p; NaN where a cell is missing."""
@@ -157,9 +174,9 @@ def _dummies(table: Table, term: Term) -> FloatArray:
 class Survey:
     """Collects the columns, their kinds and the levels of the categorical ones from one or several tables."""
 
-    def __init__(self, *, intercept: bool, offset: Any = None, exposure: Any = None) -> None:
+    def __init__(self, *, intercept: bool, offset: Any = None, exposure: Any = None, groups: Any = None) -> None:
         self._intercept = intercept
-        self._named = {"offset": offset, "exposure": exposure}
+        self._named = {"offset": offset, "exposure": exposure, "groups": groups}
         self._places: dict[str, int | None] = {}
         self._schema: Schema | None = None
         self._kinds: list[Kind] = []
@@ -214,7 +231,7 @@ class Survey:
                 levels = self._ordered(column)
             terms.append(Term(column, self._schema.column_labels[column], levels, levels is not None and not kept))
             kept = kept or levels is not None
-        return Design(self._schema, tuple(terms), self._places["offset"], self._places["exposure"])
+        return Design(self._schema, tuple(terms), **self._places)
 
     def center(self, design: Design) -> FloatArray:
         """Return the means of the numeric columns, and 0 for dummy columns, (p,)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
@@ -218,6 +219,10 @@ _NAMES_OF_POWERS = {-1.0: "inverse", 0.5: "sqrt", -2.0: "inverse-squared"}
 LINKS: dict[str, Link] = {link.name: link for link in (Identity(), Log(), Logit(), Probit(), ComplementaryLogLog())} | {
     name: Power(exponent) for exponent, name in _NAMES_OF_POWERS.items()
 }
+_BY_PLAIN_NAME = {re.sub(r"[-_ ]", "", name): link for name, link in LINKS.items()} | {
+    "complementaryloglog": ComplementaryLogLog(),
+    "1/mu^2": Power(-2.0),  # as R writes it
+}
 
 
 def as_link(spec: str | Link) -> Link:
@@ -225,16 +230,17 @@ def as_link(spec: str | Link) -> Link:
 
     Examples
     --------
-    >>> as_link("sqrt")
-    Power(exponent=0.5)
+    >>> as_link("sqrt"), as_link("inverse_squared")
+    (Power(exponent=0.5), Power(exponent=-2.0))
     >>> as_link("power(0.25)")
     Power(exponent=0.25)
     """
     if isinstance(spec, Link):
         return spec
-    name = str(spec).lower()
-    if name in LINKS:
-        return LINKS[name]
+    name = str(spec).lower().strip()
+    plain = re.sub(r"[-_ ]", "", name)
+    if plain in _BY_PLAIN_NAME:
+        return _BY_PLAIN_NAME[plain]
     if name.startswith("power(") and name.endswith(")"):
         try:
             return Power(float(name[6:-1]))

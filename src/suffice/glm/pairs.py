@@ -177,7 +177,7 @@ def pair(response: Response, link: Link | None = None) -> Pair:
 
     Examples
     --------
-    >>> from suffice.glm.responses import as_response
+    >>> from suffice.glm.response_names import as_response
     >>> work = pair(as_response("poisson")).working(np.log([1.0, 2.0]), np.array([1.0, 4.0]), None)
     >>> work.score, work.curvature
     (array([0., 2.]), array([1., 2.]))

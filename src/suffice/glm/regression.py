@@ -94,8 +94,19 @@ def fit_pair(
     settings: Settings,
     start: Any = None,
     watch: Callable[[Iteration], None] | None = None,
+    *,
+    near: FloatArray | None = None,
+    null: float | None = None,
 ) -> tuple[Found, float]:
-    """Return the minimum of a generalised linear model, and the intercept of the null model."""
+    """Return the minimum of a generalised linear model, and the intercept of the null model.
+
+    Parameters
+    ----------
+    near : array of shape (q,), optional
+        The minimum of a similar model, of the same centred columns, to begin with.
+    null : float, optional
+        The intercept of the null model, if it is known.
+    """
     if not np.isfinite(met.square) and isinstance(pair.response, GaussianResponse):
         raise ValueError("the numbers of y are too large to square; scale y, for example by its largest number")
     if settings.firth and not pair.bends:
@@ -125,9 +136,10 @@ def fit_pair(
         sums.observed if pair.observes and not settings.firth else None, diagonal,
         PERFECT * met.weight if isinstance(pair.response, BernoulliResponse) else 0.0,
     )  # fmt: skip
-    null = null_intercept(pair, data.targets, met, intercept=settings.intercept)
+    if null is None:
+        null = null_intercept(pair, data.targets, met, intercept=settings.intercept)
     origin = np.append(null, np.zeros(p))[sums.keep]
-    given = as_start(start, p, settings.intercept, sums.center)
+    given = as_start(start, p, settings.intercept, sums.center) if near is None else near
     starts: list[Start] = [] if given is None else [lambda _: given]
     if len(origin) <= MOST_PARAMETERS:
         starts.append(lambda engine: data_start(engine, sums.point(origin), sums.keep))

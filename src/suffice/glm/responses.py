@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
 from suffice._arrays import FloatArray
-from suffice.families import Bernoulli, Family, Gaussian, Poisson
+from suffice.glm.gamma_gains import log_gamma_gain
 from suffice.glm.links import Identity, Link, Log, Logit, Power
 
 LOG_TWO_PI = float(np.log(2.0 * np.pi))
@@ -300,9 +299,11 @@ class InverseGaussianResponse(GammaResponse):
 
 @dataclass(frozen=True)
 class NegativeBinomialResponse(PoissonResponse):
-    """Counts with mean μ and variance μ + μ²/θ, for a known shape θ."""
+    """Counts with mean μ and variance μ + μ²/θ; with the shape θ = ∞ they are Poisson counts."""
 
-    shape: float = 1.0
+    shape: float = np.inf
+    #: whether θ is estimated from the rows, rather than given
+    estimated: bool = False
     name: ClassVar[str] = "negative-binomial"
 
     def variance(self, mu: FloatArray) -> FloatArray:
@@ -320,71 +321,30 @@ class NegativeBinomialResponse(PoissonResponse):
     def unit_deviance(self, y: FloatArray, mu: FloatArray) -> FloatArray:
         """Return 2 [y log(y/μ) − (y + θ) log((y + θ)/(μ + θ))]."""
         theta = self.shape
+        if np.isinf(theta):
+            return super().unit_deviance(y, mu)
         return 2.0 * (xlogy(y, _ratio(y, mu)) - (y + theta) * np.log1p((y - mu) / (mu + theta)))
 
     def saturated(self, y: FloatArray, weight: FloatArray, dispersion: float) -> float:
         """Return Σ weight log p(y | μ = y)."""
         theta = self.shape
-        terms = gammaln(y + theta) - gammaln(theta) - gammaln(y + 1.0)
+        if np.isinf(theta):
+            return super().saturated(y, weight, dispersion)
+        terms = log_gamma_gain(y, theta) - gammaln(y + 1.0)
         return float(weight @ (terms + xlogy(y, y / (y + theta)) - theta * np.log1p(y / theta)))
 
     def quantile(self, share: float, mu: FloatArray, dispersion: float) -> FloatArray:
         """Return quantiles of the counts."""
         from scipy.stats import nbinom
 
+        if np.isinf(self.shape):
+            return super().quantile(share, mu, dispersion)
         return np.asarray(nbinom.ppf(share, self.shape, self.shape / (self.shape + mu)))
 
     def __str__(self) -> str:
-        return f"{self.name}(shape={self.shape:g})"
+        return f"{self.name}(shape={self.shape:.4g})" if self.estimated else f"{self.name}(shape={self.shape:g})"
 
 
 def _ratio(y: FloatArray, mu: FloatArray) -> FloatArray:
     """Return y/μ, or 1 where y is 0: there y log(y/μ) is 0, even if μ is 0 as well."""
     return np.divide(y, mu, out=np.ones(np.broadcast(y, mu).shape), where=y > 0.0)
-
-
-_BY_NAME: dict[str, type[Response]] = {
-    response.name: response
-    for response in (
-        GaussianResponse,
-        BernoulliResponse,
-        PoissonResponse,
-        GammaResponse,
-        BinomialResponse,
-        NegativeBinomialResponse,
-        InverseGaussianResponse,
-    )
-}
-_BY_FAMILY: dict[type[Family], Response] = {
-    Gaussian: GaussianResponse(),
-    Bernoulli: BernoulliResponse(),
-    Poisson: PoissonResponse(),
-}
-
-
-def as_response(spec: Any, shape: Any = 1.0) -> Response:
-    """Return the response for a name, one of the library's families, or a Response.
-
-    Examples
-    --------
-    >>> as_response("poisson")
-    PoissonResponse()
-    >>> as_response(Bernoulli())
-    BernoulliResponse()
-    """
-    if isinstance(spec, Response):
-        return spec
-    for family, response in _BY_FAMILY.items():
-        if isinstance(spec, family) or spec is family:
-            return response
-    name = str(spec).lower().replace("_", "-") if isinstance(spec, str) else None
-    if name not in _BY_NAME:
-        raise ValueError(
-            f"unknown family {spec!r}; give one of {', '.join(map(repr, _BY_NAME))}, or Gaussian(), Bernoulli() or "
-            f"Poisson()"
-        )
-    if name == NegativeBinomialResponse.name:
-        if not (isinstance(shape, Real) and 0.0 < float(shape) < np.inf):
-            raise ValueError(f"the shape of a negative binomial must be a positive number, not {shape!r}")
-        return NegativeBinomialResponse(float(shape))
-    return _BY_NAME[name]()

@@ -22,11 +22,13 @@ SAMPLE_ROWS = 16_384
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """The targets of the rows of a design: y, or the code of its class, and weights and offsets if there are any."""
+    """The targets of the rows of a design: y, or the code of its class, and weights, offsets and groups, if any."""
 
     y: FloatArray
     weight: FloatArray | None = None
     offset: FloatArray | None = None
+    #: the number of the group of each row, for clustered standard errors
+    group: IntArray | None = None
 
     def __len__(self) -> int:
         return len(self.y)
@@ -34,13 +36,14 @@ class Target:
     @property
     def shape(self) -> tuple[int, int]:
         """The number of rows, and of numbers per row."""
-        return (len(self.y), 1 + (self.weight is not None) + (self.offset is not None))
+        return (len(self.y), 1 + sum(part is not None for part in (self.weight, self.offset, self.group)))
 
     def __getitem__(self, rows: slice | IntArray) -> Target:
         return Target(
             self.y[rows],
             None if self.weight is None else self.weight[rows],
             None if self.offset is None else self.offset[rows],
+            None if self.group is None else self.group[rows],
         )
 
     @property

@@ -101,18 +101,20 @@ def softmax_diagonal(chunk: Chunk, at: SoftmaxPoint) -> Curvature:
 
 @dataclass(frozen=True, eq=False)
 class ClassWeights:
-    """The weight of each class, (k,)."""
+    """The weight of each class, (k,), and the number of rows with a positive weight."""
 
     weight: FloatArray
+    n_rows: int
 
     def __add__(self, other: ClassWeights) -> ClassWeights:
-        return ClassWeights(self.weight + other.weight)
+        return ClassWeights(self.weight + other.weight, self.n_rows + other.n_rows)
 
 
 def class_weights(chunk: Chunk, n_classes: int) -> ClassWeights:
     """Kernel: the weight of each class."""
     target: Target = chunk.target
-    return ClassWeights(np.bincount(target.y.astype(np.intp), target.weight, n_classes).astype(np.float64))
+    weight = np.bincount(target.y.astype(np.intp), target.weight, n_classes).astype(np.float64)
+    return ClassWeights(weight, len(target) if target.weight is None else int((target.weight > 0.0).sum()))
 
 
 def symmetric(theta: FloatArray) -> FloatArray:

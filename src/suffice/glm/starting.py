@@ -49,13 +49,13 @@ def data_start(engine: Engine, at: Point, keep: slice) -> FloatArray:
     return Solver(local).direction(local)
 
 
-def as_finite(start: Any) -> FloatArray:
+def as_finite(start: Any, name: str = "start") -> FloatArray:
     """Return a user's start as float64; raise ValueError if it cannot be converted."""
     try:
         return np.asarray(start, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"start must be an array of the intercept and the coefficients, or a model with coef_ and intercept_, not "
+            f"{name} must be an array of the intercept and the coefficients, or a model with coef_ and intercept_, not "
             f"{start!r}"
         ) from error
 

@@ -12,12 +12,27 @@ from suffice._arrays import FloatArray, as_doubles
 from suffice.glm.pairs import Pair
 from suffice.glm.responses import BinomialResponse
 from suffice.glm.rows import Target
+from suffice.glm.successes import Levels, as_successes
 from suffice.tables.conversion import as_table
 from suffice.tables.labels import as_column, check_weight
 
 
-def as_target(model: Pair, y: Any, sample_weight: Any, n_rows: int, start: int, offset: FloatArray | None) -> Target:
-    """Return y, weights and offsets of some rows; every error names the row."""
+def as_target(
+    model: Pair,
+    y: Any,
+    sample_weight: Any,
+    n_rows: int,
+    start: int,
+    offset: FloatArray | None,
+    levels: Levels | None = None,
+) -> Target:
+    """Return y, weights and offsets of some rows; every error names the row.
+
+    Parameters
+    ----------
+    levels : (failure, success), optional
+        The two values of y, if they are not 0 and 1.
+    """
     if y is None:
         raise ValueError("a GLM requires y to be passed, but the target y is None; pass one number per row")
     if np.isscalar(y):
@@ -39,6 +54,8 @@ def as_target(model: Pair, y: Any, sample_weight: Any, n_rows: int, start: int, 
             raise ValueError(f"successes and failures must not be negative, but one is in row {start + row} of y")
         numbers = np.divide(yes, trials, out=np.zeros(n_rows), where=trials > 0)
         weight = trials if weight is None else trials * weight
+    elif levels is not None and levels != (False, True):
+        return Target(as_successes(y, levels, n_rows, start), weight, offset)
     else:
         numbers = as_numbers(y, n_rows, "y", start)
     bad = model.response.invalid(numbers)

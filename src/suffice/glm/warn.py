@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from suffice.glm.fitting import GUARD
 from suffice.glm.lbfgs import ITERATIONS_PER_STEP
 from suffice.glm.objective import Found
+from suffice.glm.responses import NegativeBinomialResponse, Response
 
 INTERCEPT = "(intercept)"
 #: columns below this share of the largest, in the directions without a maximum, are not named
@@ -54,6 +55,19 @@ def warn_of_fit(
         )
     if parts:
         warnings.warn(". Moreover, ".join(parts), UserWarning, stacklevel=stacklevel)
+
+
+def warn_of_shape(response: Response, found: Found, *, stacklevel: int) -> None:
+    """Warn if the estimated shape of a negative binomial is infinite."""
+    if not isinstance(response, NegativeBinomialResponse) or found.interrupted:
+        return
+    if response.estimated and np.isinf(response.shape):
+        warnings.warn(
+            "the counts vary no more than Poisson counts of the same means, so the estimated shape is infinite: the "
+            "fit is that of family='poisson'. Choose it, or pass a shape",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
 
 
 def _not_converged(found: Found) -> str:

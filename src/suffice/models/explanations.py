@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,11 @@ from numpy.typing import NDArray
 from suffice._arrays import FloatArray, IntArray
 from suffice.models.word_terms import WordTerms
 from suffice.tables.labels import class_list
+from suffice.tables.results import result_frame
+from suffice.tables.table import Table
+
+#: the name of what belongs to no column, in text, frames and figures
+BASELINE = "(baseline)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +36,10 @@ class Explanation:
         The part of the log-odds that belongs to no column, and the log-odds.
     target, against : arrays of shape (n,)
         The two classes compared in each row.
+    table : Table or None
+        The rows that are explained, with the columns of training; None if they were read from a stream.
+    library : str or None
+        The data-frame library of the training table.
     texts : list of WordTerms
         The words of the text columns; see `words`.
     """
@@ -40,6 +49,8 @@ class Explanation:
     baseline: FloatArray
     target: NDArray[Any]
     against: NDArray[Any]
+    table: Table | None = field(default=None, repr=False)
+    library: str | None = None
     texts: Sequence[WordTerms] = ()
 
     @property
@@ -113,7 +124,7 @@ class Explanation:
         """
         values, texts = self.contributions[row], {text.place: text for text in self.texts}
         shown = [int(j) for j in self._order(row)[:n] if values[j] != 0.0]
-        entries = [("(baseline)", float(self.baseline[row]))]
+        entries = [(BASELINE, float(self.baseline[row]))]
         for j in shown:
             entries.append((str(self.columns[j]), float(values[j])))
             words = texts[j].of(row) if j in texts else []
@@ -125,6 +136,61 @@ class Explanation:
         width = max(10, *(len(name) for name, _ in entries))
         lines = [f"{self.target[row]} rather than {self.against[row]}: log-odds {self.log_odds[row]:+.2f}"]
         return "\n".join([*lines, *(f"  {name:<{width}} {value:+8.2f}" for name, value in entries)])
+
+    def cells(self, row: int) -> list[Any]:
+        """Return the cells of a row, in the order of the columns; None for missing ones.
+
+        Parameters
+        ----------
+        row : int
+            The number of the row.
+        """
+        if self.table is None:
+            return [None] * len(self.columns)
+        row = range(len(self))[row]
+        only = self.table.rows(row, row + 1)
+        return [only.cells(column)[0] for column in range(len(self.columns))]
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """Return a data frame with one row per explained row and column: what the column adds to the log-odds.
+
+        Its columns are "row", "target", "against", "column", "value" and "contribution". Each row begins with the
+        baseline, so that the contributions of a row sum to its log-odds. Values are text if some are not numbers.
+
+        Parameters
+        ----------
+        library : "pandas", "polars" or "pyarrow", optional
+            The library of the frame; by default that of the training table, or one that is installed.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from suffice import NaiveBayes
+        >>> table = pd.DataFrame({"sky": ["sun", "rain", "rain", "sun"], "wind": [3.0, 20.0, 24.0, 5.0]})
+        >>> model = NaiveBayes().fit(table, ["play", "stay", "stay", "play"])
+        >>> model.explain(table[:1]).to_frame().round(2)
+           row target against      column value  contribution
+        0    0   play    stay  (baseline)   NaN          0.00
+        1    0   play    stay         sky   sun          1.10
+        2    0   play    stay        wind   3.0         27.85
+        """
+        n, names = len(self), [BASELINE, *map(str, self.columns)]
+        shown = np.hstack([self.baseline[:, None], self.contributions])
+        cells: list[list[Any]] = [[None] * n for _ in self.columns]
+        if self.table is not None:
+            cells = [self.table.cells(column) for column in range(len(self.columns))]
+        return result_frame(
+            {
+                "row": np.repeat(np.arange(n), len(names)),
+                "target": np.repeat(self.target, len(names)),
+                "against": np.repeat(self.against, len(names)),
+                "column": names * n,
+                "value": [cell for row in zip([None] * n, *cells, strict=True) for cell in row],
+                "contribution": shown.ravel(),
+            },
+            library,
+            known=self.library,
+        )
 
 
 def compared_classes(logs: FloatArray, classes: NDArray[Any], target: Any, against: Any) -> tuple[IntArray, IntArray]:

@@ -115,11 +115,7 @@ def expect(chunk: Chunk, model: JointModel) -> Expectation:
         if found is not None:
             count, statistics, log_likelihood = found
             return Expectation(JointStatistics(count, (statistics,)), log_likelihood)
-    joint = log_joint_scores(chunk, model, common=True)
-    posterior, log_likelihood = _expected_classes(known, joint, model)
-    if model.rules_out and np.isneginf(joint).all(axis=1).any():
-        # cells with probability 0 in every class carry no information on it, but make the log-likelihood −∞
-        posterior, _ = _expected_classes(known, log_joint_scores(chunk, model, common=False), model)
+    posterior, log_likelihood = expected_classes(chunk, known, model)
     blocks = []
     for block, distributions, rows in model.parts(chunk):
         try:
@@ -130,8 +126,17 @@ def expect(chunk: Chunk, model: JointModel) -> Expectation:
     return Expectation(JointStatistics(posterior.totals(), tuple(blocks)), log_likelihood)
 
 
+def expected_classes(chunk: Chunk, known: PartialLabels, model: JointModel) -> tuple[SoftLabels, float]:
+    """Return the posterior of the classes, or of their components, times the row weights, and the log-likelihood."""
+    joint = log_joint_scores(chunk, model, common=True)
+    posterior, log_likelihood = _expected_classes(known, joint, model)
+    if model.rules_out and np.isneginf(joint).all(axis=1).any():
+        # cells with probability 0 in every class carry no information on it, but make the log-likelihood −∞
+        posterior, _ = _expected_classes(known, log_joint_scores(chunk, model, common=False), model)
+    return posterior, log_likelihood
+
+
 def _expected_classes(known: PartialLabels, joint: FloatArray, model: JointModel) -> tuple[SoftLabels, float]:
-    """Return the posterior of the classes, or of their components, and the log-likelihood."""
     if model.class_of is None:
         return known.expect(joint)
     # p(m | x, y) = p(c | x, y) p(m | x, c)
@@ -234,6 +239,18 @@ def log_evidence(chunk: Chunk, model: JointModel) -> FloatArray:
     """Kernel: log p(x) = log Σ_c p(x, c), (n,)."""
     with np.errstate(divide="ignore"):
         return np.asarray(logsumexp(log_joint_scores(chunk, model, common=True), axis=1))
+
+
+def log_likelihood(chunk: Chunk, model: JointModel) -> float:
+    """Kernel: Σ log p(x, y), with log p(x) for rows without a label."""
+    assert isinstance(chunk.responsibilities, PartialLabels)
+    return chunk.responsibilities.expect(log_joint(chunk, model))[1]
+
+
+def conditional_log_likelihood(chunk: Chunk, model: JointModel) -> float:
+    """Kernel: Σ log p(y | x), with 0 for rows without a label."""
+    assert isinstance(chunk.responsibilities, PartialLabels)
+    return chunk.responsibilities.expect(log_posterior(chunk, model))[1]
 
 
 def log_joint_scores(chunk: Chunk, model: JointModel, *, common: bool) -> FloatArray:

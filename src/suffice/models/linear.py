@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from suffice._arrays import FloatArray
@@ -24,23 +26,61 @@ from suffice.priors import PriorSpec
 _IDENTITY = (PoissonDistributions, ExponentialDistributions, NegativeBinomialDistributions)
 
 
-def linear_form(model: JointModel) -> tuple[FloatArray, FloatArray]:
-    """Return W, k×d, and b, (k,), with log p(c | x) = x·W_c + b_c up to a term common to all classes.
+@dataclass(frozen=True, eq=False)
+class LinearForm:
+    """log p(c | x) = (x − m)·W_c + b_c up to a term common to all classes, with W k×d, b (k,) and m (d,).
 
-    For a tied Gaussian W_c = Σ⁻¹μ_c; for counts and booleans W holds the natural parameters.
+    The point m lies between the classes, so that nothing cancels however far the rows are from 0.
     """
-    if model.class_of is not None:
-        raise several_components()
-    weights = np.zeros((len(model.log_prior), model.schema.n_columns))
-    intercepts = model.log_prior.copy()
-    for block, distributions in zip(model.schema.blocks, model.distributions, strict=True):
-        found = linear_block(distributions)
-        if found is None:
-            raise not_linear_in(model.schema, block)
-        w, b, center = found
-        weights[:, list(block.columns)] = w
-        intercepts += b - w @ center
-    return weights, intercepts
+
+    weights: FloatArray
+    intercepts: FloatArray
+    center: FloatArray
+    #: what W_c − Σ⁻¹μ_c leaves out, Σ⁻¹m, (d,); 0 for families that are not Gaussian
+    shift: FloatArray
+
+    @classmethod
+    def of(cls, model: JointModel) -> LinearForm:
+        """Return the linear form of a model; raise NotLinearError if its log-odds are not linear."""
+        if model.class_of is not None:
+            raise several_components()
+        k, d = len(model.log_prior), model.schema.n_columns
+        weights, intercepts, center, shift = np.zeros((k, d)), model.log_prior.copy(), np.zeros(d), np.zeros(d)
+        for block, distributions in zip(model.schema.blocks, model.distributions, strict=True):
+            found = linear_block(distributions)
+            if found is None:
+                raise not_linear_in(model.schema, block)
+            places = list(block.columns)
+            weights[:, places], b, center[places] = found
+            intercepts += b
+            shift[places] = _shift(distributions, found[2])
+        return cls(weights, intercepts, center, shift)
+
+    def natural(self) -> tuple[FloatArray, FloatArray]:
+        """Return β, k×d, and γ, (k,), of log p(c | x) = x·β_c + γ_c up to a common term: the natural parameters.
+
+        For a tied Gaussian β_c = Σ⁻¹μ_c and γ_c = log π_c − ½ μ_cᵀΣ⁻¹μ_c.
+        """
+        half = 0.5 * float(self.shift @ self.center)
+        return self.weights + self.shift, self.intercepts - self.weights @ self.center - half
+
+    def log_odds(self, target: int, against: int) -> tuple[FloatArray, float]:
+        """Return w and b of log p(target | x) / p(against | x) = x·w + b."""
+        w = self.weights[target] - self.weights[against]
+        return w, float(self.intercepts[target] - self.intercepts[against] - w @ self.center)
+
+
+def _shift(distributions: Distributions, center: FloatArray) -> FloatArray:
+    """Return Σ⁻¹m, (d,), without constant columns, which say nothing about the class; 0 if not Gaussian."""
+    if not isinstance(distributions, GaussianDistributions):
+        return np.zeros(len(center))
+    form = distributions.form
+    if isinstance(form, SharedForm):
+        shift = (form.whitener @ center) @ form.whitener
+    else:
+        assert isinstance(form, DiagonalForm)
+        shift = center / form.variance[0]
+    return shift if distributions.constant is None else np.where(distributions.constant, 0.0, shift)
 
 
 def several_components() -> NotLinearError:
@@ -91,37 +131,21 @@ def _gaussian(distributions: GaussianDistributions) -> tuple[FloatArray, FloatAr
     return w, -0.5 * ((form.means - form.origin) * w).sum(1), form.origin
 
 
-def boundary_point(model: JointModel) -> FloatArray:
-    """Return x0, the point on the line through the two class means where both classes are equally probable.
-
-    x0 = ½(μ1 + μ0) − log(π1/π0) / (δᵀΣ⁻¹δ) · δ with δ = μ1 − μ0.
-    """
-    if len(model.log_prior) != 2:
-        raise AttributeError(f"the boundary point belongs to two classes, but there are {len(model.log_prior)}")
-    weights, _ = linear_form(model)
-    distributions = model.distributions[0]
-    if len(model.distributions) != 1 or not isinstance(distributions, GaussianDistributions):
-        raise AttributeError("the boundary point needs one block of Gaussian columns with a tied covariance")
-    mean0, mean1 = distributions.means
-    delta = mean1 - mean0
-    distance = float(delta @ (weights[1] - weights[0]))
-    if distance == 0.0:
-        raise AttributeError("the two classes have the same mean, so no point lies between them")
-    log_odds = float(model.log_prior[1] - model.log_prior[0])
-    return np.asarray(0.5 * (mean0 + mean1) - log_odds / distance * delta)
+def within_classes(statistics: ModelStatistics, prior: PriorSpec) -> GaussianDistributions:
+    """Return the Gaussians with the covariance within the classes, whatever the covariances of the model."""
+    family = Gaussian(_only_gaussian(statistics).structure.shared)
+    shared = statistics.for_families([family])
+    return family.estimate(shared.joint.blocks[0], prior)  # type: ignore[arg-type]
 
 
 def discriminant_directions(
-    statistics: ModelStatistics, log_prior: FloatArray, prior: PriorSpec
+    distributions: GaussianDistributions, log_prior: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the overall mean, Fisher's directions, d×r, and the fraction of the between-class variance of each.
 
-    The directions maximise the ratio of the between-class to the within-class variance, whatever the covariances of the
-    model: they are the right singular vectors of the weighted class means, whitened by the within-class covariance.
+    The directions maximise the ratio of the between-class to the within-class variance: they are the right singular
+    vectors of the weighted class means, whitened by the within-class covariance.
     """
-    family = Gaussian(_only_gaussian(statistics).structure.shared)
-    shared = statistics.for_families([family])
-    distributions = family.estimate(shared.joint.blocks[0], prior)  # type: ignore[arg-type]
     share = np.exp(log_prior)
     center = share @ distributions.means
     whitener = distributions.form.whitener_of(0)

@@ -18,7 +18,7 @@ from suffice.models.schema import Block, Schema
 from suffice.statistics.base import Statistics
 from suffice.statistics.joint import JointStatistics
 from suffice.statistics.moments import DiagonalMoments, Moments
-from suffice.statistics.responsibilities import Labels, PartialLabels
+from suffice.statistics.responsibilities import Labels, PartialLabels, SoftLabels
 from suffice.statistics.sums import Sums
 from suffice.statistics.value_counts import ValueCounts
 
@@ -85,6 +85,13 @@ def learn_as_one(chunk: Chunk, schema: Schema) -> JointStatistics:
     assert isinstance(known, PartialLabels)
     one = Labels(np.zeros(len(chunk), dtype=np.intp), known.weight, 1)
     return learn(replace(chunk, responsibilities=one), schema)
+
+
+def learn_known(chunk: Chunk, schema: Schema) -> JointStatistics:
+    """Kernel: the sums of the labelled rows, by class."""
+    known = chunk.responsibilities
+    assert isinstance(known, PartialLabels)
+    return learn(replace(chunk, responsibilities=SoftLabels(known.shares())), schema)
 
 
 def uncorrelated(schema: Schema) -> Schema:

@@ -85,11 +85,7 @@ def _open(
         source = MemorySource(X, y, sample_weight, documents=documents)
         _require_rows(len(source.table), source.table.n_columns)
         return source, schema_of(source.table), source.batches()
-    if y is not None or sample_weight is not None:
-        raise ValueError(
-            "a stream or a scan brings its own labels and weights; pass y and sample_weight inside it "
-            "(suffice.scan(..., target=..., weight=...)) and not beside it"
-        )
+    require_alone(X, y, sample_weight)
     if needs_labels and isinstance(X, ParquetScan) and X.target is None:
         raise ValueError("a classifier needs labels: name their column in suffice.scan(..., target=...)")
     X = X.of_documents() if documents else X
@@ -99,6 +95,15 @@ def _open(
         _require_rows(0, 0)
     assert first is not None
     return X, schema_of(first.table), chain([first], batches)
+
+
+def require_alone(X: Any, y: Any, sample_weight: Any) -> None:
+    """Raise ValueError if labels or weights stand beside a stream or a scan."""
+    if isinstance(X, Source) and not (y is None and sample_weight is None):
+        raise ValueError(
+            "a stream or a scan brings its own labels and weights; pass y and sample_weight inside it "
+            "(suffice.scan(..., target=..., weight=...)) and not beside it"
+        )
 
 
 def _fits(source: Source, schema: Schema) -> TypeGuard[MemorySource]:
@@ -116,6 +121,7 @@ def engine(
     known: Callable[[Any, Any, int, int], PartialLabels],
     *,
     n_jobs: int | None = None,
+    estimator: str | None = None,
 ) -> Engine:
     """Return an engine for many passes over the rows, under a schema that an earlier pass has learned.
 
@@ -126,16 +132,23 @@ def engine(
     known : callable
         Returns the known labels of a batch, given its labels, its weights, its number of rows, and the number of rows
         before it.
+    estimator : str or None
+        The name of the estimator, if the rows are not those of training, and their columns have to be checked.
     """
     encoder = Encoder(schema, grow=False)
 
     def encoded(batch: Batch) -> Rows:
+        if estimator is not None:
+            schema.check(batch.table, estimator, extra=True)
+            _require_rows(len(batch.table), batch.table.n_columns)
+            batch.table.advice = _AS_LEARNED
         labels = known(batch.labels, batch.weight, len(batch.table), batch.start)
         return Rows(encoder.encode(batch.table), labels, batch.start)
 
     if not isinstance(X, Source):
         whole = MemorySource(X, y, sample_weight, documents=schema.of_documents).whole()
         return MemoryEngine(encoded(whole), n_jobs)
+    require_alone(X, y, sample_weight)
     source = X.of_documents() if schema.of_documents else X
     return StreamEngine(lambda: map(encoded, source.batches()), n_jobs)
 

@@ -230,8 +230,8 @@ def _has_values(family: Family) -> bool:
 
 
 def _shares_columns(family: Family) -> bool:
-    """Return whether the columns of a block share a parameter, so that the grouping by the user matters."""
-    return isinstance(family, Gaussian) and family.structure.one_variance
+    """Return whether the grouping of columns by the user matters: they share a parameter, or each has a given one."""
+    return isinstance(family, Gaussian) and (family.structure.one_variance or family.structure.ordered)
 
 
 def families_by_column(schema: Schema, families: FamilySpec) -> dict[int, Family]:
@@ -260,16 +260,16 @@ def _groups(table: Table | Schema, families: FamilySpec) -> list[tuple[list[int]
 
 def find_column(table: Table | Schema, name: Any, where: str) -> int:
     """Return the position of a column given by name or position; `where` names the parameter in the error message."""
-    labels = list(table.column_labels)
-    if name in labels:
-        return labels.index(name)
+    column_labels = list(table.column_labels)
+    if name in column_labels:
+        return column_labels.index(name)
     if (
         isinstance(name, (int, np.integer))
         and not isinstance(name, bool)
         and -table.n_columns <= name < table.n_columns
     ):
         return int(name) % table.n_columns
-    known = ", ".join(map(repr, labels[:8]))
+    known = ", ".join(map(repr, column_labels[:8]))
     raise ValueError(
         f"{where} names column {name!r}, which the table does not have; its columns are {known}"
         + (", …" if table.n_columns > 8 else "")

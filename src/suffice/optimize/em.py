@@ -173,8 +173,7 @@ def run(
             else:
                 model = problem.improve(statistics, tried)
                 bounds.append(bound)
-                # if the total weight is below 1, the absolute part of the tolerance shrinks with it
-                converged = candidate is None and change <= tol * (min(1.0, expected.weight) + abs(bound))
+                converged = candidate is None and settled(bound, change, expected.weight, tol)
                 outcome = Outcome(model, statistics, bounds, converged)
                 candidate = None if squarem is None else squarem.after(statistics, bound, model)
             if watch is not None:
@@ -189,6 +188,12 @@ def run(
         raise Interrupted(outcome) from None
     assert outcome is not None, "max_iter is at least 1"
     return outcome
+
+
+def settled(bound: float, change: float, weight: float, tol: float) -> bool:
+    """Return whether the bound has stopped rising; `weight` is the sum of the row weights."""
+    # the absolute part of the tolerance is the total weight if that is below 1; compiled/em_loop.c has the same rule
+    return change <= tol * (min(1.0, weight) + abs(bound))
 
 
 def _reached(climb: Climb[Model, Sums]) -> Outcome[Model, Sums] | None:

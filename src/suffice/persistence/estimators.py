@@ -29,10 +29,12 @@ from suffice.models.named_statistics import ModelStatistics
 from suffice.models.predictive import check_estimate
 from suffice.persistence import archive
 from suffice.persistence.models import (
+    pack_classes,
     pack_parameters,
     pack_schema,
     pack_statistics,
     require_numbers,
+    unpack_classes,
     unpack_parameters,
     unpack_schema,
     unpack_statistics,
@@ -92,10 +94,13 @@ def save(model: Model | Linear | MixtureSearch | ModelStatistics, path: str | os
         header["params"] = {name: pack(value) for name, value in _settings(model).items()}
         if hasattr(model, "statistics_"):
             header["statistics"] = pack_statistics(model.statistics_, arrays)
-        else:  # a mixture made from parameters, or part of another one, has no statistics
+        else:  # a model made from parameters, or part of another one, has no statistics
             header["schema"] = pack_schema(model.schema_)
+            if not isinstance(model, Mixture):
+                header["classes"] = pack_classes(model.classes_)
         header["fitted"] = {name: pack(getattr(model, name)) for name in _FITTED if hasattr(model, name)}
-        if isinstance(model, Mixture) or (model._priors is not None and model.estimate != "predictive"):
+        learned = isinstance(model, Mixture) or (model._priors is not None and model.estimate != "predictive")
+        if learned or "schema" in header:
             pack_parameters(model._joint, arrays)
     elif isinstance(model, (GLM, LogisticRegression)) and type(model) in _LINEAR.values():
         _pack_linear(model, header, arrays)
@@ -152,8 +157,12 @@ def _unpack_model(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]])
         if statistics is not None:
             model.statistics_ = statistics
         model._set_parameters(parameters)
+    elif statistics is None:
+        assert parameters is not None
+        classes = unpack_classes(header["classes"])
+        require(len(classes) == len(parameters.log_prior), f"{len(classes)} classes have {parameters.log_prior}")
+        model._with_parameters(classes, parameters)
     else:
-        assert statistics is not None
         model._adopt(statistics, later=True)
         if parameters is not None:
             model._estimated, model._priors = parameters, ()

@@ -41,8 +41,7 @@ def pack_statistics(statistics: ModelStatistics, arrays: dict[str, NDArray[Any]]
     for entry, sums in zip(packed["blocks"], joint.blocks, strict=True):
         entry["statistics"] = sums.kind
     return {
-        "classes": [pack(label) for label in class_list(statistics.classes)],
-        "classes_dtype": statistics.classes.dtype.str,
+        **pack_classes(statistics.classes),
         "declared": statistics.declared,
         **packed,
     }
@@ -102,7 +101,7 @@ def unpack_statistics(packed: Mapping[str, Any], arrays: Mapping[str, NDArray[An
         statistics_from_arrays(entry["statistics"], _of_block("block", number, arrays))
         for number, entry in enumerate(packed["blocks"])
     ]
-    classes = _unpack_classes(packed["classes"], packed["classes_dtype"])
+    classes = unpack_classes(packed)
     class_of = _unpack_class_of(arrays, len(classes))
     _require_whole(schema, sums, arrays["class_count"], len(classes) if class_of is None else len(class_of))
     require(isinstance(packed["declared"], bool), f"declared is {packed['declared']!r}")
@@ -110,8 +109,14 @@ def unpack_statistics(packed: Mapping[str, Any], arrays: Mapping[str, NDArray[An
     return ModelStatistics(classes, schema, joint, packed["declared"], class_of)
 
 
-def _unpack_classes(labels: Sequence[Any], dtype: str) -> NDArray[Any]:
+def pack_classes(classes: NDArray[Any]) -> dict[str, Any]:
+    """Return the labels of the classes as JSON."""
+    return {"classes": [pack(label) for label in class_list(classes)], "classes_dtype": classes.dtype.str}
+
+
+def unpack_classes(packed: Mapping[str, Any]) -> NDArray[Any]:
     """Return the labels of the classes; raise ValueError if they are not distinct."""
+    labels, dtype = packed["classes"], packed["classes_dtype"]
     kind = np.dtype(dtype)
     require(kind.kind in "biufOUSmM", f"labels are of type {dtype!r}")
     classes = as_class_array([unpack(label) for label in labels], kind)

@@ -13,7 +13,7 @@ from suffice.models.schema import Schema
 from suffice.persistence.values import is_count, require
 
 #: attributes that are arrays; the factor of the covariance may be missing
-_ARRAYS = ("_center", "_theta", "_factor", "coef_", "intercept_", "parameters_")
+_ARRAYS = ("_center", "_theta", "_factor", "_totals", "coef_", "intercept_", "parameters_")
 _NUMBER = (int, float)
 #: attributes that are plain values, and their types
 _VALUES: dict[str, Any] = {
@@ -21,8 +21,12 @@ _VALUES: dict[str, Any] = {
     "df_residual_": int, "df_null_": int, "deviance_": _NUMBER, "null_deviance_": _NUMBER, "dispersion_": _NUMBER,
     "log_likelihood_": _NUMBER, "aic_": _NUMBER, "bic_": _NUMBER,
 }  # fmt: skip
-#: those of these attributes that a classifier has
-_OF_CLASSES = ("_center", "_theta", "coef_", "intercept_", "terms_", "n_iter_", "converged_", "log_likelihood_")
+#: the attributes that a classifier does not have
+_NOT_OF_CLASSES = {"dispersion_"}
+#: plain values that only some models have
+_OPTIONAL: dict[str, Any] = {
+    "shape_": _NUMBER, "shape_std_error_": _NUMBER, "cov_type_": str, "n_groups_": (int, type(None)), "_given": list,
+}  # fmt: skip
 
 
 def state(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -31,7 +35,7 @@ def state(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     arrays = {name: fitted[name] for name in _ARRAYS if isinstance(fitted.get(name), np.ndarray)}
     labels = fitted.get("classes_")
     design: Design = model.design_
-    values = {name: fitted[name] for name in _VALUES if name in fitted and name not in arrays}
+    values = {name: fitted[name] for name in (*_VALUES, *_OPTIONAL) if name in fitted and name not in arrays}
     values["design"] = {
         "names": None if design.schema.names is None else list(design.schema.names),
         "n_columns": design.schema.n_columns,
@@ -41,6 +45,8 @@ def state(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         "offset": design.offset,
         "exposure": design.exposure,
     }
+    if fitted.get("levels_") is not None:
+        values["levels"] = list(fitted["levels_"])
     if labels is not None:
         values["classes"] = {"dtype": labels.dtype.str, "labels": list(labels.tolist())}
     return values, arrays
@@ -56,19 +62,24 @@ def restore(model: Any, values: Mapping[str, Any], arrays: Mapping[str, NDArray[
     for name, array in arrays.items():
         require(name in _ARRAYS and array.dtype == np.float64, f"there is an array {name!r} of {array.dtype}")
         setattr(model, name, array)
+    levels = values.get("levels")
+    require(levels is None or (isinstance(levels, list) and len(levels) == 2), f"the levels are {levels!r}")
     classes = values.get("classes")
+    if classes is None:
+        model.levels_ = None if levels is None else tuple(levels)
     if classes is not None:
         model.classes_ = np.array(classes["labels"], dtype=np.dtype(classes["dtype"]))
     for name, value in values.items():
-        if name not in ("design", "classes"):
-            require(name in _VALUES and isinstance(value, _VALUES[name]), f"{name} is {value!r}")
+        if name not in ("design", "classes", "levels"):
+            kind = (_VALUES | _OPTIONAL).get(name)
+            require(kind is not None and isinstance(value, kind), f"{name} is {value!r}")
             words = not isinstance(value, list) or all(isinstance(word, str) for word in value)
             require(words, f"{name} is {value!r}")
             setattr(model, name, value)
     _require_shapes(model, len(design.names), None if classes is None else len(model.classes_))
     again, kept = state(model)
     missing = {"_factor", "intercept_"} if classes is None else {"_factor"}
-    expected = {*_ARRAYS, *_VALUES} if classes is None else {*_OF_CLASSES}
+    expected = {*_ARRAYS, *_VALUES} - (set() if classes is None else _NOT_OF_CLASSES)
     require(expected - missing <= {*again, *kept}, f"there is no {sorted(expected - missing - {*again, *kept})}")
 
 
@@ -104,8 +115,10 @@ def _require_shapes(model: Any, p: int, n_classes: int | None) -> None:
     else:
         shapes["intercept_"] = shown
         require(len(set(model.classes_.tolist())) == n_classes >= 2, f"the classes are {model.classes_}")
+        shapes["parameters_"] = ((n_classes - 1) * (p + int(bool(model.fit_intercept))),)
+    size = (p + 1) * (1 if n_classes is None else n_classes - 1)
     if model._factor is not None:
-        shapes["_factor"] = (p + 1, p + 1)
+        shapes["_factor"] = (size, size)
     for name, shape in shapes.items():
         array = getattr(model, name)
         finite = name == "_factor" or np.isfinite(array).all()  # unknown without residual degrees of freedom

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from suffice.families import Family, family_from_config
-from suffice.families.gaussian.covariance import Covariance
+from suffice.families.gaussian.covariance import Covariance, Given, as_structure
 from suffice.priors import (
     BetaPrior,
     DirichletPrior,
@@ -50,7 +50,7 @@ def pack(value: Any) -> Any:
     if isinstance(value, bytes):
         return {"bytes": value.hex()}
     if isinstance(value, Covariance):
-        return value.name
+        return {"covariance": value.name} if isinstance(value, Given) else value.name
     if isinstance(value, type) and issubclass(value, Family):
         value = value()  # a class means the family with its default settings
     if isinstance(value, Family):
@@ -83,6 +83,7 @@ _UNPACKERS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
     "prior": lambda packed: _PRIORS[packed["prior"]](
         **{name: unpack(value) for name, value in packed["config"].items()}
     ),
+    "covariance": lambda packed: as_structure(packed["covariance"]),
     "time": lambda packed: np.array([int(packed["time"])], dtype=np.int64).view(packed["dtype"])[0],
     "date": lambda packed: (datetime.datetime if packed["clock"] else datetime.date).fromisoformat(packed["date"]),
     "bytes": lambda packed: bytes.fromhex(packed["bytes"]),

@@ -100,7 +100,7 @@ def _ellipses(model: Any, ax: Any) -> None:
     angle = np.linspace(0.0, 2.0 * np.pi, 100)
     circle = np.stack([np.cos(angle), np.sin(angle)])
     limits = ax.get_xlim(), ax.get_ylim()
-    covariances = np.broadcast_to(found[0].covariance, (found[0].n_classes, 2, 2))
+    covariances = np.broadcast_to(found[0].covariance(), (found[0].n_classes, 2, 2))
     for mean, covariance in zip(found[0].mean(), covariances, strict=True):
         root = np.linalg.cholesky(covariance)
         for radius in (1.0, 2.0):

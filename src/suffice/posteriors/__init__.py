@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike
 
 from suffice.families.base import Family
 from suffice.families.gaussian import Gaussian
+from suffice.families.gaussian.covariance import Given
 from suffice.families.gaussian.covariance.posterior_means import PosteriorMean
 from suffice.families.text import Text
 from suffice.posteriors.base import Interval, Posterior, as_statistics
@@ -89,7 +90,7 @@ def _of_text(family: Text) -> type[Posterior] | None:
 
 
 def _of_gaussian(family: Gaussian, prior: PriorSpec) -> type[Posterior] | None:
-    if holds_prior(prior, (KnownVariance,)):
+    if holds_prior(prior, (KnownVariance,)) or isinstance(family.structure, Given):
         return NormalPosterior
     if not isinstance(family.structure, PosteriorMean):
         return None

@@ -16,6 +16,7 @@ from suffice.priors import Prior, PriorSpec
 from suffice.statistics.base import Statistics
 from suffice.statistics.responsibilities import Labels
 from suffice.tables.labels import check_weight
+from suffice.tables.results import result_frame
 
 
 class Interval(NamedTuple):
@@ -39,6 +40,8 @@ class Posterior(ABC):
 
     #: the kinds of prior that it takes
     priors: ClassVar[tuple[type[Prior], ...]] = ()
+    #: the name of its parameter, in frames
+    parameter: ClassVar[str] = "mean"
 
     def __post_init__(self) -> None:
         self._require_prior()
@@ -71,6 +74,51 @@ class Posterior(ABC):
     @abstractmethod
     def interval(self, level: float = 0.95) -> Any:
         """Return equal-tailed intervals that contain each parameter with probability `level`."""
+
+    def to_frame(self, level: float = 0.95, library: str | None = None) -> Any:
+        """Return a data frame with the posterior mean and the interval of every parameter.
+
+        Its columns are "class" and "column" (positions), "parameter", "of" (the category of a probability), "mean",
+        "low" and "high".
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            The probability of the equal-tailed intervals.
+        library : "pandas", "polars" or "pyarrow", optional
+            The library of the frame; by default one that is installed.
+
+        Examples
+        --------
+        >>> from suffice import Categorical, DirichletPrior
+        >>> sky = Categorical().posterior(["sun", "rain", "sun"], DirichletPrior(1.0))
+        >>> sky.to_frame(0.9, "pandas").round(2)
+           class  column    parameter    of  mean   low  high
+        0      0       0  probability  rain   0.4  0.10  0.75
+        1      0       0  probability   sun   0.6  0.25  0.90
+        """
+        estimates = self._estimates(level)
+        labels = self._labels(estimates[0][1].shape[1])
+        columns: dict[str, list[Any]] = {
+            name: [] for name in ("class", "column", "parameter", "of", "mean", "low", "high")
+        }
+        for name, mean, interval in estimates:
+            shape = (self.n_classes, len(labels))
+            columns["class"] += np.repeat(np.arange(shape[0]), shape[1]).tolist()
+            columns["column"] += [column for column, _ in labels] * shape[0]
+            columns["of"] += [value for _, value in labels] * shape[0]
+            columns["parameter"] += [name] * (shape[0] * shape[1])
+            for end, values in (("mean", mean), ("low", interval.low), ("high", interval.high)):
+                columns[end] += np.broadcast_to(values, shape).ravel().tolist()
+        return result_frame(columns, library)
+
+    def _labels(self, n_parameters: int) -> list[tuple[int, Any]]:
+        """Return the column of each parameter of a class, and the category that it is the probability of, or None."""
+        return [(column, None) for column in range(n_parameters)]
+
+    def _estimates(self, level: float) -> list[tuple[str, FloatArray, Interval]]:
+        """Return the name, the mean and the interval of each kind of parameter, broadcast to k×p."""
+        return [(self.parameter, self.mean(), self.interval(level))]
 
     @abstractmethod
     def sample(self, n: int, random_state: int | np.random.Generator | None = None) -> Any:

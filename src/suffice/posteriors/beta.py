@@ -37,6 +37,7 @@ class BetaPosterior(Posterior):
     """
 
     priors: ClassVar[tuple[type[Prior], ...]] = (BetaPrior, PseudoCount)
+    parameter: ClassVar[str] = "probability"
 
     def _require_prior(self) -> None:
         self._before  # noqa: B018
@@ -119,7 +120,7 @@ class BetaBinomialDistributions(Predictive):
         """Return n a / (a + b), k×d."""
         return self.draws * self.a / (self.a + self.b)
 
-    def variances(self) -> FloatArray:
+    def variance(self) -> FloatArray:
         """Return n a b (a + b + n) / ((a + b)² (a + b + 1)), k×d."""
         whole = self.a + self.b
         return self.draws * self.a * self.b * (whole + self.draws) / (whole**2 * (whole + 1.0))

@@ -41,6 +41,7 @@ class DirichletPosterior(Posterior):
     """
 
     priors: ClassVar[tuple[type[Prior], ...]] = (DirichletPrior, PseudoCount)
+    parameter: ClassVar[str] = "probability"
 
     def _require_prior(self) -> None:
         self._before  # noqa: B018
@@ -56,6 +57,11 @@ class DirichletPosterior(Posterior):
         """The values of each column, in the order of their probabilities; a bag is one column."""
         known = getattr(self.family, "_values", None)
         return [list(range(c.stop - c.start)) for c in self._columns()] if known is None else [list(v) for v in known]
+
+    def _labels(self, n_parameters: int) -> list[tuple[int, Any]]:
+        if isinstance(self.statistics, CategoryCounts):
+            return [(column, value) for column, values in enumerate(self.values) for value in values]
+        return super()._labels(n_parameters)
 
     @cached_property
     def alpha(self) -> FloatArray:

@@ -50,12 +50,12 @@ class DirichletMultinomialDistributions(Predictive):
         """Return the mean bag, k×d."""
         return self.probability * self.mean_size[:, None]
 
-    def variances(self) -> FloatArray:
+    def variance(self) -> FloatArray:
         """Return N p (1 − p) (A + N) / (A + 1) for bags of the mean size N, k×d."""
         size, whole = self.mean_size[:, None], self.alpha.sum(1, keepdims=True)
         return size * self.probability * (1.0 - self.probability) * (whole + size) / (whole + 1.0)
 
-    def covariances(self) -> FloatArray:
+    def covariance(self) -> FloatArray:
         """Return N (diag p − p pᵀ) (A + N) / (A + 1) for bags of the mean size N, k×d×d."""
         p, size, whole = self.probability, self.mean_size, self.alpha.sum(1)
         of_one_draw = np.eye(p.shape[1]) * p[:, None, :] - p[:, :, None] * p[:, None, :]

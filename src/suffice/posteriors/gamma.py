@@ -33,6 +33,7 @@ class GammaPosterior(Posterior):
     """
 
     priors: ClassVar[tuple[type[Prior], ...]] = (GammaPrior, PseudoCount)
+    parameter: ClassVar[str] = "rate"
 
     def _require_prior(self) -> None:
         self._before  # noqa: B018

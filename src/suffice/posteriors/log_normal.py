@@ -13,7 +13,7 @@ from suffice.families.base import Distributions
 from suffice.families.gaussian import GaussianDistributions
 from suffice.families.lognormal import LogNormal
 from suffice.families.transformed import TransformedDistributions
-from suffice.posteriors.base import Posterior, base_measure
+from suffice.posteriors.base import Interval, Posterior, base_measure
 from suffice.posteriors.normal import NormalPosterior
 from suffice.posteriors.normal_inverse_gamma import NormalInverseGammaPosterior
 from suffice.priors import KnownVariance, Prior, holds_prior
@@ -58,6 +58,10 @@ class LogNormalPosterior(Posterior):
         """Return equal-tailed intervals of μ and σ²."""
         return self.of_logs.interval(level)
 
+    def _estimates(self, level: float) -> list[tuple[str, FloatArray, Interval]]:
+        of_logs = self.of_logs._estimates(level)
+        return [(f"{name} of log x", mean, interval) for name, mean, interval in of_logs]
+
     def sample(self, n: int, random_state: int | np.random.Generator | None = None) -> Any:
         """Return draws of μ and σ², n×k×d each."""
         return self.of_logs.sample(n, random_state)
@@ -92,6 +96,6 @@ class LogStudentColumns(TransformedDistributions):
         """Return infinity, k×d."""
         return np.full((self.n_classes, self.n_columns), np.inf)
 
-    def variances(self) -> FloatArray:
+    def variance(self) -> FloatArray:
         """Return infinity, k×d."""
         return self.mean()

@@ -43,7 +43,7 @@ class LomaxDistributions(Predictive):
         more = np.maximum(self.shape - 1.0, 0.0)
         return np.divide(self.rate, more, out=np.full(self.rate.shape, np.inf), where=more > 0)
 
-    def variances(self) -> FloatArray:
+    def variance(self) -> FloatArray:
         """Return b² a / ((a − 1)² (a − 2)), infinite for a ≤ 2, k×d."""
         a = np.where(self.shape > 2.0, self.shape, np.inf)
         with np.errstate(invalid="ignore"):

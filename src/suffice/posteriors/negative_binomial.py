@@ -43,7 +43,7 @@ class NegativeBinomialDistributions(Predictive):
         """Return a / b, k×d."""
         return self.shape / self.rate
 
-    def variances(self) -> FloatArray:
+    def variance(self) -> FloatArray:
         """Return (a / b) (1 + 1/b), k×d."""
         return self.mean() * (1.0 + 1.0 / self.rate)
 

@@ -12,6 +12,7 @@ from scipy.special import ndtri
 from suffice._arrays import FloatArray
 from suffice.errors import EstimateError
 from suffice.families.gaussian import Gaussian, GaussianDistributions
+from suffice.families.gaussian.covariance import Given
 from suffice.posteriors.base import Interval, Posterior, of_shape, tails
 from suffice.priors import KnownVariance, Prior, find_prior
 
@@ -37,7 +38,9 @@ class NormalPosterior(Posterior):
 
     @cached_property
     def _known(self) -> KnownVariance:
-        known = find_prior(self.prior, self.priors, KnownVariance(1.0))
+        structure = self.family.structure
+        variance = structure.compact(self.statistics.n_columns) if isinstance(structure, Given) else 1.0
+        known = find_prior(self.prior, self.priors, KnownVariance(variance))
         assert isinstance(known, KnownVariance)
         return known
 

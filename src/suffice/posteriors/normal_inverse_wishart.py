@@ -81,6 +81,11 @@ class GaussianPosterior(Posterior):
         """ν, the degrees of freedom."""
         return self._hyper.dof
 
+    def _estimates(self, level: float) -> list[tuple[str, FloatArray, Interval]]:
+        (mean, spread), intervals = self.mean(), self.interval(level)
+        variance = np.diagonal(spread, axis1=1, axis2=2) if spread.ndim == 3 else spread
+        return [("mean", mean, intervals.mean), ("variance", variance, intervals.variance)]
+
     def _with_constants(self, part: Distributions | None) -> Distributions:
         """Return the distributions of the columns that vary, with those of the constant columns added."""
         varies = self._hyper.varies

@@ -30,7 +30,7 @@ class Predictive(Distributions):
 
     def standardised(self, x: Array) -> Array:
         """Return (x − mean) / standard deviation of the first class, divided by 1 where that is not finite."""
-        deviation = np.sqrt(self.variances()[:1])
+        deviation = np.sqrt(self.variance()[:1])
         return scaled_rows(x, self.mean()[:1], np.where(np.isfinite(deviation), deviation, 1.0))
 
 

@@ -37,7 +37,7 @@ class SideBySide(Predictive):
 
     def shown(self) -> dict[str, Any]:
         """Return the means and the variances."""
-        return {"mean": self.mean(), "variance": self.variances()}
+        return {"mean": self.mean(), "variance": self.variance()}
 
     @property
     def n_classes(self) -> int:
@@ -65,18 +65,18 @@ class SideBySide(Predictive):
         """Return E x, k×d."""
         return self._together(self.n_classes, lambda columns, part: part.mean())
 
-    def variances(self) -> FloatArray:
+    def variance(self) -> FloatArray:
         """Return the variance of each column, k×d."""
         return self._together(
             self.n_classes,
-            lambda columns, part: part.variances(),
+            lambda columns, part: part.variance(),
         )
 
-    def covariances(self) -> FloatArray:
+    def covariance(self) -> FloatArray:
         """Return the covariances, 0 between parts, k×d×d."""
         whole = np.zeros((self.n_classes, self.n_columns, self.n_columns))
         for columns, part in self.parts:
-            whole[:, columns[:, None], columns] = part.covariances()
+            whole[:, columns[:, None], columns] = part.covariance()
         return whole
 
     def score(self, x: Array, common: bool = True) -> Array:

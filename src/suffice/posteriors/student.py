@@ -64,7 +64,7 @@ class StudentDistributions(Predictive):
 
     def shown(self) -> dict[str, Any]:
         """Return the location, the scale matrix and the degrees of freedom."""
-        scale = self.gaussian.covariance * self.spread[:, None, None]
+        scale = self.gaussian.covariance() * self.spread[:, None, None]
         return {"location": self.gaussian.means, "scale": scale, "dof": self.dof}
 
     @property
@@ -74,22 +74,22 @@ class StudentDistributions(Predictive):
         np.divide(self.dof, self.dof - 2.0, out=ratio, where=self.dof > 2.0)
         return np.asarray(self.spread * ratio)
 
-    def variances(self) -> FloatArray:
+    def variance(self) -> FloatArray:
         """Return s σ² ν/(ν − 2), infinite for ν ≤ 2, k×d."""
-        return self.gaussian.variance * self._widening[:, None]
+        return self.gaussian.variance() * self._widening[:, None]
 
-    def covariances(self) -> FloatArray:
+    def covariance(self) -> FloatArray:
         """Return s Σ ν/(ν − 2), NaN between columns and infinite on the diagonal for ν ≤ 2, k×d×d."""
         finite = np.where(np.isfinite(self._widening), self._widening, np.nan)[:, None, None]
         apart = np.eye(self.n_columns, dtype=bool)
-        return np.where(apart, self.variances()[:, None, :], self.gaussian.covariance * finite)
+        return np.where(apart, self.variance()[:, None, :], self.gaussian.covariance() * finite)
 
     # -- densities ----------------------------------------------------------------------------------------------
 
     @cached_property
     def _log_determinants(self) -> FloatArray:
         if self.gaussian.family.structure.diagonal:
-            return np.asarray(np.log(self.gaussian.variance).sum(1))
+            return np.asarray(np.log(self.gaussian.variance()).sum(1))
         return self.gaussian.incomplete.log_determinants
 
     def score(self, x: Array, common: bool = True) -> Array:
@@ -190,12 +190,12 @@ class StudentDistributions(Predictive):
 
     def _split(self, rows: FloatArray, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
         d = rows.shape[1]
-        scales = self.gaussian.variance * self.spread[:, None]
+        scales = self.gaussian.variance() * self.spread[:, None]
         terms = np.zeros_like(rows)
         for c in np.union1d(a, b):
             z = rows - self.gaussian.means[c]
             if self.gaussian.family.structure.diagonal:
-                each = z * z / self.gaussian.variance[c]
+                each = z * z / self.gaussian.variance()[c]
             else:
                 whitener = self.gaussian.form.whitener_of(int(c))
                 each = z * ((z @ whitener.T) @ whitener)

@@ -46,7 +46,7 @@ class StudentColumns(Predictive):
         """Return μ, k×d."""
         return self.means
 
-    def variances(self) -> FloatArray:
+    def variance(self) -> FloatArray:
         """Return s² ν/(ν − 2), infinite for ν ≤ 2, k×d."""
         ratio = np.full(self.dof.shape, np.inf)
         return self.squared_scale * np.divide(self.dof, self.dof - 2.0, out=ratio, where=self.dof > 2.0)

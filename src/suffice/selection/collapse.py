@@ -125,6 +125,8 @@ def collapsed(scatter: FloatArray, count: FloatArray, code: str) -> bool:
         The three letters of the structure, for volume, shape and orientation.
     """
     volume, shape, orientation = tuple(code)
+    if volume == "I":  # the covariances are given
+        return False
     columns = np.diagonal(scatter, axis1=1, axis2=2)
     along = columns if orientation == "I" else np.linalg.eigvalsh(scatter)
     needed = [columns.sum(1) if volume == "V" else columns.sum()]

@@ -15,6 +15,7 @@ from suffice.optimize.interrupts import end_early, keep_on_interrupt
 from suffice.tables.conversion import as_table
 from suffice.tables.factorize import factorize
 from suffice.tables.labels import as_objects_if_mixed
+from suffice.tables.results import result_frame
 
 MEASURES = ("error", "log-loss")
 #: probabilities are clipped to at least this in the log-loss, so that one confident mistake does not dominate
@@ -35,19 +36,22 @@ class Comparison:
         The numbers of training rows.
     error, log_loss : arrays of shape (2, s, splits)
         The error rate and the log-loss on the test rows; NaN if a model could not be fitted to so few rows.
+    library : str or None
+        The data-frame library of the rows.
     """
 
     names: tuple[str, str]
     sizes: IntArray
     error: FloatArray
     log_loss: FloatArray
+    library: str | None = None
 
     def curve(self, measure: str = "error") -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the mean of a measure over the splits, and the band of its standard error, each (2, s).
 
         Parameters
         ----------
-        measure : "error" or "log_loss", default "error"
+        measure : "error" or "log-loss", default "error"
             Which measure to compare.
         """
         values = self._values(measure)
@@ -64,7 +68,7 @@ class Comparison:
 
         Parameters
         ----------
-        measure : "error" or "log_loss", default "error"
+        measure : "error" or "log-loss", default "error"
             Which measure to compare.
         """
         first, second = _mean(self._values(measure))
@@ -90,7 +94,7 @@ class Comparison:
 
         Parameters
         ----------
-        measure : "error" or "log_loss", default "error"
+        measure : "error" or "log-loss", default "error"
             Which measure to compare.
         """
         first, second = self.names
@@ -130,6 +134,28 @@ class Comparison:
 
     def __repr__(self) -> str:
         return f"<Comparison of {self.names[0]} and {self.names[1]} at {len(self.sizes)} sizes>"
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """Return a data frame with one row per model and size: the mean of both measures over the splits.
+
+        Its columns are "model", "rows", "error", "error_se", "log_loss", "log_loss_se" and "splits"; the
+        ones in "_se" are standard errors of the means, and "splits" is the number of splits with a fitted model.
+
+        Parameters
+        ----------
+        library : "pandas", "polars" or "pyarrow", optional
+            The library of the frame; by default that of the rows, or one that is installed.
+        """
+        columns: dict[str, Any] = {
+            "model": np.repeat(self.names, len(self.sizes)),
+            "rows": np.tile(self.sizes, len(self.names)),
+        }
+        for measure in MEASURES:
+            mean, _, high = self.curve(measure)
+            name = measure.replace("-", "_")
+            columns |= {name: mean.ravel(), f"{name}_se": (high - mean).ravel()}
+        columns["splits"] = np.isfinite(self.error).sum(-1).ravel()
+        return result_frame(columns, library, known=self.library)
 
     def plot(self, axes: Any = None) -> Any:
         """Plot both measures against the size of the training set, with error bands and crossings; return the axes.
@@ -256,7 +282,7 @@ def compare(
     if names is None:
         first, second = type(generative).__name__, type(discriminative).__name__
         names = (first, second) if first != second else (f"{first} (1)", f"{second} (2)")
-    return Comparison(names, wanted, measured[0], measured[1])
+    return Comparison(names, wanted, measured[0], measured[1], table.library)
 
 
 def _sizes(sizes: Sequence[int] | None, k: int, training: int) -> IntArray:

@@ -19,6 +19,7 @@ from suffice.estimators.mixture import Mixture
 from suffice.estimators.settings import SearchSettings, documented
 from suffice.estimators.warn import warn_of_light_rows
 from suffice.families import reads_documents
+from suffice.models.summary import ModelSummary
 from suffice.optimize.interrupts import end_early, keep_on_interrupt
 from suffice.priors import PriorSpec
 from suffice.selection.grids import FIGURES, Grid
@@ -28,6 +29,7 @@ from suffice.selection.table_grid import TableGrid
 from suffice.tables.conversion import as_table
 from suffice.tables.document_tables import as_document_table
 from suffice.tables.labels import check_weight
+from suffice.tables.results import result_frame
 from suffice.tables.sources import Source
 
 #: the covariance structures of mclust, from few parameters to many
@@ -88,7 +90,7 @@ class MixtureSearch(_Settings, DensityMixin, BaseEstimator):
     results_ : dict of arrays
         One entry per mixture: "n_components", "covariance", "log_likelihood", "n_parameters", "bic", "aic", "icl",
         "converged", "prior" (whether it was fitted with one), and "cv" if that is the criterion; NaN if there is no
-        estimate. Constant columns are not counted. A data frame can be made from it.
+        estimate. Constant columns are not counted. `to_frame` returns it as a data frame.
     best_estimator_ : Mixture
         The best mixture.
     best_index_ : int
@@ -335,6 +337,34 @@ class MixtureSearch(_Settings, DensityMixin, BaseEstimator):
             The seed of the draws.
         """
         return self._best.impute(X, random_state=random_state, sample=sample)
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """Return `results_` as a data frame with one row per mixture of the grid.
+
+        Parameters
+        ----------
+        library : "pandas", "polars" or "pyarrow", optional
+            The library of the frame; by default that of the training table, or one that is installed.
+        """
+        return result_frame(self.results_, library, known=self._best.schema_.library)
+
+    def summary(self) -> ModelSummary:
+        """Return what the best mixture has learned; see `Mixture.summary`."""
+        return self._best.summary()
+
+    def parameters(self, family: Any = None, *, wide: bool = False, library: str | None = None) -> Any:
+        """Return the parameters of the best mixture as a data frame; see `Mixture.parameters`.
+
+        Parameters
+        ----------
+        family : name of a family or Family, optional
+            Return the parameters of the columns of this family only.
+        wide : bool, default False
+            Whether to return one column per component instead of one row.
+        library : "pandas", "polars" or "pyarrow", optional
+            The library of the frame; by default that of the training table, or one that is installed.
+        """
+        return self._best.parameters(family, wide=wide, library=library)
 
     def plot(self, ax: Any = None) -> Any:
         """Plot the criterion against the number of components, one line per structure; return the axes.

@@ -23,7 +23,7 @@ from suffice.mixtures.agglomeration import MergeTree, merge_tree
 from suffice.mixtures.compiled_loop import is_simple
 from suffice.mixtures.kmeans import k_means
 from suffice.mixtures.numpy_loop import PlainLoop
-from suffice.mixtures.start_points import generator
+from suffice.mixtures.start_clusters import generator
 from suffice.models import passes
 from suffice.priors import NormalInverseWishart
 from suffice.selection.collapse import GaussianRows, Penalty

@@ -31,6 +31,7 @@ from suffice.families import (
 )
 from suffice.tables.factorize import NestedCellError, is_missing, is_nested
 from suffice.tables.labels import as_objects_if_mixed, check_weight
+from suffice.tables.results import library_of, result_frame
 
 #: integers with at least this standard deviation are also compared with densities
 SMOOTH_DEVIATION = 10.0
@@ -90,12 +91,15 @@ class FamilyRanking:
         The families that could not be fitted, with the reasons.
     values, weight : arrays of shape (n,)
         The observed cells, and their weights.
+    library : str or None
+        The data-frame library of the column.
     """
 
     table: list[FamilyScore]
     skipped: dict[str, str]
     values: NDArray[Any] = field(repr=False)
     weight: FloatArray = field(repr=False)
+    library: str | None = None
 
     @property
     def best(self) -> Distribution:
@@ -124,6 +128,20 @@ class FamilyRanking:
             for row in self.table
         ]
         return "\n".join([head, *lines, *(f"{name}: left out, {why}" for name, why in self.skipped.items())])
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """Return a data frame with one row per family, the best first, without those that were left out.
+
+        Its columns are "family", "bic", "aic", "log_likelihood" and "n_parameters".
+
+        Parameters
+        ----------
+        library : "pandas", "polars" or "pyarrow", optional
+            The library of the frame; by default that of the column, or one that is installed.
+        """
+        names = FamilyScore._fields[:-1]
+        columns = {name: [getattr(row, name) for row in self.table] for name in names}
+        return result_frame(columns, library, known=self.library)
 
     def plot(self, ax: Any = None, *, most: int = 3) -> Any:
         """Plot the column with its best distributions, and return the axes; needs Matplotlib.
@@ -204,7 +222,7 @@ def best_family(x: Any, sample_weight: Any = None) -> FamilyRanking:
             f"no family fits this column: {skipped}"
             + ("" if too_large else "; a column that never varies has no distribution to find")
         )
-    return FamilyRanking(sorted(rows, key=lambda row: row.bic), skipped, values, weight)
+    return FamilyRanking(sorted(rows, key=lambda row: row.bic), skipped, values, weight, library_of(x))
 
 
 def _short(number: float) -> str:

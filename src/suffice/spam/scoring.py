@@ -133,7 +133,7 @@ def score(
     in_ham: ArrayLike,
     spam_messages: float,
     ham_messages: float,
-    scoring: Scoring = Scoring(),  # noqa: B008  (frozen)
+    scoring: Scoring = Scoring(),
 ) -> Score:
     """Return log-odds, probability and evidence of a message.
 
@@ -174,7 +174,7 @@ def evidence(
     in_ham: Iterable[float],
     spam_messages: float,
     ham_messages: float,
-    scoring: Scoring = Scoring(),  # noqa: B008  (frozen)
+    scoring: Scoring = Scoring(),
 ) -> list[float]:
     """Return the contribution of each token to the log-odds, its part of E(f); arguments as in `score`."""
     return tempered(weighed(tokens, in_spam, in_ham, spam_messages, ham_messages, scoring), scoring)

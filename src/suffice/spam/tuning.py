@@ -140,7 +140,7 @@ def checked_cost(cost: float) -> float:
 def fit_link(
     log_odds: Sequence[float],
     is_spam: Sequence[bool],
-    default: Scoring = Scoring(),  # noqa: B008  (frozen)
+    default: Scoring = Scoring(),
 ) -> tuple[float, float]:
     """Return the slope and intercept of the logistic link, fitted by Newton's method.
 

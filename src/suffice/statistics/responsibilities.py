@@ -259,7 +259,7 @@ class PartialLabels:
             evidence[known] = terms.sum(1)
         if self.weight is not None:
             joint *= self.weight
-            evidence = np.where(self.weight > 0, evidence * self.weight, 0.0)
+            evidence = np.multiply(evidence, self.weight, out=np.zeros(len(evidence)), where=self.weight > 0)
         return SoftLabels(joint.T), float(evidence.sum())
 
 

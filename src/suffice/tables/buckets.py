@@ -33,7 +33,7 @@ def word_buckets(words: Iterable[str], n_buckets: int) -> NDArray[np.int32]:
     Examples
     --------
     >>> word_buckets(["cheap", "now", "cheap"], 1000)
-    array([361, 190, 361], dtype=int32)
+    array([341, 707, 341], dtype=int32)
     """
     hashes = [fnv1a(word) for word in words]
     return buckets_of_hashes(np.array(hashes, dtype=np.uint64), n_buckets)

@@ -44,9 +44,9 @@ def _require_unique_names(X: Any) -> None:
     Other frames are not asked: polars forbids it, and a lazy frame has to do work to know its names.
     """
     pandas = hasattr(X, "iloc") and hasattr(X, "columns")  # a series has no columns
-    labels = X.columns.tolist() if pandas else list(getattr(X, "column_names", ()))
-    if len(set(labels)) < len(labels):
-        repeated = ", ".join(repr(label) for label in dict.fromkeys(labels) if labels.count(label) > 1)
+    column_labels = X.columns.tolist() if pandas else list(getattr(X, "column_names", ()))
+    if len(set(column_labels)) < len(column_labels):
+        repeated = ", ".join(repr(label) for label in dict.fromkeys(column_labels) if column_labels.count(label) > 1)
         raise ValueError(f"column names must be unique, but {repeated} occurs more than once; rename the columns")
 
 
@@ -55,18 +55,18 @@ class FrameTable(ColumnTable):
 
     def __init__(self, frame: Any) -> None:
         pandas = frame.implementation.is_pandas_like()
-        labels = frame.to_native().columns.tolist() if pandas else list(frame.columns)
-        strings = sum(isinstance(label, str) for label in labels)
-        if 0 < strings < len(labels):
+        column_labels = frame.to_native().columns.tolist() if pandas else list(frame.columns)
+        strings = sum(isinstance(label, str) for label in column_labels)
+        if 0 < strings < len(column_labels):
             # scikit-learn's rule, in its own wording
             raise TypeError(
                 "Feature names are only supported if all input features have string names, but your input has "
-                f"{sorted({type(label).__name__ for label in labels})} as feature name / column name types; "
+                f"{sorted({type(label).__name__ for label in column_labels})} as feature name / column name types; "
                 "convert them with X.columns = X.columns.astype(str)"
             )
         self.frame = frame
-        self._labels = labels
-        self.names = tuple(labels) if strings == len(labels) and labels else None
+        self._column_labels = column_labels
+        self.names = tuple(column_labels) if strings == len(column_labels) and column_labels else None
         self.library = str(frame.implementation)
 
     def __len__(self) -> int:
@@ -80,7 +80,7 @@ class FrameTable(ColumnTable):
     @property
     def column_labels(self) -> Sequence[Any]:
         """The names of the columns, which may be any objects in pandas."""
-        return self._labels
+        return self._column_labels
 
     def rows(self, start: int, stop: int) -> FrameTable:
         """Return some of the rows."""
@@ -90,10 +90,12 @@ class FrameTable(ColumnTable):
 
     def select(self, columns: Sequence[int]) -> FrameTable:
         """Return some of the columns, in the order given."""
-        labels = [self._labels[column] for column in columns]
-        names = None if self.names is None else tuple(labels)
+        column_labels = [self._column_labels[column] for column in columns]
+        names = None if self.names is None else tuple(column_labels)
         part = object.__new__(FrameTable)
-        part.__dict__.update(self.__dict__, frame=self.frame[:, list(columns)], _labels=labels, names=names)
+        part.__dict__.update(
+            self.__dict__, frame=self.frame[:, list(columns)], _column_labels=column_labels, names=names
+        )
         part.__dict__.pop("_dtypes", None)  # it belongs to all columns
         return part
 
@@ -107,7 +109,7 @@ class FrameTable(ColumnTable):
             if kinds <= {"i", "u", "f"} or kinds == {"b"}:
                 return np.ascontiguousarray(part.to_numpy(dtype=np.float64))
         elif implementation.is_polars():
-            part = native if whole else native.select([self._labels[j] for j in columns])
+            part = native if whole else native.select([self._column_labels[j] for j in columns])
             dtypes = set(part.dtypes)
             if all(dtype.is_float() or dtype.is_integer() for dtype in dtypes):
                 one = all(str(dtype) == "Float64" for dtype in dtypes)
@@ -132,7 +134,7 @@ class FrameTable(ColumnTable):
 
     def series(self, column: int) -> Any:
         """Return a column by its label, since access by position makes narwhals list the names of all columns first."""
-        return self.frame.get_column(self._labels[column])
+        return self.frame.get_column(self._column_labels[column])
 
     def kind(self, column: int) -> Kind:
         """Return the kind given by the type of the column, or by its cells if the type is 'object'."""

@@ -55,6 +55,8 @@ class LabelCoder:
         self.n_rows = 0
         self.n_missing = 0
         self.n_marked = 0
+        #: whether the last labels were categories with an order of their own, which is that of the numbers then
+        self.categorical = False
         self._dtype: np.dtype[Any] | None = None if classes is None else as_objects_if_mixed(classes).dtype
 
     @property
@@ -110,6 +112,7 @@ class LabelCoder:
                 f"{start + error.row}; pass one label per row"
             ) from None
         _require_classes(found.values)
+        self.categorical = found.declared
         if n_labels != n_rows:
             raise ValueError(f"there must be one label per row, but X has {n_rows} rows and y has {n_labels} labels")
         if self._missing_label is REFUSED and n_rows and found.codes.min() < 0:
@@ -323,6 +326,10 @@ def _as_series(values: Any) -> Any:
         return None
     import narwhals.stable.v2 as nw
 
+    if hasattr(values, "categories") and hasattr(values, "codes"):  # a Categorical of pandas is no Series
+        import pandas as pd
+
+        values = pd.Series(values)
     native = nw.from_native(values, allow_series=True, pass_through=True)
     if isinstance(native, nw.Series):
         return native

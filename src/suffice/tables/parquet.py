@@ -11,6 +11,9 @@ from typing import Any
 from suffice.tables.conversion import as_table
 from suffice.tables.sources import BATCH_ROWS, Read, Source
 
+#: the number of rows that are read from a file at a time
+READ_ROWS = BATCH_ROWS
+
 
 class ParquetScan(Source):
     """Parquet files, read a batch at a time: see `suffice.scan`."""
@@ -21,7 +24,7 @@ class ParquetScan(Source):
         target: str | None = None,
         weight: str | None = None,
         columns: Sequence[str] | None = None,
-        batch_rows: int = BATCH_ROWS,
+        batch_rows: int = READ_ROWS,
     ) -> None:
         self.files = _find(path)
         self.target = target
@@ -85,7 +88,7 @@ def scan(
     target: str | None = None,
     weight: str | None = None,
     columns: Sequence[str] | None = None,
-    batch_rows: int = BATCH_ROWS,
+    batch_rows: int = READ_ROWS,
 ) -> ParquetScan:
     """Return Parquet files as a source to fit or predict on, without reading them into memory.
 

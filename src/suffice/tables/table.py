@@ -68,6 +68,11 @@ class Table(ABC):
     def values(self, column: int) -> Factorized:
         """Return a column as integer codes of its distinct values."""
 
+    def cells(self, column: int) -> list[Any]:
+        """Return the cells of a column as Python objects, None for missing ones."""
+        found = self.values(column)
+        return [None if code < 0 else found.values[code] for code in found.codes.tolist()]
+
     def documents(self, column: int) -> list[Any]:
         """Return a column as texts, lists of words, and missing values."""
         raise ValueError(

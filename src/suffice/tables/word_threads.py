@@ -13,11 +13,11 @@ from suffice._arrays import FloatArray
 from suffice._threads import run_each
 from suffice.compiled.words import WordTable
 from suffice.tables.buckets import buckets_of_hashes
-from suffice.tables.documents import batches, encoded
+from suffice.tables.encoded import batches, encoded
 from suffice.tables.reading import Reading
 
 #: words of a table after which it begins anew, so that its memory is bounded
-_MOST_WORDS = 400_000
+_MOST_WORDS = 2**18
 #: cells that a CSR matrix with indices of 32 bits can have
 _MOST_CELLS = 2**31 - 1
 
@@ -38,9 +38,10 @@ def count_in_threads(
         As in `suffice.tables.words.Bags`.
     """
     n = len(documents)
-    indptr, unknown, missing = np.zeros(n + 1, dtype=np.int64), np.empty(n), np.empty(n, dtype=bool)
+    indptr, unknown, missing = np.zeros(n + 1, dtype=np.int32), np.empty(n), np.empty(n, dtype=bool)
     indices, counts = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32)
-    cut = batches(documents, n_threads if reading.tokens is None else 1)  # functions of users may not like threads
+    n_threads = n_threads if reading.tokens is None else 1  # a function of the user may not be made for threads
+    cut = batches(documents, n_threads, reading.ngrams[1])
     tables = [NumberedTable(reading) for _ in range(min(n_threads, len(cut)))]
     used = 0
     for begin in range(0, len(cut), len(tables)):
@@ -119,11 +120,13 @@ class NumberedTable:
         least, most = self._reading.ngrams
         if most == 1:
             return words, np.ones(len(words), dtype=bool)
-        texts, single = self._texts, iter(words)
+        texts, single, found = self._texts, iter(words), []
         for length, head in zip(lengths.tolist(), entries["head"].tolist(), strict=True):
-            texts.append(next(single) if length >= 0 else f"{texts[head >> 32]} {texts[head & 0xFFFFFFFF]}")
-        counted = np.where(lengths < 0, -lengths, 1) >= least
-        return [texts[number] for number in (first + np.flatnonzero(counted)).tolist()], counted
+            word = next(single) if length >= 0 else f"{texts[head >> 32]} {texts[head & 0xFFFFFFFF]}"
+            texts.append(word if length > -most else "")  # the longest n-grams are no part of others
+            if length <= -least or least == 1:
+                found.append(word)
+        return found, (lengths <= -least) | (least == 1)
 
     def bags(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], FloatArray]:
         """Return the bags of the documents that were read last, and the number of unknown words of each."""

@@ -137,7 +137,7 @@ def _count_in_python(
 ) -> tuple[NDArray[Any], ...]:
     """Return what `count_in_threads` returns, without compiled kernels."""
     n, buckets = len(documents), reading.buckets
-    indptr, indices, counts = np.zeros(n + 1, dtype=np.int64), [], []
+    indptr, indices, counts = np.zeros(n + 1, dtype=np.int32), [], []
     unknown, missing = np.zeros(n), np.zeros(n, dtype=bool)
     for row, document in enumerate(documents):
         bag: dict[int, int] = {}

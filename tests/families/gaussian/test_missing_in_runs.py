@@ -47,7 +47,7 @@ def answers(model, X, *args):
     """Return what a fit found, and what it says of the rows."""
     fitted(model, X, *args)
     gaussian = model.distributions_[0]
-    return [model.bound_history_, gaussian.means, gaussian.covariance, model.score_samples(X), model.predict_proba(X)]
+    return [model.bound_history_, gaussian.means, gaussian.covariance(), model.score_samples(X), model.predict_proba(X)]
 
 
 def by_row(monkeypatch, function):
@@ -183,7 +183,7 @@ def test_batches_of_a_stream_give_the_same(passes, size):
     fitted(model, suffice.stream(lambda: iter(batches)))
     assert passes["rows"] > len(X)
     gaussian = model.distributions_[0]
-    agree(whole[:4], [model.bound_history_, gaussian.means, gaussian.covariance, model.score_samples(X)])
+    agree(whole[:4], [model.bound_history_, gaussian.means, gaussian.covariance(), model.score_samples(X)])
 
 
 @needs_kernels

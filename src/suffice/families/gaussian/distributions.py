@@ -79,35 +79,25 @@ class GaussianDistributions(Distributions):
         """Return the parameter arrays of these distributions, without those that are None."""
         return {name: array for name, array in super().parameters().items() if array is not None}
 
-    @property
     def variance(self) -> FloatArray:
-        """The variance of each column, k×d."""
+        """Return the variance of each column, k×d."""
         compact = self.compact if self.family.structure.diagonal else np.diagonal(self.compact, axis1=1, axis2=2)
         return np.broadcast_to(compact, self.means.shape)
 
-    @property
     def covariance(self) -> FloatArray:
-        """The covariances, k×d×d."""
+        """Return the covariances, k×d×d."""
         k, d = self.means.shape
         if self.family.structure.diagonal:
-            return np.eye(d) * self.variance[:, None, :]
+            return np.eye(d) * self.variance()[:, None, :]
         return np.broadcast_to(self.compact, (k, d, d))
 
     def mean(self) -> FloatArray:
         """Return μ, k×d."""
         return self.means
 
-    def variances(self) -> FloatArray:
-        """Return the variance of each column, k×d."""
-        return self.variance
-
-    def covariances(self) -> FloatArray:
-        """Return the covariances, k×d×d."""
-        return self.covariance
-
     def statistic_covariance(self) -> FloatArray:
         """Return Cov φ, k×p×p: with z = x − μ, that of x and of z_i z_j + μ_i z_j + μ_j z_i."""
-        (k, d), mean, sigma = self.means.shape, self.means, self.covariance
+        (k, d), mean, sigma = self.means.shape, self.means, self.covariance()
         i, j = (np.arange(d), np.arange(d)) if self.family.structure.diagonal else np.triu_indices(d)
         # the part of x_i x_j that is linear in z, and that of z_i z_j, whose covariance is Σ_ik Σ_jl + Σ_il Σ_jk
         linear = np.zeros((k, len(i), d))
@@ -118,41 +108,44 @@ class GaussianDistributions(Distributions):
         cross = sigma @ linear.transpose(0, 2, 1)
         return np.block([[sigma, cross], [cross.transpose(0, 2, 1), squares + linear @ cross]])
 
-    def entropies(self) -> FloatArray:
+    def entropy(self) -> FloatArray:
         """Return ½ log |2πeΣ|, (k,)."""
         if self.family.structure.diagonal:
-            return 0.5 * (1.0 + LOG_2PI + np.log(self.variance)).sum(1)
-        return 0.5 * ((1.0 + LOG_2PI) * self.means.shape[1] + np.linalg.slogdet(self.covariance)[1])
+            return 0.5 * (1.0 + LOG_2PI + np.log(self.variance())).sum(1)
+        return 0.5 * ((1.0 + LOG_2PI) * self.means.shape[1] + np.linalg.slogdet(self.covariance())[1])
 
     def divergence(self, c: int, other: GaussianDistributions, against: int) -> float:
         """Return ½ (tr Σ_q⁻¹Σ_p − d + (μ_p − μ_q)ᵀ Σ_q⁻¹ (μ_p − μ_q) + log |Σ_q| / |Σ_p|)."""
         apart = self.means[c] - other.means[against]
-        white = np.linalg.solve(np.linalg.cholesky(other.covariance[against]), np.eye(len(apart)))
-        whitened = white @ self.covariance[c] @ white.T
+        white = np.linalg.solve(np.linalg.cholesky(other.covariance()[against]), np.eye(len(apart)))
+        whitened = white @ self.covariance()[c] @ white.T
         log_ratio = np.linalg.slogdet(whitened)[1]
         return max(0.5 * float(np.trace(whitened) - len(apart) + ((white @ apart) ** 2).sum() - log_ratio), 0.0)
 
     def shown(self) -> dict[str, Any]:
         """Return the means, and the variances or covariances."""
         diagonal = self.family.structure.diagonal
-        return {"mean": self.means, **({"variance": self.variance} if diagonal else {"covariance": self.covariance})}
+        return {
+            "mean": self.means,
+            **({"variance": self.variance()} if diagonal else {"covariance": self.covariance()}),
+        }
 
     def natural_parameters(self) -> FloatArray:
         """Return (Σ⁻¹μ, −½Σ⁻¹), with −Σ⁻¹ for the pairs i < j, k×p."""
         if self.family.structure.diagonal:
-            return np.hstack([self.means / self.variance, -0.5 / self.variance])
+            return np.hstack([self.means / self.variance(), -0.5 / self.variance()])
         precision = self.form.precision()
-        first = np.einsum("kij,kj->ki", np.broadcast_to(precision, self.covariance.shape), self.means)
+        first = np.einsum("kij,kj->ki", np.broadcast_to(precision, self.covariance().shape), self.means)
         i, j = np.triu_indices(self.means.shape[1])
-        second = np.broadcast_to(precision, self.covariance.shape)[:, i, j] * np.where(i == j, -0.5, -1.0)
+        second = np.broadcast_to(precision, self.covariance().shape)[:, i, j] * np.where(i == j, -0.5, -1.0)
         return np.hstack([first, second])
 
     def moment_parameters(self) -> FloatArray:
         """Return (E x, E xxᵀ), k×p."""
         if self.family.structure.diagonal:
-            return np.hstack([self.means, self.variance + self.means**2])
+            return np.hstack([self.means, self.variance() + self.means**2])
         i, j = np.triu_indices(self.means.shape[1])
-        return np.hstack([self.means, self.covariance[:, i, j] + self.means[:, i] * self.means[:, j]])
+        return np.hstack([self.means, self.covariance()[:, i, j] + self.means[:, i] * self.means[:, j]])
 
     def score(self, x: Array, common: bool = True) -> Array:
         """Return log N(x; μ_c, Σ_c), n×k; rows with missing cells are scored by the marginal of the observed ones."""
@@ -319,7 +312,7 @@ class GaussianDistributions(Distributions):
     def standardised(self, x: Array) -> Array:
         """Return L⁻¹(x − μ)."""
         if issparse(x):
-            return scaled_rows(x, self.means[:1], np.sqrt(self.variance[:1]))
+            return scaled_rows(x, self.means[:1], np.sqrt(self.variance()[:1]))
         rows = to_float64(x) - self.means[0]
         return np.where(np.isnan(rows), 0.0, rows) @ self.form.whitener_of(0).T
 

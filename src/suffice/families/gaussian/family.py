@@ -11,7 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from suffice._arrays import Array, FloatArray, IntArray, issparse, namespace
 from suffice.families.base import Family
-from suffice.families.gaussian.covariance import Covariance, as_structure, overall_covariance, prior_mean
+from suffice.families.gaussian.covariance import (
+    Covariance,
+    Given,
+    GivenSphere,
+    as_structure,
+    overall_covariance,
+    prior_mean,
+)
 from suffice.families.gaussian.covariance.constant import (
     NEUTRAL_VARIANCE,
     FixedPrior,
@@ -27,7 +34,8 @@ from suffice.families.gaussian.missing_in_runs import order_by_pattern
 from suffice.families.gaussian.moments import diagonal_moments, full_moments, tied_moments
 from suffice.families.gaussian.quadratic import LOG_2PI
 from suffice.families.products import require_rows
-from suffice.priors import NormalInverseWishart, PriorSpec, resolve_prior
+from suffice.families.usual import NUMBER, POSITIVE, Domain, as_row, as_rows, require_names
+from suffice.priors import NormalInverseWishart, PriorSpec, require_positive_definite, resolve_prior
 from suffice.statistics.moments import DiagonalMoments, Moments, TiedMoments
 from suffice.statistics.responsibilities import Responsibilities
 
@@ -42,9 +50,10 @@ class Gaussian(Family):
 
     Parameters
     ----------
-    covariance : str
+    covariance : str or Covariance
         "full", "tied" (all classes share it), "diagonal", "tied-diagonal", "spherical", "tied-spherical", or three
         letters for volume, shape and orientation as in mclust, like "VVE"; see `suffice.families.gaussian.covariance`.
+        `GivenSphere`, `GivenDiagonal` and `GivenCovariance` are covariances that are given and not estimated.
 
     Examples
     --------
@@ -55,6 +64,7 @@ class Gaussian(Family):
     """
 
     name: ClassVar[str] = "gaussian"
+    usual: ClassVar[Mapping[str, Domain]] = {"mean": NUMBER, "variance": POSITIVE}
 
     def __init__(self, covariance: str | Covariance = "diagonal") -> None:
         self.structure = as_structure(covariance)
@@ -62,6 +72,9 @@ class Gaussian(Family):
     def config(self) -> dict[str, Any]:
         """Return the constructor arguments of this family."""
         return {"covariance": self.structure.name}
+
+    def __repr__(self) -> str:
+        return f"Gaussian(covariance={self.structure!r})"
 
     @property
     def columnwise(self) -> bool:
@@ -71,6 +84,8 @@ class Gaussian(Family):
     @property
     def of_part(self) -> Gaussian:
         """The family of a subset of the columns: volumes or shapes equal over all columns may differ on a subset."""
+        if isinstance(self.structure, Given) and not isinstance(self.structure, GivenSphere):
+            return Gaussian("tied-diagonal" if self.structure.diagonal else "tied")
         if self.structure.tied or self.structure.name in ("full", "diagonal", "spherical"):
             return self
         return Gaussian("diagonal" if self.structure.diagonal else "full")
@@ -250,6 +265,25 @@ class Gaussian(Family):
     def with_parameters(self, arrays: Mapping[str, Any]) -> GaussianDistributions:
         """Return the distributions with these parameter arrays."""
         return GaussianDistributions(self, **arrays)
+
+    @classmethod
+    def _of_usual(cls, given: dict[str, Any]) -> GaussianDistributions:
+        spread = "covariance" if given.get("covariance") is not None else "variance"
+        require_names("Gaussian", {k: v for k, v in given.items() if v is not None}, ["mean", spread])
+        mean = as_row("Gaussian", "mean", given["mean"])
+        if spread == "variance" or np.ndim(given["covariance"]) < 2:
+            rows = as_rows("Gaussian", cls.usual, {"mean": mean, "variance": given[spread]})
+            return GaussianDistributions(cls("diagonal"), rows["mean"], rows["variance"])
+        covariance = np.asarray(given["covariance"], dtype=np.float64)
+        require_positive_definite(covariance, "the covariance of a Gaussian")
+        if len(mean) not in (1, len(covariance)):
+            raise ValueError(
+                f"the mean of a Gaussian has {len(mean)} columns, but its covariance has {len(covariance)}; give one "
+                f"mean per column"
+            )
+        return GaussianDistributions(
+            cls("full"), np.broadcast_to(mean, (1, len(covariance))).copy(), covariance.copy()[None]
+        )
 
     def log_prior(self, distributions: GaussianDistributions, statistics: Moments, prior: PriorSpec) -> float:
         """Return the log-density of the normal–inverse-Wishart prior."""

@@ -226,7 +226,7 @@ class PositionDistributions(WordDistributions):
         """Return the mean counts of the words, k×V."""
         return self.probability * self.mean_size[:, None]
 
-    def variances(self) -> FloatArray:
+    def variance(self) -> FloatArray:
         """Return N p (1 − p) for documents of the mean length N, k×V."""
         return self.mean() * (1.0 - self.probability)
 
@@ -235,7 +235,7 @@ class PositionDistributions(WordDistributions):
         p = self.probability
         return np.asarray(np.eye(p.shape[1]) * p[:, None, :] - p[:, :, None] * p[:, None, :])
 
-    def covariances(self) -> FloatArray:
+    def covariance(self) -> FloatArray:
         """Return N (diag p − p pᵀ) for documents of the mean length N, k×V×V."""
         return self.statistic_covariance() * self.mean_size[:, None, None]
 
@@ -341,15 +341,15 @@ class PresenceDistributions(WordDistributions):
         """Return p, k×V."""
         return self.probability
 
-    def variances(self) -> FloatArray:
+    def variance(self) -> FloatArray:
         """Return p (1 − p), k×V."""
         return self.probability * (1.0 - self.probability)
 
     def statistic_covariance(self) -> FloatArray:
         """Return diag p (1 − p), k×V×V."""
-        return self.covariances()
+        return self.covariance()
 
-    def entropies(self) -> FloatArray:
+    def entropy(self) -> FloatArray:
         """Return −Σ (p log p + (1 − p) log (1 − p)), (k,)."""
         return np.asarray((entr(self.probability) + entr(1.0 - self.probability)).sum(1))
 

@@ -114,6 +114,8 @@ class Guard:
         body = b""
         while True:
             message = await receive()
+            if message["type"] == "http.disconnect":  # the number of a message may lack its last digit
+                return _refuse("the form is incomplete", 400)
             body += message.get("body", b"")
             if len(body) > BODY_LIMIT:
                 return _refuse("the form is too large", 413)

@@ -6,14 +6,15 @@ Scoring depends on that shape only, so a new structure is one class here.
 
 All fourteen parameterisations are here. Write Σ_c = λ_c D_c A_c D_cᵀ with |A_c| = 1: a volume, an orientation and
 a shape. Each is Equal for all classes, Variable, or the Identity, and the code of a structure lists volume, shape and
-orientation: "VEE" has one shape and one orientation for all classes, and one volume per class.
+orientation: "VEE" has one shape and one orientation for all classes, and one volume per class. `GivenSphere`,
+`GivenDiagonal` and `GivenCovariance` are not estimated at all.
 """
 
 from __future__ import annotations
 
 from suffice.families.gaussian.covariance.constrained import EEV, EVE, EVI, EVV, VEE, VEI, VEV, VVE
 from suffice.families.gaussian.covariance.data_scaled_prior import overall_covariance, prior_mean
-from suffice.families.gaussian.covariance.fixed_sphere import GivenSphere
+from suffice.families.gaussian.covariance.given import GIVEN, Given, GivenCovariance, GivenDiagonal, GivenSphere
 from suffice.families.gaussian.covariance.posterior_means import (
     DIAGONAL,
     FULL,
@@ -44,6 +45,9 @@ __all__ = [
     "Covariance",
     "Diagonal",
     "Full",
+    "Given",
+    "GivenCovariance",
+    "GivenDiagonal",
     "GivenSphere",
     "Spherical",
     "Tied",
@@ -75,7 +79,8 @@ def as_structure(spec: str | Covariance) -> Covariance:
         found = STRUCTURES.get(spec) or CODES.get(spec)
         if found is not None:
             return found
-        if spec.startswith(GivenSphere.PREFIX):
-            return GivenSphere(float(spec.removeprefix(GivenSphere.PREFIX)))
+        given = next((structure for kind in GIVEN if (structure := kind.named(spec)) is not None), None)
+        if given is not None:
+            return given
     names = dict.fromkeys([*STRUCTURES, *CODES])
     raise ValueError(f"covariance must be one of {', '.join(map(repr, names))}, not {spec!r}")

@@ -15,7 +15,7 @@ from suffice.statistics.moments import DiagonalMoments, Moments
 
 
 class Covariance(ABC):
-    """One structure; all are singletons in `STRUCTURES`."""
+    """One structure; those that are estimated are singletons in `STRUCTURES`."""
 
     name: ClassVar[str]
     #: how volume, shape and orientation vary over the classes: E(qual), V(ariable) or I(dentity)
@@ -23,6 +23,17 @@ class Covariance(ABC):
     layout: ClassVar[type[Moments]]
     #: whether the columns of a block share a variance, so that it matters which columns make a block
     one_variance: ClassVar[bool] = False
+    #: whether the order of the columns of a block matters, as each has a parameter of its own that is given
+    ordered: ClassVar[bool] = False
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Covariance) and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        return repr(self.name)
 
     @property
     def diagonal(self) -> bool:
@@ -37,10 +48,16 @@ class Covariance(ABC):
     @property
     def tied(self) -> bool:
         """Whether all classes share their covariance."""
-        return self.shared is self
+        return self.shared == self
 
     def n_parameters(self, k: int, d: int) -> int:
-        """Return the number of free covariance parameters for k classes and d columns."""
+        """Return the number of free covariance parameters.
+
+        Parameters
+        ----------
+        k, d : int
+            The number of classes and of columns.
+        """
         classes = {"I": 0, "E": 1, "V": k}
         volume, shape, orientation = (classes[letter] for letter in self.code)
         return volume + shape * (d - 1) + orientation * (d * (d - 1) // 2)
@@ -54,6 +71,7 @@ class Covariance(ABC):
         Parameters
         ----------
         moments : Moments
+            The moments of the classes.
         prior : NormalInverseWishart or None
             None is maximum likelihood.
         start : array or None
@@ -62,7 +80,15 @@ class Covariance(ABC):
         """
 
     def resolve(self, moments: Moments, prior: NormalInverseWishart) -> NormalInverseWishart:
-        """Return the prior with its data-dependent parts as numbers, so that it no longer changes."""
+        """Return the prior with its data-dependent parts as numbers, so that it no longer changes.
+
+        Parameters
+        ----------
+        moments : Moments
+            The moments from which the prior takes them.
+        prior : NormalInverseWishart
+            The prior.
+        """
         moments = moments.to_layout(self.layout)
         a = self.prior_rows(prior, moments.n_columns)
         prior_covariance = self._prior_covariance(moments, prior) if a > 0 else np.zeros(moments.n_columns)
@@ -121,7 +147,15 @@ class Covariance(ABC):
         return pull if len(pull) == n_covariances else pull.sum(0, keepdims=True)
 
     def prior_rows(self, prior: NormalInverseWishart, n_columns: int) -> float:
-        """Return the number of rows that the prior covariance is worth for `n_columns` columns."""
+        """Return the number of rows that the prior covariance is worth.
+
+        Parameters
+        ----------
+        prior : NormalInverseWishart
+            The prior.
+        n_columns : int
+            The number of columns, for an automatic prior.
+        """
         if isinstance(prior.scatter_count, str):
             return automatic_rows(n_columns, diagonal=self.diagonal)
         return float(prior.scatter_count)

@@ -1,4 +1,4 @@
-"""Starting points of EM: a sample of the rows, and a first guess of their responsibilities."""
+"""The clusters that starts of EM begin from: a sample of the rows, and a first guess of their responsibilities."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SMALL_PART, _MANY_ROWS = 20, 40
 MOST_MERGED = 1_000
 #: the units of k-means and the maximum iterations of Lloyd's algorithm, one pair per start: which units show the
 #: clusters depends on the data; many iterations lead to few but good partitions, a single one keeps them diverse
-UNITS = (("scaled", 10), ("scaled", 1), ("own", 100), ("whitened", 10), ("own", 100), ("whitened", 1))
+K_MEANS_OF_STARTS = (("scaled", 10), ("scaled", 1), ("own", 100), ("whitened", 10), ("own", 100), ("whitened", 1))
 
 
 def start_rows(k: int, d: int, n_rows: int) -> int:
@@ -175,10 +175,10 @@ class Points:
     ) -> Callable[[], IntArray]:
         """Return a function that finds the clusters, (n,), of start number `start`; random numbers are drawn now.
 
-        Starts differ in their units or their number of iterations; see `UNITS`. Some clusters stay empty if there are
-        fewer than k distinct rows.
+        Starts differ in their units or their number of iterations; see `K_MEANS_OF_STARTS`. Some clusters stay empty if
+        there are fewer than k distinct rows.
         """
-        units, max_iter = UNITS[start % len(UNITS)]
+        units, max_iter = K_MEANS_OF_STARTS[start % len(K_MEANS_OF_STARTS)]
         points = self._in(units)
         return planned_k_means(points, min(k, points.shape[0]), rng, self.weight, max_iter=max_iter, n_jobs=n_jobs)
 
@@ -218,7 +218,7 @@ class Points:
         if len(blocks) == 1 and isinstance(only, GaussianDistributions) and isinstance(blocks[0], np.ndarray):
             rows = blocks[0] - only.means[0]
             if np.isfinite(np.add.reduce(rows, axis=None)):
-                return rows if units == "own" else rows / np.sqrt(only.variance[0])
+                return rows if units == "own" else rows / np.sqrt(only.variance()[0])
         return self._in("whitened")
 
 

@@ -19,7 +19,7 @@ from suffice.errors import EstimateError
 from suffice.families import Gaussian
 from suffice.mixtures.compiled_loop import Climbs, GaussianClimb
 from suffice.mixtures.components import Components
-from suffice.mixtures.start_points import Points, random_responsibilities, some_rows, start_rows, with_every_component
+from suffice.mixtures.start_clusters import Points, random_responsibilities, some_rows, start_rows, with_every_component
 from suffice.models.joint import JointModel
 from suffice.models.schema import Schema
 from suffice.optimize import em
