@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from suffice._arrays import FloatArray
-from suffice.families import Categorical, Distributions, as_family
+from suffice.families import Categorical, Distributions, Text, as_family
 from suffice.models.joint import JointModel
 from suffice.models.schema import Block, Schema
 from suffice.posteriors import Predictive
@@ -80,6 +80,11 @@ def _of_block(schema: Schema, block: Block, distributions: Distributions) -> Ite
                 yield Parameter(label, family, diagonal, None, array[:, i, i])
                 for j in range(i + 1, len(labels)):
                     yield Parameter(label, family, name, labels[j], array[:, i, j])
+        elif isinstance(block.family, Text):  # hashed words have no names
+            known = schema.categories.get(block.columns[0])
+            words = range(array.shape[1]) if known is None else known.values
+            for place, word in enumerate(words):
+                yield Parameter(labels[0], family, name, word, array[:, place])
         elif isinstance(block.family, Categorical):
             for column, where in zip(block.columns, CategoryCounts(array, schema.sizes(block)).columns(), strict=True):
                 for place, value in zip(range(where.start, where.stop), schema.categories[column].values, strict=True):
@@ -142,25 +147,25 @@ def _objects(labels: Sequence[Any]) -> Any:
 
 
 def mean_of_columns(model: JointModel) -> FloatArray:
-    """Return the mean of each column in each class, k×d in the order of the columns; NaN for categories."""
+    """Return the mean of each column in each class, k×d in the order of the columns; NaN for categories and text."""
     means = np.full((len(model.log_prior), model.schema.n_columns), np.nan)
     for block, found in zip(model.schema.blocks, model.distributions, strict=True):
-        if not isinstance(block.family, Categorical):
+        if not isinstance(block.family, (Categorical, Text)):
             means[:, list(block.columns)] = found.mean()
     return means
 
 
 def variance_of_columns(model: JointModel) -> FloatArray:
-    """Return the variance of each column in each class, k×d in the order of the columns; NaN for categories."""
+    """Return the variance of each column in each class, k×d in the order of the columns; NaN for categories and text."""
     variance = np.full((len(model.log_prior), model.schema.n_columns), np.nan)
     for block, found in zip(model.schema.blocks, model.distributions, strict=True):
-        if not isinstance(block.family, Categorical):
+        if not isinstance(block.family, (Categorical, Text)):
             variance[:, list(block.columns)] = found.variance()
     return variance
 
 
 def covariance_of_columns(model: JointModel) -> FloatArray:
-    """Return the covariances of the columns in each class, k×d×d, 0 between blocks; NaN for categories."""
+    """Return the covariances of the columns in each class, k×d×d, 0 between blocks; NaN for categories and text."""
     k, d = len(model.log_prior), model.schema.n_columns
     if k * d * d > _MOST_COVARIANCES:
         # an AttributeError, because representations in notebooks and dir() evaluate all attributes
@@ -171,7 +176,7 @@ def covariance_of_columns(model: JointModel) -> FloatArray:
     covariance = np.zeros((k, d, d))
     for block, found in zip(model.schema.blocks, model.distributions, strict=True):
         places = np.array(block.columns)
-        if isinstance(block.family, Categorical):
+        if isinstance(block.family, (Categorical, Text)):
             covariance[:, places, :] = covariance[:, :, places] = np.nan
         else:
             covariance[:, places[:, None], places[None, :]] = found.covariance()

@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 
 from suffice._arrays import FloatArray, IntArray
-from suffice.families import Bernoulli, Categorical, Multinomial
+from suffice.families import Bernoulli, Categorical, Multinomial, Text
 from suffice.families.gaussian import GaussianDistributions
 from suffice.models.joint import JointModel
 from suffice.models.parameters import mean_of_columns, variance_of_columns
+from suffice.models.top_words import top_words
 from suffice.statistics.category_counts import CategoryCounts
 from suffice.statistics.joint import JointStatistics
 from suffice.statistics.moments import DiagonalMoments, Moments
+from suffice.statistics.value_counts import ValueCounts
 from suffice.tables.results import result_frame
 
 #: the largest numbers of classes, columns, and values of a category that are shown
@@ -133,6 +135,12 @@ class ModelSummary:
             counts = CategoryCounts(found.mean(), self.model.schema.sizes(self.model.schema.blocks[number]))
             where, values = list(counts.columns())[j], self.model.schema.categories[column].values
             return [_most_probable(row[where], values) for row in found.mean()]
+        if isinstance(family, Text):
+            if family.complement:  # it has the probabilities of words in the other classes only
+                return [""] * found.n_classes
+            label, k = self.model.schema.column_labels[column], found.n_classes
+            top = top_words(self.model.components, None, range(k), _VALUES, label)
+            return [", ".join(_in_one_line(word, 30) for word, _ in top[c]) for c in range(k)]
         if isinstance(family, Multinomial):
             whole = found.mean().sum(1)
             return [_percent(share) for share in found.mean()[:, j] / np.where(whole > 0, whole, 1.0)]
@@ -173,6 +181,7 @@ class ModelSummary:
             "bernoulli": "bernoulli: the share of ones",
             "categorical": "categorical: the most probable values",
             "multinomial": "multinomial: the share of the draws",
+            "text": "text: the words that speak most for the class",
         }
         told = [words[family] for family in dict.fromkeys(row[1] for row in rows) if family in words]
         if any(" ± " in row[3] and row[1] != "categorical" for row in rows):
@@ -235,8 +244,8 @@ def missing_cells(model: JointModel, joint: JointStatistics, filled_in: bool) ->
     """
     weight, missing = float(joint.class_count.sum()), dict[int, float | None]()
     for block, sums in zip(model.schema.blocks, joint.blocks, strict=True):
-        if isinstance(sums, CategoryCounts):
-            observed = np.array([sums.total[:, values].sum() for values in sums.columns()])
+        if isinstance(sums, ValueCounts):
+            observed = sums.observed
         elif isinstance(sums, Moments) and not isinstance(sums, DiagonalMoments):
             whole = not filled_in and abs(weight - sums.count.sum()) <= 1e-9 * weight
             missing.update(dict.fromkeys(block.columns, 0.0 if whole else None))
