@@ -36,7 +36,7 @@ test-wheels: wheels
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/clang-format --dry-run -Werror src/suffice/compiled/*.[ch] src/suffice/spam/_filter.c
+	$(BIN)/clang-format --dry-run -Werror src/suffice/compiled/*.[ch] src/suffice/spam/*.[ch]
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/python tools/docstrings.py

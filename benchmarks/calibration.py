@@ -140,7 +140,7 @@ def plot(results: Sequence[dict[str, Any]], path: Path) -> None:
         if j == 0:
             axes.set_ylabel(f"{structure} ({PEERS[structure]})\nlog-loss")
     handles = [Line2D([], [], color=colour, marker="o", ms=3) for colour in COLOURS.values()]
-    names = ["scikit-learn", 'suffice, estimate="map"', 'suffice, estimate="predictive"']
+    names = ["scikit-learn", 'suffice, estimate="mean"', 'suffice, estimate="predictive"']
     figure.legend(handles, names, loc="outside upper center", ncols=3, frameon=False)
     figure.savefig(path, dpi=150)
 

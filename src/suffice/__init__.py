@@ -59,6 +59,7 @@ if TYPE_CHECKING:  # at run time `__getattr__` imports these names when they are
     from suffice.priors import (
         BetaPrior,
         DirichletPrior,
+        DiscretePrior,
         GammaPrior,
         KnownVariance,
         NormalInverseWishart,
@@ -131,6 +132,7 @@ _NAMES = {
     "priors": (
         "BetaPrior",
         "DirichletPrior",
+        "DiscretePrior",
         "GammaPrior",
         "KnownVariance",
         "NormalInverseWishart",
@@ -165,6 +167,7 @@ __all__ = [
     "Comparison",
     "Dirichlet",
     "DirichletPrior",
+    "DiscretePrior",
     "Distribution",
     "Explanation",
     "Exponential",

@@ -18,13 +18,15 @@ class Prior:
 
 @dataclass(frozen=True)
 class PseudoCount(Prior):
-    """A number of extra observations of every value, added before the data; 1 is Laplace's rule.
+    """The prior whose posterior mean adds a number of observations of every value to the data; 1 is Laplace's rule.
 
-    For Bernoulli, Categorical and Multinomial columns each value gets `amount` observations in every class: a
-    Dirichlet prior, estimated by its posterior mean. Poisson, NegativeBinomial, Geometric and Exponential columns get
-    `amount` rows with a mean taken over all classes; Gamma, InverseGaussian, Beta and Dirichlet columns get `amount`
-    rows with the location of the class and the average spread within the classes. Given as `class_prior`, each class
-    gets `amount` rows.
+    For Bernoulli, Categorical and Multinomial columns each value gets `amount` observations in every class: the prior
+    is Dirichlet(amount), so that 1 is uniform, and the posterior mode adds ``amount - 1`` observations (0 for 1, which
+    is maximum likelihood). Poisson, NegativeBinomial, Geometric and Exponential columns get `amount` rows with a mean m
+    taken over all classes: the prior is Gamma(amount · m, amount) for the rate of a Poisson and Gamma(amount,
+    amount · m) for that of an Exponential. Gamma, InverseGaussian, Beta and Dirichlet columns get `amount` rows with
+    the location of the class and the average spread within the classes. Given as `class_prior`, each class gets
+    `amount` rows.
 
     Parameters
     ----------
@@ -47,6 +49,18 @@ class PseudoCount(Prior):
             raise ValueError(
                 f"a pseudo-count must be a positive number, not {self.amount!r}; "
                 f"pass prior=None for maximum likelihood without smoothing"
+            )
+
+
+@dataclass(frozen=True)
+class CountAtMode(PseudoCount):
+    """Observations of every value that the mode under a Dirichlet prior adds: one less than the mean adds; maybe 0."""
+
+    def __post_init__(self) -> None:
+        if not self.amount >= 0:
+            raise ValueError(
+                f"estimate='map' needs a pseudo-count of at least 1 for probabilities, but it is {self.amount + 1:g}: "
+                f"the density of a smaller one is largest at probability 0; use estimate='mean'"
             )
 
 
@@ -75,7 +89,7 @@ class NormalInverseWishart(Prior):
         The prior mean of a class; None is the mean of all rows.
     freedom : float, default 1.0
         The degrees of freedom lost by estimating the mean: 1 gives the posterior mean with the class mean integrated
-        out, 0 the posterior mode, Σ = (a·V + S) / (a + n).
+        out, 0 gives Σ = (a·V + S) / (a + n), and negative numbers the mode of the joint density of mean and covariance.
     overall_count : float, default 1e-3
         The weight in rows of the overall variance in the data-scaled V; ignored if `scatter` is given.
     """
@@ -96,8 +110,8 @@ class NormalInverseWishart(Prior):
             raise ValueError(f"scatter_count must not be negative, but is {count!r}")
         if not (np.isfinite(self.mean_count) and self.mean_count >= 0):
             raise ValueError(f"mean_count must not be negative, but is {self.mean_count!r}")
-        if not (np.isfinite(self.freedom) and self.freedom >= 0):
-            raise ValueError(f"freedom must not be negative, but is {self.freedom!r}")
+        if not np.isfinite(self.freedom):
+            raise ValueError(f"freedom must be a number, but is {self.freedom!r}")
         if not (np.isfinite(self.overall_count) and self.overall_count > 0):
             raise ValueError(f"overall_count must be positive, but is {self.overall_count!r}")
 
@@ -240,6 +254,54 @@ class KnownVariance(Conjugate):
             require_positive_definite(np.asarray(self.variance, dtype=np.float64), "the variance of a KnownVariance")
         if not (np.isfinite(self.count) and self.count >= 0):
             raise ValueError(f"count must not be negative, but is {self.count!r}")
+
+
+@dataclass(frozen=True, eq=False)
+class DiscretePrior(Conjugate):
+    """Finitely many hypotheses about the parameters, each with a probability: integrals over θ become sums.
+
+    Parameters
+    ----------
+    values : list
+        The parameter of each hypothesis: a number, an array with one number per column (or category), or a
+        `Distribution` of the family. Numbers are the probability of a Bernoulli, Geometric or NegativeBinomial, the
+        rate of a Poisson or Exponential; arrays of probabilities that sum to 1 are those of a Categorical column or a
+        Multinomial.
+    weights : list of numbers or None, default None
+        The prior probabilities of the hypotheses, or numbers in proportion to them; None makes them equal.
+
+    Examples
+    --------
+    >>> from suffice import Bernoulli, DiscretePrior
+    >>> coin = Bernoulli().posterior([1, 1, 1], DiscretePrior([0.5, 1.0]))  # 0.5³ against 1
+    >>> coin.weights.round(4), coin.predictive().mean().round(4)
+    (array([[0.1111, 0.8889]]), array([0.9444]))
+    """
+
+    values: Sequence[Any]
+    weights: ArrayLike | None = None
+
+    def __post_init__(self) -> None:
+        n = len(self.values)
+        if n == 0:
+            raise ValueError("a DiscretePrior needs at least one hypothesis, but values is empty")
+        shapes = {() if hasattr(value, "log_prob") else np.shape(value) for value in self.values}
+        if len(shapes) > 1:
+            raise ValueError(f"all hypotheses must be of the same shape, but the shapes are {sorted(shapes)}")
+        if self.weights is None:
+            return
+        weights = np.asarray(self.weights, dtype=np.float64)
+        if weights.shape != (n,) or not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
+            raise ValueError(
+                f"weights must be one number of at least 0 per hypothesis, {n} in total and not all 0, but are "
+                f"{weights.tolist()}"
+            )
+
+    @property
+    def probabilities(self) -> FloatArray:
+        """The prior probabilities of the hypotheses, (h,)."""
+        weights = np.ones(len(self.values)) if self.weights is None else np.asarray(self.weights, dtype=np.float64)
+        return np.asarray(weights / weights.sum())
 
 
 def _require_positive(prior: Prior, *names: str) -> None:

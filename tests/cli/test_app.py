@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+import typer
 from typer.testing import CliRunner
 
 import suffice
@@ -356,6 +357,15 @@ def test_version_and_help():
         assert shown.exit_code == 0
         assert "suffice fit votes.csv --target Class -o votes.suffice" in shown.stdout
     assert "COLUMN=FAMILY" in run("fit", "--help").stdout
+
+
+def test_help_fills_its_lines_whatever_the_lines_of_the_source():
+    group = typer.main.get_command(app)
+    commands = [*group.commands.values(), *group.commands["spam"].commands.values()]
+    assert len(commands) > 20
+    for each in commands:
+        assert each.help, each.name
+        assert "\n" not in each.help.replace("\n\n", ""), each.name
 
 
 def test_a_real_process_pipes_cleanly(votes_model):

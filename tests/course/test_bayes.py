@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from by_hand import integral
 
-from suffice import Bernoulli, BetaPrior, Categorical, DirichletPrior, NaiveBayes, PseudoCount
+from suffice import Bernoulli, BetaPrior, Categorical, DirichletPrior, DiscretePrior, NaiveBayes, Poisson, PseudoCount
 
 COIN = np.array([1, 1, 0, 1, 0, 1, 1])
 ONES, ZEROS, M = 5, 2, 7
@@ -85,3 +85,47 @@ def test_a_classifier_that_averages_over_its_parameters_has_the_predictive_of_ea
     model = NaiveBayes("bernoulli", estimate="predictive", prior=BetaPrior(1, 1), class_prior="uniform").fit(X, y)
     p = np.array([(1 + 1) / (3 + 2), (2 + 1) / (3 + 2)])
     assert model.predict_proba([[1]])[0] == pytest.approx(p / p.sum(), abs=1e-12)
+
+
+# -- finitely many parameters ------------------------------------------------------------------------------------------
+
+
+def test_with_finitely_many_hypotheses_the_posterior_is_a_share_of_a_sum():
+    theta, prior = np.array([0.3, 0.5, 0.8]), np.array([0.2, 0.5, 0.3])
+    joint = likelihood(theta) * prior
+    found = Bernoulli().posterior(COIN, DiscretePrior(theta.tolist(), prior))
+    assert found.weights[0] == pytest.approx(joint / joint.sum(), abs=1e-12)  # P[θ | S]
+    assert found.log_evidence()[0] == pytest.approx(math.log(joint.sum()), abs=1e-12)  # log P[S]
+
+
+def test_the_probability_of_one_more_row_is_a_sum_over_the_hypotheses():
+    theta, prior = np.array([0.3, 0.5, 0.8]), np.array([0.2, 0.5, 0.3])
+    posterior = likelihood(theta) * prior / (likelihood(theta) * prior).sum()
+    predictive = Bernoulli().posterior(COIN, DiscretePrior(theta.tolist(), prior)).predictive()
+    assert np.exp(predictive.log_prob([1])[0]) == pytest.approx(theta @ posterior, abs=1e-12)
+    assert np.exp(predictive.log_prob([0])[0]) == pytest.approx((1 - theta) @ posterior, abs=1e-12)
+
+
+def test_hypotheses_may_be_about_any_family():
+    rates, calls = [1.0, 4.0], np.array([3, 2, 5])
+    joint = [0.5 * math.prod(rate**x * math.exp(-rate) / math.factorial(x) for x in calls) for rate in rates]
+    found = Poisson().posterior(calls, DiscretePrior(rates))
+    assert found.weights[0] == pytest.approx(np.array(joint) / sum(joint), abs=1e-12)
+
+
+def test_many_equal_hypotheses_come_near_to_a_uniform_prior():
+    grid = (np.arange(2000) + 0.5) / 2000
+    found = Bernoulli().posterior(COIN, DiscretePrior(grid.tolist())).predictive()
+    assert np.exp(found.log_prob([1])[0]) == pytest.approx((ONES + 1) / (M + 2), abs=1e-6)
+
+
+# -- classifiers -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("estimate", "by_hand"), [("mean", 4 / 6), ("map", 3 / 4), ("mle", 3 / 4)])
+def test_a_classifier_takes_the_mean_or_the_mode_of_the_posterior_or_maximum_likelihood(estimate, by_hand):
+    # three ones in four throws: (3 + 1)/(4 + 2) on average, 3/4 at the mode of a uniform prior and of the likelihood
+    X, y = np.array([[1], [1], [0], [1], [0], [1]]), np.array([1, 1, 1, 1, 0, 0])
+    prior = "auto" if estimate == "mle" else PseudoCount(1)
+    model = NaiveBayes("bernoulli", estimate=estimate, prior=prior).fit(X, y)
+    assert model.means_[1, 0] == pytest.approx(by_hand, abs=1e-12)

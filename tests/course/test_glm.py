@@ -117,6 +117,7 @@ def test_the_gradient_is_x_times_mean_less_response_and_zero_at_the_estimate(fam
     elsewhere = np.array([0.2, -0.3, 0.5])
     by_hand = ONES.T @ (mean_of(ONES @ elsewhere) - y) / 60
     assert gradient(loss, elsewhere) == pytest.approx(by_hand, abs=1e-7)
+    assert -GLM(family).gradient(X, y, elsewhere) / 60 == pytest.approx(by_hand, abs=1e-10)  # that of the likelihood
     best = weights(GLM(family).fit(X, y))
     assert ONES.T @ (mean_of(ONES @ best) - y) / 60 == pytest.approx([0, 0, 0], abs=1e-9)
 
@@ -128,6 +129,7 @@ def test_the_hessian_weights_each_row_by_the_variance_of_its_response(family):
     mu = mean_of(ONES @ weights(model))
     variance = mu * (1 - mu) if family == "bernoulli" else mu  # A″(η)
     hessian = ONES.T @ (variance[:, None] * ONES)
+    assert -model.hessian(X, y) == pytest.approx(hessian, rel=1e-9)
     assert model.covariance_ == pytest.approx(np.linalg.inv(hessian), rel=1e-6)
     assert np.linalg.eigvalsh(hessian).min() > 0  # so the loss is convex
 
@@ -161,6 +163,9 @@ def test_with_another_link_the_natural_parameter_is_a_function_of_the_linear_pre
 
 def test_the_gradient_of_the_logistic_loss_is_x_times_sigma_less_response():
     model = LogisticRegression().fit(X, PASSED)
+    elsewhere = np.array([0.2, -0.3, 0.5])
+    by_hand = ONES.T @ (PASSED - sigmoid(ONES @ elsewhere))
+    assert LogisticRegression().gradient(X, PASSED, elsewhere) == pytest.approx(by_hand, abs=1e-9)
     w = np.r_[model.intercept_, model.coef_[0]]
     assert ONES.T @ (sigmoid(ONES @ w) - PASSED) / 60 == pytest.approx([0, 0, 0], abs=1e-8)
 

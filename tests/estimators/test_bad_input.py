@@ -92,7 +92,10 @@ def fits(data=X, labels=Y, weight=None, **params):
         (lambda: fits(class_prior="flat"), says("class_prior must be", "'flat'")),
         (lambda: fits(class_prior=[0.5, 0.6]), says("2 probabilities that sum to 1", "[0.5, 0.6]")),
         (lambda: fits(class_prior={"a": 1.0}), says("name every class", "'b'")),
-        (lambda: GaussianDiscriminant("diag").fit(X, Y), says("covariance must be one of", "'diagonal'", "'diag'")),
+        (
+            lambda: GaussianDiscriminant("diagnal").fit(X, Y),
+            says("covariance must be one of", "'diagonal'", "'diagnal'"),
+        ),
         (lambda: fits(unseen="ignore"), says("unseen must be", "'ignore'")),
         (lambda: fits(n_jobs=0), says("n_jobs", "0")),
         (lambda: fits(labels=[[0.5, 0.6]] * 6), says("sum to 1", "row 0", "[0.5, 0.6]")),

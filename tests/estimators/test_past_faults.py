@@ -369,3 +369,9 @@ def test_weights_may_have_any_scale():
         for name in STRUCTURES:
             one, other = (GaussianDiscriminant(name, prior=None).fit(rows, Y, w) for w in (None, weight))
             np.testing.assert_allclose(other.predict_proba(rows), one.predict_proba(rows), atol=1e-6, err_msg=name)
+
+
+def test_a_word_that_one_class_never_has_leaves_the_intercept_finite():
+    model = NaiveBayes("multinomial", prior=None).fit([[1, 2, 0], [0, 1, 2], [3, 0, 1]], ["a", "b", "a"])
+    assert model.coef_[0, 0] == -np.inf
+    assert model.intercept_[0] == pytest.approx(np.log(1 / 2))

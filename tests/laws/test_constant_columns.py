@@ -14,8 +14,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:EM did not converge")
 every_structure = pytest.mark.parametrize("name", STRUCTURES)
 #: these have axes that are not the columns, so that the scales of columns matter
 ROTATED = ("EVE", "VVE", "EEV", "VEV")
-ESTIMATES = [(name, estimate) for name in STRUCTURES for estimate in ("map", "predictive")]
-ESTIMATES = [(n, e) for n, e in ESTIMATES if e == "map" or isinstance(STRUCTURES[n], PosteriorMean)]
+ESTIMATES = [(name, estimate) for name in STRUCTURES for estimate in ("mean", "map", "predictive")]
+ESTIMATES = [(n, e) for n, e in ESTIMATES if e != "predictive" or isinstance(STRUCTURES[n], PosteriorMean)]
 
 
 def table(seed, n=90, d=4, k=3):
@@ -58,7 +58,7 @@ def test_in_discriminant_analysis(name, estimate, n):
         assert_silent(model, other, new, with_constants(new))
 
 
-@pytest.mark.parametrize("estimate", ["map", "predictive"])
+@pytest.mark.parametrize("estimate", ["mean", "map", "predictive"])
 @pytest.mark.parametrize("name", ["diagonal", "full", "tied", "spherical"])
 def test_whatever_the_value_is_later(name, estimate):
     X, y = table(4)

@@ -79,7 +79,7 @@ def test_the_order_of_the_columns_does_not_matter(case, shape):
     np.testing.assert_allclose(other.predict_proba(x[:, order]), model.predict_proba(x), rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("estimate", ["map", "predictive"])
+@pytest.mark.parametrize("estimate", ["mean", "map", "predictive"])
 @pytest.mark.parametrize("missing", [False, True])
 @each(GAUSSIANS)
 def test_rows_far_from_every_class_tend_to_a_limit_and_not_to_the_class_prior(case, estimate, missing):

@@ -57,9 +57,7 @@ class TextCase(Case):
             return rows, np.where(rows == 1.0, p, 1.0 - p).prod(1)
         return np.eye(len(p)), p  # one position, of which the log-normaliser is
 
-    def perturbed(
-        self, distributions: WordDistributions, rng: np.random.Generator, size: float
-    ) -> WordDistributions:
+    def perturbed(self, distributions: WordDistributions, rng: np.random.Generator, size: float) -> WordDistributions:
         p = distributions.probability
         if self.family.counts == "bernoulli":
             yes, no = (part * np.exp(size * rng.normal(size=p.shape)) for part in (p, 1.0 - p))

@@ -14,6 +14,7 @@ from suffice import (
     Mixture,
     NaiveBayes,
     SoftKMeans,
+    Text,
     load,
     save,
 )
@@ -127,3 +128,26 @@ def test_earlier_names_are_aliases():
     np.testing.assert_array_equal(found.means, found.mean())
     one = found[1]
     np.testing.assert_array_equal(one.covariance(), found.covariance()[1])
+
+
+MAILS = ["free money, free", "meeting at noon", "money for the account", "thanks for the meeting"]
+
+
+@pytest.mark.parametrize("family", [Text(), Text("bernoulli"), Text(min_count=2)], ids=repr)
+def test_words_of_documents_have_their_probabilities(family):
+    table = pd.DataFrame({"size": [1.0, 2.0, 4.0, 8.0], "body": MAILS})
+    model = NaiveBayes({"body": family}).fit(table, ["spam", "ham", "spam", "ham"])
+    frame = model.parameters("text", wide=True)
+    assert set(frame["of"]) == {"free", "money", "meeting", "at", "noon", "for", "the", "account", "thanks"}
+    assert (frame["column"] == "body").all()
+    if family.counts == "multinomial" and family.min_count == 1:
+        assert frame.set_index("of")["spam"]["free"] == pytest.approx((2 + 1) / (7 + 9))
+    assert len(model.parameters()) == 2 * (1 + 2 + 9)
+    assert np.isnan(model.means_[:, 1]).all()
+    np.testing.assert_allclose(model.means_[:, 0], [5.0, 2.5])
+    assert np.isnan(model.variances_[:, 1]).all()
+
+
+def test_buckets_of_words_are_numbered():
+    model = NaiveBayes({"body": Text(buckets=8)}).fit(pd.DataFrame({"body": MAILS}), ["spam", "ham", "spam", "ham"])
+    assert model.parameters("text", wide=True)["of"].tolist() == [f"bucket {j}" for j in range(8)]

@@ -101,7 +101,7 @@ def test_yes_and_no_and_words_keep_their_posterior_means():
     y = ["a", "b", "b", "a", "b"]
     new = pd.DataFrame({"sky": ["fog", "hail", None], "wind": [True, False, True]})
     params = {"class_prior": "uniform"}
-    averaged, plain = (NaiveBayes(estimate=e, **params).fit(table, y) for e in ("predictive", "map"))
+    averaged, plain = (NaiveBayes(estimate=e, **params).fit(table, y) for e in ("predictive", "mean"))
     np.testing.assert_allclose(averaged.predict_joint_log_proba(new), plain.predict_joint_log_proba(new), rtol=1e-12)
     with_prior = NaiveBayes(prior=[BetaPrior(3.0, 1.0)], estimate="predictive").fit(table, y)
     np.testing.assert_allclose(with_prior.distributions_[1].probability[:, 0], [(2 + 3) / (2 + 4), (1 + 3) / (3 + 4)])
@@ -114,7 +114,7 @@ def test_yes_and_no_and_words_keep_their_posterior_means():
 @pytest.mark.parametrize("structure", ["diagonal", "tied", "full"])
 def test_with_five_rows_a_class_probabilities_are_better_calibrated(load, structure):
     x, y = load(return_X_y=True)
-    losses = {"map": [], "predictive": []}
+    losses = {"mean": [], "predictive": []}
     for seed in range(12):
         rng = np.random.default_rng(seed)
         train = np.concatenate([rng.permutation(np.flatnonzero(y == c))[:5] for c in np.unique(y)])
@@ -122,12 +122,12 @@ def test_with_five_rows_a_class_probabilities_are_better_calibrated(load, struct
         for estimate, found in losses.items():
             model = GaussianDiscriminant(structure, estimate=estimate).fit(x[train], y[train])
             found.append(log_loss(y[test], model.predict_proba(x[test]), labels=np.unique(y)))
-    assert np.mean(losses["predictive"]) < 0.85 * np.mean(losses["map"])
+    assert np.mean(losses["predictive"]) < 0.85 * np.mean(losses["mean"])
 
 
 def test_a_sure_prediction_is_as_often_right_as_it_says():
     """With five rows of each of two classes that are apart, predictions of 90 % or more."""
-    said, right = {"map": [], "predictive": []}, {"map": [], "predictive": []}
+    said, right = {"mean": [], "predictive": []}, {"mean": [], "predictive": []}
     for seed in range(150):
         rng = np.random.default_rng(seed)
         y = np.arange(210) % 2
@@ -139,7 +139,7 @@ def test_a_sure_prediction_is_as_often_right_as_it_says():
             said[estimate].extend(p.max(1)[sure])
             right[estimate].extend(p.argmax(1)[sure] == y[10:][sure])
     too_sure = {name: np.mean(said[name]) - np.mean(right[name]) for name in said}
-    assert too_sure["map"] > 0.05
+    assert too_sure["mean"] > 0.05
     assert abs(too_sure["predictive"]) < 0.015
 
 
@@ -247,8 +247,8 @@ def test_statistics_suffice_for_every_estimate():
 
 
 def test_what_does_not_go_together_is_said():
-    with pytest.raises(ValueError, match="estimate must be one of 'map', 'mle', 'predictive', not 'mean'"):
-        NaiveBayes(estimate="mean").fit(X, Y)
+    with pytest.raises(ValueError, match="estimate must be one of 'mean', 'map', 'mle', 'predictive', not 'mode'"):
+        NaiveBayes(estimate="mode").fit(X, Y)
     with pytest.raises(ValueError, match="estimate='mle' is maximum likelihood, which has no prior"):
         NaiveBayes(estimate="mle", prior=PseudoCount(1.0)).fit(X, Y)
     with pytest.raises(ValueError, match="averages over a posterior, which needs a prior"):

@@ -19,6 +19,7 @@ from suffice import (
     MixtureSearch,
     NaiveBayes,
     SoftKMeans,
+    Text,
     load,
     save,
 )
@@ -164,3 +165,30 @@ def test_covariances_of_many_columns_are_refused_so_that_notebooks_can_show_the_
     assert "NaiveBayes: 2 rows" in model._repr_mimebundle_()["text/html"]
     with pytest.raises(AttributeError, match="20,000 columns in 2 classes would take 6"):
         _ = model.covariances_
+
+
+MAILS = ["free money, free", "meeting at noon", None, "thanks for the meeting", "money for the account"]
+
+
+@pytest.mark.parametrize("family", [Text(), Text("bernoulli"), Text(buckets=16), Text(complement=True)], ids=repr)
+@pytest.mark.parametrize("estimate", ["mean", "predictive"])
+def test_columns_of_text_show_the_words_that_speak_most_for_each_class(family, estimate):
+    if family.complement and estimate == "predictive":
+        pytest.skip("weights of other classes have no posterior")
+    model = NaiveBayes({"body": family}, estimate=estimate)
+    model.fit(pd.DataFrame({"body": MAILS}), ["spam", "ham", "ham", "ham", "spam"])
+    shown = str(model.summary())
+    (line,) = [line for line in shown.splitlines() if line.startswith("body")]
+    assert line.split()[1:3] == ["text", "1"]  # one document is missing
+    if family == Text() and estimate == "mean":
+        assert line.split("  ")[-1].split(", ")[0] in ("free", "money")
+    if estimate == "mean" and not family.complement:
+        assert "words that speak most" in shown
+    frame = model.summary().to_frame()
+    assert len(frame) == 2
+    assert frame["mean"].isna().all()
+
+
+def test_a_component_of_documents_is_shown_by_its_words():
+    mixture = Mixture(2, {"body": Text()}, random_state=0).fit(pd.DataFrame({"body": MAILS * 3}))
+    assert "text: the words" in str(mixture.summary())

@@ -156,8 +156,9 @@ def test_a_distribution_by_name():
     assert distribution("Inverse Gaussian") == suffice.InverseGaussian()
     assert distribution("Log-Normal") == suffice.LogNormal()
     assert distribution("negative-binomial", shape=2.0) == suffice.NegativeBinomial(2.0)
-    with pytest.raises(ValueError, match="unknown family 'normal'"):
-        distribution("normal")
+    assert distribution("normal") == suffice.Gaussian()
+    with pytest.raises(ValueError, match="unknown family 'weibull'"):
+        distribution("weibull")
     assert isinstance(best_family([1.0, 2.5]), FamilyRanking)
 
 

@@ -357,6 +357,20 @@ def test_evaluate_shows_the_errors_of_the_filter_on_mail_that_is_given(mail, sto
     assert "(1 - AUC) = 0.0000 %" in said
 
 
+def test_evaluate_shows_plain_naive_bayes_beside_the_filter(mail, store):
+    found = answer("evaluate", "--rule", "naive-bayes", "-s", store)
+    with SpamFilter.open(store) as spam_filter:
+        plain = spam_filter.evaluate(rule="naive-bayes")
+    assert found["naive_bayes"]["log_loss"] == pytest.approx(plain.log_loss)
+    assert found["log_loss"] != found["naive_bayes"]["log_loss"]
+    assert "naive_bayes" not in answer("evaluate", "-s", store)
+    said = run("evaluate", "--rule", "naive-bayes", "-s", store).stdout
+    assert "plain naive Bayes" in said
+    assert f"{plain.log_loss:.4f} nats" in said
+    args = ("evaluate", "--rule", "naive-bayes", "--spam", "-", "-s", store)
+    assert "standard input can be read once; save it to a file" in fails(*args, input=as_mbox(SPAMS[0]))
+
+
 def test_evaluate_without_mail_judges_what_was_learned(store):
     found = answer("evaluate", "-s", store)
     assert (found["spam"], found["ham"]) == (30, 40)

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from mailbag import contents, message
 from sklearn.metrics import log_loss, roc_auc_score
 
-from suffice.spam import Errors, Evaluation, SpamFilter, Thresholds, digest
+from suffice.spam import Errors, Evaluation, SpamFilter, Thresholds, digest, read, tokens
 from suffice.spam.forgetting import DAY
 from suffice.spam.reading import unpack
+from suffice.spam.scoring import logistic
 
 SPAMS = [message(i, "spam" if i % 7 else "ham") + b"offer" for i in range(25)]
 HAMS = [message(i, "ham" if i % 5 else "spam") for i in range(40)]
@@ -200,3 +201,58 @@ def test_a_hundred_times_as_much_of_one_class_does_not_push_verdicts(spams, hams
     assert np.median(found["spam"]) > 0 > np.median(found["ham"])
     right = sum(x > 0 for x in found["spam"]), sum(x < 0 for x in found["ham"])
     assert min(right) >= 45
+
+
+def test_plain_naive_bayes_is_that_of_the_formula_without_each_message():
+    """Laplace's rule over all other messages, with the share of spam and every absent token, computed anew for each."""
+    with taught() as spam_filter:
+        found = spam_filter.evaluate(rule="naive-bayes")
+        messages = [(set(tokens(read(raw))), label) for raws, label in ((SPAMS, True), (HAMS, False)) for raw in raws]
+        expected = []
+        for held, spam in messages:
+            others = [each for each in messages if each[0] is not held]
+            words = {word for each, _ in others for word in each if not word.startswith(("attached:", "day:"))}
+            S, H = (sum(label == kind for _, label in others) for kind in (True, False))
+            log_odds = math.log(S / H)
+            for word in words:
+                p = (sum(word in each for each, label in others if label) + 1) / (S + 2)
+                q = (sum(word in each for each, label in others if not label) + 1) / (H + 2)
+                log_odds += math.log(p / q) if word in held else math.log((1 - p) / (1 - q))
+            expected.append((logistic(log_odds), spam))
+        for spam in (True, False):
+            ours = sorted(p for p, s in zip(found.probabilities, found.is_spam, strict=True) if s == spam)
+            assert ours == pytest.approx(sorted(p for p, s in expected if s == spam), rel=1e-9)
+        assert found.left_out == 65
+        given_ones = spam_filter.evaluate(SPAMS + HAMS, ["spam"] * 25 + ["ham"] * 40, rule="naive-bayes")
+        assert sorted(given_ones.probabilities) == pytest.approx(sorted(found.probabilities), rel=1e-9)
+
+
+@pytest.mark.parametrize("half_life", [None, 20.0])
+def test_plain_naive_bayes_leaves_out_what_untraining_takes_out(half_life):
+    now = [20_000 * DAY]
+    with SpamFilter(clock=lambda: now[0]) as spam_filter:
+        spam_filter.half_life = half_life
+        spam_filter.train_many(SPAMS, "spam")
+        now[0] += 11 * DAY
+        spam_filter.train_many(HAMS, "ham")
+        found = dict(
+            zip(
+                [digest(raw) for raw in SPAMS + HAMS],
+                spam_filter.evaluate(SPAMS + HAMS, ["spam"] * 25 + ["ham"] * 40, rule="naive-bayes").probabilities,
+                strict=True,
+            )
+        )
+        for raw, label in ((SPAMS[3], "spam"), (HAMS[5], "ham")):
+            spam_filter.untrain(raw)
+            (alone,) = spam_filter.evaluate([raw], [label], rule="naive-bayes").probabilities
+            assert alone == pytest.approx(found[digest(raw)], rel=1e-9)
+            spam_filter.train(raw, label)
+        assert all(0.0 <= p <= 1.0 for p in found.values())
+
+
+def test_the_rule_must_be_known():
+    with (
+        taught() as spam_filter,
+        pytest.raises(ValueError, match="rule must be 'filter' or 'naive-bayes', not 'plain'"),
+    ):
+        spam_filter.evaluate(rule="plain")

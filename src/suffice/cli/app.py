@@ -76,7 +76,7 @@ def fit(
         str,
         typer.Argument(
             help="A .csv file, a .parquet file, a folder of .parquet files or a quoted pattern of them "
-            "('data/*.parquet').",
+            "('data/*.parquet'); or a folder of mailboxes.",
             metavar="TABLE",
         ),
     ],
@@ -115,6 +115,8 @@ def fit(
     In a CSV file, empty cells, NA, NaN and null are missing values.
 
     Parquet files are read in batches, so they may be larger than memory.
+
+    A folder of mailboxes is a table of mail, with the columns folder, from, subject and body.
     """
     from suffice.cli.fit import fit_file
     from suffice.cli.summary import print_summary
@@ -155,7 +157,7 @@ def predict(
         str,
         typer.Argument(
             help="A .csv file, a .parquet file, a folder of .parquet files or a quoted pattern of them "
-            "('data/*.parquet').",
+            "('data/*.parquet'); or a folder of mailboxes.",
             metavar="TABLE",
         ),
     ],

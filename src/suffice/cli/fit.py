@@ -14,7 +14,7 @@ from suffice.cli.outputs import check_output
 from suffice.cli.progress import Watched, meter
 from suffice.cli.settings import words_in
 from suffice.estimators import GenerativeClassifier
-from suffice.families import Family
+from suffice.families import Family, Text
 from suffice.persistence.estimators import save
 
 
@@ -46,12 +46,14 @@ def fit_file(
     """Learn from a table on disk, write the model, and return it with the facts for its summary."""
     import pyarrow as pa
 
-    families = families or {}
+    families = dict(families or {})
     check_output(output)
     began = time.perf_counter()
     with meter() as bar:
         table = open_table(path, {column: pa.string() for column in words_in(families)})
         columns = _features(table, target, weight, families, drop)
+        named = {column for together in families for column in together}
+        families |= {(column,): Text() for column in table.text if column in columns and column not in named}
         bar.start("learning", table.n_rows)
         source = Watched(table.source(columns, target, weight), bar)
         model = GenerativeClassifier(families or "auto", covariance, prior).fit(source)
@@ -80,7 +82,8 @@ def _features(
     for column in named:
         if column in special:
             raise ValueError(f"the column {column!r} is the target or the weight, so it has no family")
-    columns = [name for name in table.names if name not in {*special, *drop}]
+    keys = [name for name in table.keys if name not in named]
+    columns = [name for name in table.names if name not in {*special, *drop, *keys}]
     if not columns:
         raise ValueError(f"{table.path!r} has no columns left to learn from")
     return columns

@@ -6,6 +6,8 @@ import glob
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any
 
 from suffice.tables.parquet import READ_ROWS, scan
@@ -22,6 +24,9 @@ class TableFile(ABC):
     path: str
     names: list[str]
     n_rows: int
+    #: the columns that are documents, and those that name a row instead of describing it
+    text: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
 
     @abstractmethod
     def source(
@@ -49,16 +54,19 @@ class TableFile(ABC):
 
 
 def open_table(path: str, types: Mapping[str, Any] | None = None) -> TableFile:
-    """Return a CSV or Parquet table, depending on its file extension.
+    """Return a CSV or Parquet table, depending on its file extension, or a folder that another application reads.
 
     Parameters
     ----------
     path : str
-        A CSV file, or a Parquet file, a folder of them, or a pattern such as ``"data/*.parquet"``.
+        A CSV file, or a Parquet file, a folder of them, or a pattern such as ``"data/*.parquet"``. Folders without
+        Parquet files are given to the entry points of the group `suffice.folders`, such as that of mail.
     types : mapping of column to Arrow type, optional
         The types of columns of a CSV file that should not be inferred.
     """
     ending = _ending(path)
+    if os.path.isdir(path) and next(Path(path).rglob("*.parquet"), None) is None:
+        return Folder(path)
     if os.path.isdir(path) or ending in _PARQUET:
         return ParquetFiles(path)
     if ending not in _CSV:
@@ -85,28 +93,10 @@ def _delimiter(path: str) -> str:
     return max(",;\t|", key=header.count)
 
 
-class CsvFile(TableFile):
-    """A CSV file with a header; empty cells are missing, and so are NA, NaN and null."""
+class _ArrowTable(TableFile):
+    """A table in memory."""
 
-    def __init__(self, path: str, types: Mapping[str, Any]) -> None:
-        import pyarrow as pa
-        import pyarrow.csv
-
-        self.path = path
-        try:
-            self._table = pyarrow.csv.read_csv(
-                path,
-                parse_options=pyarrow.csv.ParseOptions(delimiter=_delimiter(path), newlines_in_values=True),
-                convert_options=pyarrow.csv.ConvertOptions(strings_can_be_null=True, column_types=dict(types)),
-            )
-        except pa.ArrowInvalid as error:
-            raise ValueError(f"{path!r} cannot be read as CSV: {error}") from error
-        self.names = self._table.column_names
-        self.n_rows = self._table.num_rows
-        self._require_unique()
-        for field in self._table.schema:
-            if pa.types.is_binary(field.type):
-                raise ValueError(f"column {field.name!r} of {path!r} is not UTF-8 text; convert the file to UTF-8")
+    _table: Any
 
     def source(
         self,
@@ -130,6 +120,30 @@ class CsvFile(TableFile):
         return stream(chunks)
 
 
+class CsvFile(_ArrowTable):
+    """A CSV file with a header; empty cells are missing, and so are NA, NaN and null."""
+
+    def __init__(self, path: str, types: Mapping[str, Any]) -> None:
+        import pyarrow as pa
+        import pyarrow.csv
+
+        self.path = path
+        try:
+            self._table = pyarrow.csv.read_csv(
+                path,
+                parse_options=pyarrow.csv.ParseOptions(delimiter=_delimiter(path), newlines_in_values=True),
+                convert_options=pyarrow.csv.ConvertOptions(strings_can_be_null=True, column_types=dict(types)),
+            )
+        except pa.ArrowInvalid as error:
+            raise ValueError(f"{path!r} cannot be read as CSV: {error}") from error
+        self.names = self._table.column_names
+        self.n_rows = self._table.num_rows
+        self._require_unique()
+        for field in self._table.schema:
+            if pa.types.is_binary(field.type):
+                raise ValueError(f"column {field.name!r} of {path!r} is not UTF-8 text; convert the file to UTF-8")
+
+
 class ParquetFiles(TableFile):
     """Parquet files, read by `suffice.scan`."""
 
@@ -151,6 +165,28 @@ class ParquetFiles(TableFile):
     ) -> Source:
         """Return the files as a scan."""
         return scan(self.files, columns=list(columns), target=target, weight=weight, batch_rows=batch_rows)
+
+
+class Folder(_ArrowTable):
+    """A folder of files that another application reads as a table."""
+
+    def __init__(self, path: str) -> None:
+        import pyarrow as pa
+
+        self.path = path
+        for reader in entry_points(group="suffice.folders"):
+            found = reader.load()(path)
+            if found is not None:
+                break
+        else:
+            raise FileNotFoundError(
+                f"there is nothing to learn from in the folder {path!r}; give one that holds .parquet files or mail"
+            )
+        arrays = {name: pa.array(cells) for name, cells in found.columns.items()}
+        empty = {name: array.cast(pa.string()) for name, array in arrays.items() if pa.types.is_null(array.type)}
+        self._table = pa.table(arrays | empty)
+        self.names, self.n_rows = self._table.column_names, self._table.num_rows
+        self.text, self.keys = found.text, found.keys
 
 
 def _rows_in(file: os.PathLike[str]) -> int:

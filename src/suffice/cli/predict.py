@@ -50,10 +50,12 @@ def predict_file(
         table = open_table(path, csv_types(model))
         table.require(columns)
         bar.start("predicting", table.n_rows)
-        schema = _schema(model, proba, explain)
+        keys = [name for name in table.keys if name not in columns]
+        schema = _schema(model, proba, explain, keys)
         with open_sink(output, schema) as sink:
-            for batch in table.source(columns, batch_rows=ROWS).batches():
-                sink.write(predictions(model, native(batch.table), schema, proba=proba, explain=explain))
+            for batch in table.source([*keys, *columns], batch_rows=ROWS).batches():
+                rows = native(batch.table)
+                sink.write(predictions(model, rows, schema, proba=proba, explain=explain, keys=keys))
                 bar.advance(len(batch.table))
     return bar.rows
 
@@ -92,10 +94,10 @@ def csv_types(model: GenerativeClassifier) -> dict[str, Any]:
     return types
 
 
-def _schema(model: GenerativeClassifier, proba: bool, explain: bool) -> Any:
+def _schema(model: GenerativeClassifier, proba: bool, explain: bool, keys: Sequence[str]) -> Any:
     import pyarrow as pa
 
-    fields = [("prediction", pa.array(model.classes_.tolist()).type)]
+    fields = [*((name, pa.string()) for name in keys), ("prediction", pa.array(model.classes_.tolist()).type)]
     if proba:
         fields += [(f"p_{label}", pa.float64()) for label in model.classes_.tolist()]
     if explain:
@@ -103,13 +105,15 @@ def _schema(model: GenerativeClassifier, proba: bool, explain: bool) -> Any:
     return pa.schema(fields)
 
 
-def predictions(model: GenerativeClassifier, rows: Any, schema: Any, *, proba: bool, explain: bool) -> Any:
-    """Return the predictions for an Arrow table as an Arrow table."""
+def predictions(
+    model: GenerativeClassifier, rows: Any, schema: Any, *, proba: bool, explain: bool, keys: Sequence[str] = ()
+) -> Any:
+    """Return the predictions for an Arrow table as an Arrow table, after the columns that name its rows."""
     import pyarrow as pa
 
     probabilities = model.predict_proba(rows)
     predicted = model.classes_[decide(probabilities, model.classes_, model.threshold, model.cost)]
-    columns: list[Any] = [predicted.tolist()]
+    columns: list[Any] = [*(_names(rows[name]) for name in keys), predicted.tolist()]
     if proba:
         columns += list(probabilities.T)
     if explain:
@@ -117,6 +121,10 @@ def predictions(model: GenerativeClassifier, rows: Any, schema: Any, *, proba: b
     return pa.Table.from_arrays(
         [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema=schema
     )
+
+
+def _names(column: Any) -> list[str | None]:
+    return [None if cell is None else str(cell) for cell in column.to_pylist()]
 
 
 def reasons(model: GenerativeClassifier, rows: Any, predicted: NDArray[Any]) -> list[str]:

@@ -46,8 +46,7 @@ def parse_families(pairs: Sequence[str], covariance: str) -> dict[tuple[str, ...
             raise ValueError(f"--family must be COLUMN=FAMILY, such as zip=categorical, not {pair!r}")
         if any(column in known for known in columns.values()):
             raise ValueError(f"--family names the column {column!r} twice")
-        as_family(name)
-        columns.setdefault(name.lower(), []).append(column)
+        columns.setdefault(as_family(name).name, []).append(column)
     return {
         tuple(together): Gaussian(covariance) if name == Gaussian.name else as_family(name)
         for name, together in columns.items()
@@ -56,4 +55,9 @@ def parse_families(pairs: Sequence[str], covariance: str) -> dict[tuple[str, ...
 
 def words_in(families: dict[tuple[str, ...], Family]) -> list[str]:
     """Return the columns declared categories or text, which the CSV reader must not convert to numbers."""
-    return [column for together, family in families.items() if isinstance(family, (Categorical, Text)) for column in together]
+    return [
+        column
+        for together, family in families.items()
+        if isinstance(family, (Categorical, Text))
+        for column in together
+    ]

@@ -29,7 +29,7 @@ from suffice.tables.conversion import as_table
 from suffice.tables.factorize import MISSING
 from suffice.tables.labels import LabelCoder
 from suffice.tables.sources import Source
-from suffice.tables.table import Kind, Table
+from suffice.tables.table import Table
 
 
 @documented

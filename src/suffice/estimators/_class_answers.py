@@ -215,9 +215,9 @@ class ClassAnswers(LinearAnswers):
             split[:, 0],
             self.classes_[chosen],
             self.classes_[other],
+            word_terms(X, pairs, estimator=type(self).__name__, n_jobs=self.n_jobs),
             None if isinstance(X, Source) else schema.arranged(schema.as_table(X)),
             schema.library,
-            word_terms(X, pairs, estimator=type(self).__name__, n_jobs=self.n_jobs),
         )
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, NDArray[Any]]:

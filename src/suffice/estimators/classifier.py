@@ -50,6 +50,7 @@ from suffice.models.predictive import check_estimate, predictive_model
 from suffice.models.schema import Schema, make_schema
 from suffice.optimize.interrupts import end_early
 from suffice.priors import PriorSpec
+from suffice.statistics.joint import JointStatistics
 from suffice.tables.labels import LabelCoder, as_objects_if_mixed, class_list, sorted_order
 from suffice.tables.table import Table
 
@@ -69,8 +70,8 @@ class GenerativeClassifier(FromParameters, ClassAnswers, ClassifierSettings, Cla
         mapping sets the family of columns or groups of columns, by name or position:
         ``{"city": Categorical(), ("height", "weight"): Gaussian("full")}``.
     covariance : str, default "diagonal"
-        The covariance structure of the automatic Gaussian block: "full", "tied", "diagonal", "tied-diagonal",
-        "spherical", "tied-spherical", or one of the fourteen codes of mclust, like "VVE".
+        The covariance structure of the automatic Gaussian block: "full", "tied", "diagonal" (or "diag"),
+        "tied-diagonal", "spherical", "tied-spherical", or one of the fourteen codes of mclust, like "VVE".
     {LabelSettings}
     {CategorySettings}
     {SearchSettings}
@@ -337,6 +338,8 @@ class GenerativeClassifier(FromParameters, ClassAnswers, ClassifierSettings, Cla
 
     def _model_of(self, statistics: ModelStatistics, priors: Sequence[PriorSpec] | None) -> JointModel:
         """Return the model estimated from statistics, or its average over the posterior of the parameters."""
+        if priors is None:
+            priors = self._at_mode(statistics.schema, statistics.joint, [self._prior] * len(statistics.schema.blocks))
         components = self._components(statistics.schema, statistics.classes, priors, statistics.class_of)
         if self.estimate != "predictive":
             return components.estimate(statistics.joint)
@@ -349,13 +352,13 @@ class GenerativeClassifier(FromParameters, ClassAnswers, ClassifierSettings, Cla
         self,
         schema: Schema,
         classes: NDArray[Any],
-        priors: Sequence[PriorSpec] | None,
+        priors: Sequence[PriorSpec],
         class_of: IntArray | None = None,
         *,
         missing: bool = False,
     ) -> Components:
-        """Return the `Components` that estimate models; `priors`, one per block, are those fixed by EM, if it ran."""
-        given, labels = [self._prior] * len(schema.blocks) if priors is None else priors, class_list(classes)
+        """Return the `Components` that estimate models under `priors`, one per block."""
+        labels = class_list(classes)
 
         def log_prior(count: FloatArray) -> FloatArray:
             return log_prior_of_classes(self.class_prior, count, labels)
@@ -364,7 +367,14 @@ class GenerativeClassifier(FromParameters, ClassAnswers, ClassifierSettings, Cla
             return log_prior_of_components(count, class_of, log_prior)
 
         names = labels if class_of is None else [labels[c] for c in class_of]
-        return Components(schema, given, log_shares, names, missing, class_of)
+        return Components(schema, priors, log_shares, names, missing, class_of)
+
+    def _at_mode(self, schema: Schema, joint: JointStatistics, priors: Sequence[PriorSpec]) -> Sequence[PriorSpec]:
+        """Return the priors under which an estimate is the posterior mode, if that is what `estimate` asks for."""
+        if self.estimate != "map":
+            return priors
+        parts = zip(schema.blocks, joint.blocks, priors, strict=True)
+        return [block.family.mode_prior(sums, prior) for block, sums, prior in parts]
 
     @property
     def _prior(self) -> PriorSpec:

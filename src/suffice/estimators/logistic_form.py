@@ -49,7 +49,7 @@ def logistic_form(model: JointModel) -> tuple[Design, FloatArray, FloatArray, Fl
         if isinstance(distributions, Predictive):
             raise ValueError(
                 "averages over parameters are not linear, so a model with estimate='predictive' is not a logistic "
-                "regression; fit it with estimate='map'"
+                "regression; fit it with estimate='mean'"
             )
         try:
             found = linear_block(distributions)

@@ -33,7 +33,6 @@ from suffice.optimize.extrapolation import accelerates
 from suffice.optimize.interrupts import Interrupted, end_early
 from suffice.priors import PriorSpec, check_prior
 from suffice.statistics.joint import JointStatistics
-from suffice.tables.conversion import as_table
 from suffice.tables.labels import NoLabels
 from suffice.tables.table import Table
 

@@ -119,6 +119,7 @@ def start_partly_labelled(
         block.family.fixed_prior(sums, model._prior, of_all)
         for block, sums, of_all in zip(schema.blocks, labelled.joint.blocks, everything, strict=True)
     ]
+    priors = [*model._at_mode(schema, labelled.joint, priors)]
     components = model._components(schema, labelled.classes, priors, missing=first.missing)
     return Prepared(components, engine, components.estimate(labelled.joint), never_seen=unknown)
 

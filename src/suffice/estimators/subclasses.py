@@ -128,6 +128,7 @@ def start_components_of_classes(
         block.family.prior_within_classes(sums, model._prior, float(sizes.mean()), of_all)
         for block, sums, of_all in zip(schema.blocks, sums_of_classes.blocks, overall.blocks, strict=True)
     ]
+    priors = [*model._at_mode(schema, sums_of_classes, priors)]
     units = [block.family.estimate(sums, "auto") for block, sums in zip(schema.blocks, overall.blocks, strict=True)]
     clusters = _Clusters(model, schema, classes, priors, first.missing, units, sizes, generator(model.random_state))
     start = clusters.begin(rows_of_each_class(engine, n_rows, max(START_ROWS, 50 * int(sizes.sum())), clusters.rng))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,6 +19,7 @@ from suffice.families.geometric import Geometric
 from suffice.families.inverse_gaussian import InverseGaussian
 from suffice.families.lognormal import LogNormal
 from suffice.families.multinomial import Multinomial
+from suffice.families.names import FAMILY_ALIASES, did_you_mean, plain_name
 from suffice.families.negative_binomial import NegativeBinomial
 from suffice.families.poisson import Poisson
 from suffice.families.text import Text
@@ -46,29 +46,13 @@ FAMILIES: dict[str, type[Family]] = {
 }
 
 
-#: other names of families, without spaces and hyphens
-_ALIASES = {"normal": "gaussian", "nb": "negativebinomial", "negbin": "negativebinomial", "invgauss": "inversegaussian"}
-
-
-def plain_name(name: str) -> str:
-    """Return the name of a family in lower case without spaces, hyphens and underscores; aliases are replaced.
-
-    Examples
-    --------
-    >>> plain_name("Inverse-Gaussian"), plain_name("normal")
-    ('inversegaussian', 'gaussian')
-    """
-    plain = re.sub(r"[-_ ]", "", name.lower())
-    return _ALIASES.get(plain, plain)
-
-
 _BY_PLAIN_NAME = {plain_name(name): family for name, family in FAMILIES.items()}
 
 
 def as_family(spec: str | Family | type[Family]) -> Family:
     """Return the family given by its name (upper case, spaces and hyphens are accepted), class or instance.
 
-    "normal" is "gaussian", "nb" and "negbin" are "negative_binomial", "invgauss" is "inverse_gaussian".
+    Names of other libraries, such as "normal", are understood too: see `suffice.families.names`.
 
     Examples
     --------
@@ -82,8 +66,8 @@ def as_family(spec: str | Family | type[Family]) -> Family:
     if isinstance(spec, str) and plain_name(spec) in _BY_PLAIN_NAME:
         return _BY_PLAIN_NAME[plain_name(spec)]()
     raise ValueError(
-        f"unknown family {spec!r}; give a Family such as Gaussian('full'), or one of the names "
-        f"{', '.join(map(repr, FAMILIES))}"
+        f"unknown family {spec!r}{did_you_mean(spec, (*FAMILIES, *FAMILY_ALIASES))}; give a Family such as "
+        f"Gaussian('full'), or one of the names {', '.join(map(repr, FAMILIES))}"
     )
 
 

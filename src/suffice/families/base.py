@@ -186,6 +186,14 @@ class Family(ABC):
         """Return the prior of components, k per class on average, given the statistics of the classes."""
         return prior
 
+    def mode_prior(self, statistics: Any, prior: PriorSpec) -> PriorSpec:
+        """Return the prior under which `estimate` is the mode of the posterior density of the parameters.
+
+        Without it `estimate` is the posterior mean, if that has a closed form. Families whose estimate is a mode
+        already return the prior itself.
+        """
+        return prior
+
     def improve(self, statistics: Any, prior: PriorSpec, start: Any) -> Distributions:
         """Return distributions at least as good as `start`; families with a closed form need no start."""
         return self.estimate(statistics, prior)

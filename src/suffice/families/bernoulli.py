@@ -17,7 +17,7 @@ from suffice.families.columnwise import ColumnwiseFamily, PseudoRows, refuse_cel
 from suffice.families.columnwise_distributions import ColumnwiseDistributions
 from suffice.families.products import Factor, LogParameters, log_of, log_product, product
 from suffice.families.usual import SHARE, Domain
-from suffice.priors import PriorSpec
+from suffice.priors import CountAtMode, PriorSpec
 from suffice.statistics.sums import Sums
 
 
@@ -39,6 +39,11 @@ class Bernoulli(ColumnwiseFamily):
     takes_zero: ClassVar[bool] = True
     signed: ClassVar[bool] = False
     neutral: ClassVar[float] = 0.0
+
+    @property
+    def mode_offset(self) -> tuple[float, float]:
+        """That of the density of p: p^(α − 1) (1 − p)^(α − 1)."""
+        return 2.0, 1.0
 
     def require_support(self, x: Array) -> None:
         """Raise if a cell is neither 0 nor 1."""
@@ -83,7 +88,16 @@ class Bernoulli(ColumnwiseFamily):
     def log_prior(self, distributions: BernoulliDistributions, statistics: Sums, prior: PriorSpec) -> float:
         """Return α Σ log p(1 − p)."""
         rows, p = self.prior_as_rows(statistics, prior), distributions.probability
-        return 0.0 if rows is None else float((0.5 * rows.amount * (log_of(p) + log_of(1.0 - p))).sum())
+        if rows is None or not rows.count.any():
+            return 0.0
+        return float((0.5 * rows.count * (log_of(p) + log_of(1.0 - p))).sum())
+
+    def mode_prior(self, statistics: Sums, prior: PriorSpec) -> PriorSpec:
+        """Return the prior's rows less one of each value; raise ValueError if a pseudo-count is less than 1."""
+        rows = super().mode_prior(statistics, prior)
+        if rows is not None and rows.count.size:
+            CountAtMode(0.5 * float(rows.count.min()))  # raises
+        return rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from suffice.families.codes import UNSEEN, Codes
 from suffice.families.distribution import Distribution
 from suffice.families.products import log_of, require_rows
 from suffice.families.usual import SHARE, Domain, as_row, require_names, require_sum_of_1
-from suffice.priors import PriorSpec, PseudoCount, resolve_prior
+from suffice.priors import CountAtMode, PriorSpec, PseudoCount, resolve_prior
 from suffice.statistics.category_counts import CategoryCounts
 from suffice.statistics.responsibilities import Labels, Responsibilities
 from suffice.tables.factorize import MISSING, factorize, is_missing
@@ -199,7 +199,14 @@ class Categorical(Family):
     def log_prior(self, distributions: CategoricalDistributions, statistics: CategoryCounts, prior: PriorSpec) -> float:
         """Return α Σ log p: a Dirichlet prior for each column."""
         pseudo = resolve_prior(prior, PseudoCount, PseudoCount(1.0))
-        return 0.0 if pseudo is None else pseudo.amount * float(log_of(distributions.probability).sum())
+        if pseudo is None or pseudo.amount == 0.0:
+            return 0.0
+        return pseudo.amount * float(log_of(distributions.probability).sum())
+
+    def mode_prior(self, statistics: CategoryCounts, prior: PriorSpec) -> PriorSpec:
+        """Return one observation less of every value; raise ValueError if the pseudo-count is less than 1."""
+        pseudo = resolve_prior(prior, PseudoCount, PseudoCount(1.0))
+        return None if pseudo is None else CountAtMode(pseudo.amount - 1.0)
 
     def comparable(self, other: Family) -> bool:
         """Return whether both give the same codes to the same values."""

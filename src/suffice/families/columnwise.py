@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,14 +27,30 @@ from suffice.statistics.sums import SignedSums, Sums
 SHARE_OF_A_ROW = 1e-3
 #: the spread (or the mean) of the prior of a mixture, as a share of that of all rows
 SHARE_OF_ALL = 0.01
+#: the logarithm of the smallest positive number, in place of −∞
+_LEAST_LOG = -745.0
 
 
 @dataclass(frozen=True, eq=False)
 class PseudoRows(Prior):
-    """A resolved prior: the number of rows added to every class, and the value that they hold, per column, (d,)."""
+    """A resolved prior: the number of rows added to every class, and the value that they hold, per column, (d,).
+
+    The posterior mode takes `offset`, a number of rows and a sum, off what is added; see `mode_offset`.
+    """
 
     amount: FloatArray
     value: FloatArray
+    offset: tuple[float, float] = (0.0, 0.0)
+
+    @property
+    def count(self) -> FloatArray:
+        """The rows that are added, (d,)."""
+        return self.amount - self.offset[0]
+
+    @property
+    def total(self) -> FloatArray:
+        """The sum that is added, (d,)."""
+        return self.amount * self.value - self.offset[1]
 
 
 class ColumnwiseFamily(Family):
@@ -50,6 +66,15 @@ class ColumnwiseFamily(Family):
     neutral: ClassVar[float] = 1.0
     #: the name of the cells in error messages; by default "<Family> cells"
     cells: ClassVar[str | None] = None
+
+    @property
+    def mode_offset(self) -> tuple[float, float]:
+        """The rows and the sum by which the posterior mode of the usual parameter differs from its mean.
+
+        The mean of E x, (Σx + αm) / (n + α), is the mode of the density of η; that of another parameter has the
+        Jacobian as a factor, which is of the same form as some rows.
+        """
+        return 0.0, 0.0
 
     # -- the formulas of each family -----------------------------------------------------------------------------
 
@@ -164,8 +189,17 @@ class ColumnwiseFamily(Family):
         if rows is None:
             require_rows(statistics.count)
             return self.from_moment_parts(statistics.total / statistics.count)
-        total, count = statistics.total + rows.amount * rows.value, statistics.count + rows.amount
-        return self.from_moment_parts(total / count)
+        total, count = statistics.total + rows.total, statistics.count + rows.count
+        if rows.offset == (0.0, 0.0):
+            return self.from_moment_parts(total / count)
+        # a mode at the end of the range, or none
+        mean = np.broadcast_to(rows.value, count.shape).copy()
+        return self.from_moment_parts(np.divide(np.maximum(total, 0.0), count, out=mean, where=count > 0))
+
+    def mode_prior(self, statistics: Sums, prior: PriorSpec) -> PriorSpec:
+        """Return the prior's rows less those by which the mode differs from the mean."""
+        rows = self.prior_as_rows(statistics, prior)
+        return None if rows is None else replace(rows, offset=self.mode_offset)
 
     def prior_as_rows(self, statistics: Sums, prior: PriorSpec) -> PseudoRows | None:
         """Return the prior as rows; None without a prior."""
@@ -193,12 +227,12 @@ class ColumnwiseFamily(Family):
         return None if rows is None else self.rows_of_components(rows, overall, k)
 
     def log_prior(self, distributions: Any, statistics: Sums, prior: PriorSpec) -> float:
-        """Return Σ α (η m − A(η)): the log-likelihood of α more rows with φ = m."""
+        """Return Σ α (η m − A(η)), the log-likelihood of α more rows with φ = m; at the mode, less the offset."""
         rows = self.prior_as_rows(statistics, prior)
         if rows is None:
             return 0.0
-        (eta,) = distributions.natural_parts()
-        return float((rows.amount * (eta * rows.value - self.cell_normalizer(eta))).sum())
+        eta = np.maximum(distributions.natural_parts()[0], _LEAST_LOG)
+        return float((eta * rows.total - rows.count * self.cell_normalizer(eta)).sum())
 
 
 def smoothed_mean(statistics: Sums) -> FloatArray:

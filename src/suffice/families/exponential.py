@@ -38,6 +38,11 @@ class Exponential(ColumnwiseFamily):
     signed: ClassVar[bool] = False
     neutral: ClassVar[float] = 0.0
 
+    @property
+    def mode_offset(self) -> tuple[float, float]:
+        """That of the density of λ: λ^(α − 1) e^(−αmλ)."""
+        return 1.0, 0.0
+
     def require_support(self, x: Array) -> None:
         """Raise if a cell is negative."""
         refuse_cells(

@@ -18,7 +18,7 @@ from suffice.families.cells import dense_rows, in_double, invalid_cell, observed
 from suffice.families.poisson import log_factorials
 from suffice.families.products import LogParameters, log_of, log_product, require_rows
 from suffice.families.usual import NOT_NEGATIVE, SHARE, Domain, as_row, require_names, require_sum_of_1
-from suffice.priors import PriorSpec, PseudoCount, resolve_prior
+from suffice.priors import CountAtMode, PriorSpec, PseudoCount, resolve_prior
 from suffice.statistics.responsibilities import Responsibilities
 from suffice.statistics.sums import Sums
 
@@ -100,6 +100,7 @@ class Multinomial(Family):
         if pseudo is None:
             require_rows(total.sum(1, keepdims=True))
         smoothed = total + (0.0 if pseudo is None else pseudo.amount)
+        smoothed = np.where(smoothed.sum(1, keepdims=True) > 0, smoothed, 1.0)  # no words, and none from the prior
         rows = np.maximum(statistics.count[:, 0], np.finfo(float).tiny)
         return MultinomialDistributions(smoothed / smoothed.sum(1, keepdims=True), total.sum(1) / rows)
 
@@ -120,7 +121,14 @@ class Multinomial(Family):
     def log_prior(self, distributions: MultinomialDistributions, statistics: Sums, prior: PriorSpec) -> float:
         """Return α Σ log p: a Dirichlet prior."""
         pseudo = resolve_prior(prior, PseudoCount, PseudoCount(1.0))
-        return 0.0 if pseudo is None else pseudo.amount * float(log_of(distributions.probability).sum())
+        if pseudo is None or pseudo.amount == 0.0:
+            return 0.0
+        return pseudo.amount * float(log_of(distributions.probability).sum())
+
+    def mode_prior(self, statistics: Sums, prior: PriorSpec) -> PriorSpec:
+        """Return one observation less of every value; raise ValueError if the pseudo-count is less than 1."""
+        pseudo = resolve_prior(prior, PseudoCount, PseudoCount(1.0))
+        return None if pseudo is None else CountAtMode(pseudo.amount - 1.0)
 
 
 @dataclass(frozen=True, eq=False)

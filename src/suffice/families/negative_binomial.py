@@ -52,6 +52,11 @@ class NegativeBinomial(ColumnwiseFamily):
         """Return the constructor arguments of this family."""
         return {"shape": self.shape}
 
+    @property
+    def mode_offset(self) -> tuple[float, float]:
+        """That of the density of p: p^(rα − 1) (1 − p)^(αm − 1)."""
+        return 1.0 / self.shape, 1.0
+
     def require_support(self, x: Array) -> None:
         """Raise if a cell is negative or not a whole number."""
         whose = type(self).__name__

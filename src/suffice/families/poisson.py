@@ -42,6 +42,11 @@ class Poisson(ColumnwiseFamily):
     neutral: ClassVar[float] = 0.0
     cells: ClassVar[str] = "Poisson counts"
 
+    @property
+    def mode_offset(self) -> tuple[float, float]:
+        """That of the density of λ: λ^(αm − 1) e^(−αλ)."""
+        return 0.0, 1.0
+
     def require_support(self, x: Array) -> None:
         """Raise if a cell is negative."""
         require_not_negative(x, "a Poisson count must not be negative")

@@ -120,6 +120,10 @@ class TransformedFamily(Family):
         """Return the prior with the parts that it takes from the data fixed."""
         return self.inner.fixed_prior(statistics, prior, everything)
 
+    def mode_prior(self, statistics: Any, prior: PriorSpec) -> PriorSpec:
+        """Return the prior under which `estimate` is the mode of the density of the parameters of g(x)."""
+        return self.inner.mode_prior(statistics, prior)
+
     def prior_of_components(self, overall: Any, prior: PriorSpec, k: int) -> PriorSpec:
         """Return the prior of k components of a mixture, given the statistics of all rows as one class."""
         return self.inner.prior_of_components(overall, prior, k)

@@ -36,12 +36,12 @@ class Explanation:
         The part of the log-odds that belongs to no column, and the log-odds.
     target, against : arrays of shape (n,)
         The two classes compared in each row.
+    texts : list of WordTerms
+        The words of the text columns; see `words`.
     table : Table or None
         The rows that are explained, with the columns of training; None if they were read from a stream.
     library : str or None
         The data-frame library of the training table.
-    texts : list of WordTerms
-        The words of the text columns; see `words`.
     """
 
     columns: Sequence[str | int]
@@ -49,9 +49,9 @@ class Explanation:
     baseline: FloatArray
     target: NDArray[Any]
     against: NDArray[Any]
+    texts: Sequence[WordTerms] = ()
     table: Table | None = field(default=None, repr=False)
     library: str | None = None
-    texts: Sequence[WordTerms] = ()
 
     @property
     def log_odds(self) -> FloatArray:
@@ -191,6 +191,24 @@ class Explanation:
             library,
             known=self.library,
         )
+
+    def plot(self, row: int = 0, n: int = 10, ax: Any = None) -> Any:
+        """Plot the log-odds of a row as a waterfall: the baseline, what each column adds, and the sum; return the axes.
+
+        Bars to the right speak for `target`, bars to the left for `against`. It needs Matplotlib.
+
+        Parameters
+        ----------
+        row : int, default 0
+            The number of the row.
+        n : int, default 10
+            The maximum number of columns, at least 1; the others are summed up.
+        ax : matplotlib Axes, optional
+            The axes to plot on; by default new ones.
+        """
+        from suffice.models.waterfall import draw
+
+        return draw(self, row, n, ax)
 
 
 def compared_classes(logs: FloatArray, classes: NDArray[Any], target: Any, against: Any) -> tuple[IntArray, IntArray]:

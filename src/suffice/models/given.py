@@ -199,7 +199,7 @@ def _alone(part: Distribution) -> Distributions:
 def _gaussians(made: Sequence[Any]) -> GaussianDistributions:
     """Return Gaussians with one covariance if it is the same in all classes, which makes the log-odds linear."""
     diagonal = all(one.family.structure.diagonal for one in made)
-    spreads = [one.variance[0] if diagonal else one.covariances()[0] for one in made]
+    spreads = [one.variance()[0] if diagonal else one.covariance()[0] for one in made]
     same = all(np.array_equal(spread, spreads[0]) for spread in spreads)
     structure = ("tied-" if same else "") + "diagonal" if diagonal else "tied" if same else "full"
     means = np.concatenate([one.means for one in made])

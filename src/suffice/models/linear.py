@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -62,12 +63,16 @@ class LinearForm:
         For a tied Gaussian β_c = Σ⁻¹μ_c and γ_c = log π_c − ½ μ_cᵀΣ⁻¹μ_c.
         """
         half = 0.5 * float(self.shift @ self.center)
-        return self.weights + self.shift, self.intercepts - self.weights @ self.center - half
+        return self.weights + self.shift, self.intercepts - self._at_center(self.weights) - half
 
     def log_odds(self, target: int, against: int) -> tuple[FloatArray, float]:
         """Return w and b of log p(target | x) / p(against | x) = x·w + b."""
         w = self.weights[target] - self.weights[against]
-        return w, float(self.intercepts[target] - self.intercepts[against] - w @ self.center)
+        return w, float(self.intercepts[target] - self.intercepts[against] - self._at_center(w))
+
+    def _at_center(self, weights: FloatArray) -> Any:
+        """Return m·w, where a weight of −∞, of a value that a class never has, does not count if m is 0."""
+        return np.where(self.center == 0.0, 0.0, weights) @ self.center
 
 
 def _shift(distributions: Distributions, center: FloatArray) -> FloatArray:

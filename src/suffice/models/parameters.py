@@ -33,7 +33,7 @@ class Parameter:
     name : str
         The name of the parameter.
     of : object or None
-        The category of a probability, or the other column of a covariance; else None.
+        The category or word of a probability, or the other column of a covariance; else None.
     values : array of shape (k,)
         The value in each class.
     """
@@ -89,11 +89,29 @@ def _of_block(schema: Schema, block: Block, distributions: Distributions) -> Ite
             for column, where in zip(block.columns, CategoryCounts(array, schema.sizes(block)).columns(), strict=True):
                 for place, value in zip(range(where.start, where.stop), schema.categories[column].values, strict=True):
                     yield Parameter(schema.column_labels[column], family, name, value, array[:, place])
+        elif isinstance(block.family, Text) and array.ndim == 2:
+            for place, word in enumerate(words_of(schema, block.columns[0], array.shape[1])):
+                yield Parameter(labels[0], family, name, word, array[:, place])
         elif array.ndim == 2 and array.shape[1] == len(labels):
             for j, label in enumerate(labels):
                 yield Parameter(label, family, name, None, array[:, j])
         else:  # one number for the whole block
             yield Parameter(labels[0] if len(labels) == 1 else None, family, name, None, array.reshape(len(array)))
+
+
+def words_of(schema: Schema, column: int, size: int) -> list[str]:
+    """Return the names of the words of a column of text, in the order of their probabilities.
+
+    Parameters
+    ----------
+    schema : Schema
+    column : int
+        The position of the column.
+    size : int
+        The number of words, or of buckets.
+    """
+    known = schema.categories.get(column)
+    return [f"bucket {j}" for j in range(size)] if known is None else [str(word) for word in known.values[:size]]
 
 
 def tidy_frame(
@@ -156,7 +174,7 @@ def mean_of_columns(model: JointModel) -> FloatArray:
 
 
 def variance_of_columns(model: JointModel) -> FloatArray:
-    """Return the variance of each column in each class, k×d in the order of the columns; NaN for categories and text."""
+    """Return the variance of each column in each class, k×d in order of the columns; NaN for categories and text."""
     variance = np.full((len(model.log_prior), model.schema.n_columns), np.nan)
     for block, found in zip(model.schema.blocks, model.distributions, strict=True):
         if not isinstance(block.family, (Categorical, Text)):
@@ -165,7 +183,7 @@ def variance_of_columns(model: JointModel) -> FloatArray:
 
 
 def covariance_of_columns(model: JointModel) -> FloatArray:
-    """Return the covariances of the columns in each class, k×d×d, 0 between blocks; NaN for categories and text."""
+    """Return the covariances of columns in each class, k×d×d, 0 between blocks; NaN for categories and text."""
     k, d = len(model.log_prior), model.schema.n_columns
     if k * d * d > _MOST_COVARIANCES:
         # an AttributeError, because representations in notebooks and dir() evaluate all attributes

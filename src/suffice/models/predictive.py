@@ -12,7 +12,7 @@ from suffice.posteriors import takes
 from suffice.priors import Prior, PriorSpec, check_prior
 from suffice.tables.labels import class_list
 
-ESTIMATES = ("map", "mle", "predictive")
+ESTIMATES = ("mean", "map", "mle", "predictive")
 
 
 def check_estimate(estimate: Any, prior: PriorSpec) -> None:

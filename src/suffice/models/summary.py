@@ -136,11 +136,7 @@ class ModelSummary:
             where, values = list(counts.columns())[j], self.model.schema.categories[column].values
             return [_most_probable(row[where], values) for row in found.mean()]
         if isinstance(family, Text):
-            if family.complement:  # it has the probabilities of words in the other classes only
-                return [""] * found.n_classes
-            label, k = self.model.schema.column_labels[column], found.n_classes
-            top = top_words(self.model.components, None, range(k), _VALUES, label)
-            return [", ".join(_in_one_line(word, 30) for word, _ in top[c]) for c in range(k)]
+            return self._telling(column, family)
         if isinstance(family, Multinomial):
             whole = found.mean().sum(1)
             return [_percent(share) for share in found.mean()[:, j] / np.where(whole > 0, whole, 1.0)]
@@ -153,6 +149,14 @@ class ModelSummary:
             return [_with_deviation(m, s) for m, s in zip(mean, deviation, strict=True)]
         name, values = next(iter(found.shown().items()))  # a heavy tail has no mean or no deviation
         return [f"{name} {value:.4g}" for value in np.asarray(values)[:, j]]
+
+    def _telling(self, column: int, family: Text) -> list[str]:
+        """Return the words that speak most for each class, or "…" for a complement model."""
+        if family.complement:
+            return ["…"] * len(self.labels)
+        name = self.model.schema.column_labels[column]
+        told = top_words(self.model.components, None, list(range(len(self.labels))), _VALUES, name)
+        return [", ".join(_in_one_line(word, 30) for word, _ in told[c]) or "…" for c in told]
 
     # -- the table ------------------------------------------------------------------------------------------------
 

@@ -90,7 +90,9 @@ def top_words(
             value = p[c]
         places = np.argsort(-value, kind="stable")[:n]
         top[label] = [
-            (f"bucket {j}" if words is None else str(words[j]), float(value[j])) for j in places.tolist() if value[j] > 0
+            (f"bucket {j}" if words is None else str(words[j]), float(value[j]))
+            for j in places.tolist()
+            if value[j] > 0
         ]
     return TopWords(top)
 

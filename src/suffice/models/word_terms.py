@@ -53,7 +53,9 @@ class WordTerms:
         used = np.flatnonzero(self.shares[row])
         share = self.shares[row, used]
         numbers, terms = self.distributions.present_words(bag, used)
-        found = [(self._name(int(j)), value) for j, value in zip(numbers, _combined(share, terms).tolist(), strict=True)]
+        found = [
+            (self._name(int(j)), value) for j, value in zip(numbers, _combined(share, terms).tolist(), strict=True)
+        ]
         absent = self.distributions.absent_words(used)
         if absent is not None:
             found += self._absent(_combined(share, absent), numbers)

@@ -21,7 +21,9 @@ from suffice._version import __version__
 from suffice.errors import ModelFileError
 
 FORMAT = "suffice model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+#: the versions that are read
+_READ = (1, 2)
 _HEADER = "suffice.json"
 _SUFFIX = ".npy"
 #: the .npy headers that a model may have; NumPy's own reader is not used, as it evaluates the text and allocates the
@@ -96,7 +98,7 @@ def _read_archive(path: Path, file: IO[bytes]) -> tuple[dict[str, Any], dict[str
 def _require_known_format(path: Path, header: Any) -> None:
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ModelFileError(f"{path} is not a Suffice model file; give a file that suffice.save wrote")
-    if header.get("version") != FORMAT_VERSION:
+    if header.get("version") not in _READ:
         raise ModelFileError(
             f"{path} has format version {header.get('version')!r}, written by {header.get('written_by')!r}, but "
             f"suffice {__version__} reads version {FORMAT_VERSION}; update suffice"

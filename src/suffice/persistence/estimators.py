@@ -149,7 +149,10 @@ def _unpack_model(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]])
         require(statistics is not None, "there are neither statistics nor a model")
         assert statistics is not None
         return statistics
-    model = _MODELS[header["model"]](**{name: unpack(value) for name, value in header["params"].items()})
+    params = {name: unpack(value) for name, value in header["params"].items()}
+    if header["version"] == 1 and params.get("estimate") == "map":
+        params["estimate"] = "mean"  # its name then
+    model = _MODELS[header["model"]](**params)
     schema = unpack_schema(header["schema"]) if statistics is None else statistics.schema
     parameters = unpack_parameters(schema, None if statistics is None else statistics.class_of, arrays)
     if isinstance(model, Mixture):

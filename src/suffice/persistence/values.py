@@ -13,6 +13,7 @@ from suffice.families.gaussian.covariance import Covariance, Given, as_structure
 from suffice.priors import (
     BetaPrior,
     DirichletPrior,
+    DiscretePrior,
     GammaPrior,
     KnownVariance,
     NormalInverseWishart,
@@ -22,7 +23,15 @@ from suffice.priors import (
 
 _PRIORS: dict[str, type[Prior]] = {
     prior.__name__: prior
-    for prior in (PseudoCount, NormalInverseWishart, BetaPrior, DirichletPrior, GammaPrior, KnownVariance)
+    for prior in (
+        PseudoCount,
+        NormalInverseWishart,
+        BetaPrior,
+        DirichletPrior,
+        DiscretePrior,
+        GammaPrior,
+        KnownVariance,
+    )
 }
 
 

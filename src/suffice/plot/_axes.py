@@ -7,18 +7,10 @@ from typing import Any
 import numpy as np
 
 from suffice._arrays import FloatArray
+from suffice._axes import axes
 from suffice.tables.conversion import as_table
 
-
-def axes(ax: Any) -> Any:
-    """Return the given axes, or new ones."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError("figures need matplotlib; pip install 'suffice[plot]'") from error
-    if ax is not None:
-        return ax
-    return plt.subplots(figsize=(5.2, 3.8), layout="constrained")[1]
+__all__ = ["arranged", "axes", "colours", "numbers"]
 
 
 def colours(k: int) -> list[Any]:

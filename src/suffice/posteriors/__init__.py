@@ -16,6 +16,7 @@ credible intervals, the evidence, and the predictive distribution of one more ro
 | Gaussian, diagonal and spherical | normal–inverse-Gamma | μ, σ² | t |
 | Gaussian, variance known | normal | μ | Gaussian |
 | LogNormal | as for Gaussian columns | μ, σ² of log x | t, or Gaussian, of log x |
+| any | `DiscretePrior` | probabilities of hypotheses | a sum over the hypotheses |
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from suffice.posteriors.base import Interval, Posterior, as_statistics
 from suffice.posteriors.beta import BetaBinomialDistributions, BetaPosterior
 from suffice.posteriors.dirichlet import DirichletPosterior
 from suffice.posteriors.dirichlet_multinomial import DirichletMultinomialDistributions
+from suffice.posteriors.discrete import DiscretePosterior, SumOfHypotheses
 from suffice.posteriors.gamma import GammaPosterior, WaitingTimePosterior
 from suffice.posteriors.log_normal import LogNormalPosterior, LogStudentColumns
 from suffice.posteriors.lomax import LomaxDistributions
@@ -44,7 +46,7 @@ from suffice.posteriors.predictive import Predictive
 from suffice.posteriors.student import StudentDistributions
 from suffice.posteriors.student_columns import StudentColumns
 from suffice.posteriors.words import DirichletWords, PresencePosterior, WordPosterior
-from suffice.priors import KnownVariance, Prior, PriorSpec, PseudoCount, check_prior, holds_prior
+from suffice.priors import DiscretePrior, KnownVariance, Prior, PriorSpec, PseudoCount, check_prior, holds_prior
 
 #: the posterior of each family, by its name; a new one is one line here
 POSTERIORS: dict[str, type[Posterior]] = {
@@ -66,7 +68,7 @@ def posterior_of(
     if kind is None:
         raise ValueError(
             f"{family!r} has no conjugate prior, so its posterior has no closed form; estimate it instead "
-            f"(estimate='map' in a classifier)"
+            f"(estimate='mean' in a classifier)"
         )
     return kind(*as_statistics(family, statistics, sample_weight), prior)
 
@@ -78,6 +80,8 @@ def takes(family: Family, prior: Prior) -> bool:
 
 
 def _kind_of(family: Family, prior: PriorSpec) -> type[Posterior] | None:
+    if holds_prior(prior, (DiscretePrior,)):
+        return DiscretePosterior
     if isinstance(family, Text):
         return _of_text(family)
     return _of_gaussian(family, prior) if isinstance(family, Gaussian) else POSTERIORS.get(family.name)
@@ -104,6 +108,7 @@ __all__ = [
     "DirichletMultinomialDistributions",
     "DirichletPosterior",
     "DirichletWords",
+    "DiscretePosterior",
     "GammaPosterior",
     "Interval",
     "Intervals",
@@ -121,6 +126,7 @@ __all__ = [
     "PresencePosterior",
     "StudentColumns",
     "StudentDistributions",
+    "SumOfHypotheses",
     "WaitingTimePosterior",
     "WordPosterior",
     "posterior_of",

@@ -49,10 +49,13 @@ class NormalInverseGammaPosterior(GaussianPosterior):
 
     def map(self) -> GaussianDistributions:
         """Return the mode of the joint density: m_n and Λ/(ν + 2 + m), where m means share the variance."""
-        columns = int(self._hyper.varies.sum()) if self.family.structure.one_variance else 1
-        sharing = self.n_classes // len(self.dof) * columns
-        variance = self._over_columns(self.scatter / (self.dof + 2.0 + sharing))
-        return GaussianDistributions(self.family, self.location, variance)
+        hyper = self._hyper.of_varying
+        if hyper is None:
+            return self._at_mode(None)
+        columns = hyper.location.shape[1]
+        sharing = self.n_classes // len(hyper.dof) * (columns if self.family.structure.one_variance else 1)
+        variance = hyper.scatter / (hyper.dof + 2.0 + sharing)
+        return self._at_mode(np.broadcast_to(variance, (len(variance), columns)))
 
     def interval(self, level: float = 0.95) -> Intervals:
         """Return equal-tailed intervals of each mean (a t with ν degrees of freedom) and each variance."""

@@ -13,7 +13,7 @@ from suffice._arrays import FloatArray
 from suffice.errors import EstimateError
 from suffice.families.base import Distributions
 from suffice.families.gaussian import Gaussian, GaussianDistributions
-from suffice.families.gaussian.covariance.constant import NEUTRAL_VARIANCE
+from suffice.families.gaussian.covariance.constant import NEUTRAL_VARIANCE, with_constants
 from suffice.families.gaussian.covariance.data_scaled_prior import given_scatter
 from suffice.posteriors.base import Interval, Posterior, of_shape, tails
 from suffice.posteriors.hyperparameters import Hyperparameters, degrees_before, hyperparameters
@@ -86,6 +86,17 @@ class GaussianPosterior(Posterior):
         variance = np.diagonal(spread, axis1=1, axis2=2) if spread.ndim == 3 else spread
         return [("mean", mean, intervals.mean), ("variance", variance, intervals.variance)]
 
+    def _at_mode(self, compact: FloatArray | None) -> GaussianDistributions:
+        """Return the distributions with these covariances of the columns that vary, and the posterior means."""
+        varies, matrix = self._hyper.varies, not self.family.structure.diagonal
+        if varies.all() and compact is not None:
+            return GaussianDistributions(self.family, self.location, compact)
+        columns, d = np.flatnonzero(varies), len(varies)
+        if compact is None:
+            compact = np.empty((len(self.dof), *((0, 0) if matrix else (0,))))
+        whole = with_constants(compact, columns, d, matrix=matrix)
+        return GaussianDistributions(self.family, self.location, whole, ~varies)
+
     def _with_constants(self, part: Distributions | None) -> Distributions:
         """Return the distributions of the columns that vary, with those of the constant columns added."""
         varies = self._hyper.varies
@@ -142,9 +153,11 @@ class NormalInverseWishartPosterior(GaussianPosterior):
 
     def map(self) -> GaussianDistributions:
         """Return the mode of the joint density: m_n and Λ/(ν + d + 2), or d + 1 + k for k classes that share Σ."""
-        k, d = self.location.shape
-        covariance = self.scatter / (self.dof + d + 1 + k // len(self.dof))[:, None, None]
-        return GaussianDistributions(self.family, self.location, covariance)
+        hyper = self._hyper.of_varying
+        if hyper is None:
+            return self._at_mode(None)
+        k, d = hyper.location.shape
+        return self._at_mode(hyper.scatter / (hyper.dof + d + 1 + k // len(hyper.dof))[:, None, None])
 
     def _left(self, hyper: Hyperparameters) -> FloatArray:
         """Return ν − d + 1, the degrees of freedom of one row; raise EstimateError if they are not positive."""

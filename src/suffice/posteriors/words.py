@@ -13,9 +13,9 @@ from suffice._arrays import Array, FloatArray, IntArray
 from suffice.families.base import Distributions
 from suffice.families.text import Text, WordDistributions
 from suffice.families.text.distributions import PositionDistributions
+from suffice.posteriors.base import of_shape
 from suffice.posteriors.beta import BetaPosterior
 from suffice.posteriors.dirichlet import DirichletPosterior
-from suffice.posteriors.base import of_shape
 from suffice.posteriors.predictive import gamma_ratio, log_rising, log_rising_cells
 from suffice.priors import PseudoCount, find_prior
 from suffice.tables.words import Bags

@@ -28,7 +28,9 @@ from suffice.families import (
     NegativeBinomial,
     Poisson,
     as_family,
+    plain_name,
 )
+from suffice.families.names import did_you_mean
 from suffice.tables.factorize import NestedCellError, is_missing, is_nested
 from suffice.tables.labels import as_objects_if_mixed, check_weight
 from suffice.tables.results import library_of, result_frame
@@ -116,9 +118,10 @@ class FamilyRanking:
         if isinstance(family, int):
             return self.table[family]
         for row in self.table:
-            if row.family == family:
+            if plain_name(row.family) == plain_name(family):
                 return row
-        raise KeyError(f"{family!r} is not among the families that were ranked: {[row.family for row in self.table]}")
+        names = [row.family for row in self.table]
+        raise KeyError(f"{family!r} is not among the families that were ranked: {names}{did_you_mean(family, names)}")
 
     def __repr__(self) -> str:
         head = f"{'family':<18} {'BIC':>12} {'AIC':>12} {'log-likelihood':>15} {'parameters':>10}"

@@ -10,6 +10,7 @@ if TYPE_CHECKING:  # at run time `__getattr__` loads these names on first access
     from suffice.spam.foreign import DumpError
     from suffice.spam.isolation import UnreadableError
     from suffice.spam.lists import ListError, Lists
+    from suffice.spam.mail_tables import mail_table
     from suffice.spam.mailboxes import MailboxError, lines, messages, stream
     from suffice.spam.message import Message, Part, digest, read
     from suffice.spam.scoring import Score, Scoring, score
@@ -25,6 +26,7 @@ _NAMES = {
     "foreign": ("DumpError",),
     "isolation": ("UnreadableError",),
     "lists": ("ListError", "Lists"),
+    "mail_tables": ("mail_table",),
     "mailboxes": ("MailboxError", "lines", "messages", "stream"),
     "message": ("Message", "Part", "digest", "read"),
     "scoring": ("Score", "Scoring", "score"),
@@ -63,6 +65,7 @@ __all__ = [
     "Verdict",
     "digest",
     "lines",
+    "mail_table",
     "messages",
     "read",
     "score",

@@ -1,9 +1,9 @@
-/* The loops over texts, words and tokens that the spam filter spends its time in; `scan.py` says what stands in without them.
+/* The loops over texts, words and tokens that the spam filter spends its time in. Fallbacks: see `scan.py`.
 
    Texts are given as UTF-8, in which the order of bytes is the order of characters. Hashes are SipHash-1-3 with a key
    of the process, so that no message can be made whose words collide. */
 
-/* one build for every CPython from 3.11 on; formats with "#" are left out, for those of older headers and newer ones differ */
+/* one build for every CPython from 3.11 on; formats with "#" are left out, for they differ between versions */
 #define Py_LIMITED_API 0x030B0000
 #include <Python.h>
 #include <float.h>
@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* each uses those before it */
+/* clang-format off */
 #include "_scan_slices.h"
 #include "_scan_letters.h"
 #include "_scan_words.h"
@@ -22,29 +24,24 @@
 #include "_scan_tags.h"
 #include "_scan_html.h"
 #include "_scan_shape.h"
+/* clang-format on */
 
-static int start(PyObject *module)
-{
+static int start(PyObject *module) {
     uint64_t *keys[] = {&key_low, &key_high};
     for (int i = 0; i < 2; i++) { /* Python's own hashes, which differ from process to process */
         PyObject *name = PyUnicode_FromFormat("suffice.spam._scan %d", i);
         Py_hash_t hash = name ? PyObject_Hash(name) : -1;
         Py_XDECREF(name);
-        if (hash == -1)
-            return -1;
+        if (hash == -1) return -1;
         *keys[i] = (uint64_t)hash;
     }
-    for (const char *letter = "abcdefghijklmnopqrstuvwxyz"; *letter; letter++)
-        kind_of[(unsigned char)*letter] = LETTER;
-    for (const char *digit = "0123456789"; *digit; digit++)
-        kind_of[(unsigned char)*digit] = DIGIT;
-    for (const char *sign = "'.,@$!|+-"; *sign; sign++)
-        kind_of[(unsigned char)*sign] = JOINS;
+    for (const char *letter = "abcdefghijklmnopqrstuvwxyz"; *letter; letter++) kind_of[(unsigned char)*letter] = LETTER;
+    for (const char *digit = "0123456789"; *digit; digit++) kind_of[(unsigned char)*digit] = DIGIT;
+    for (const char *sign = "'.,@$!|+-"; *sign; sign++) kind_of[(unsigned char)*sign] = JOINS;
     kind_of['$'] |= MONEY;
     kind_of['!'] |= ENDS;
     kind_of['%'] = ENDS;
-    for (const char *sign = " .-_*/|"; *sign; sign++)
-        kind_of[(unsigned char)*sign] |= SEPARATES;
+    for (const char *sign = " .-_*/|"; *sign; sign++) kind_of[(unsigned char)*sign] |= SEPARATES;
     for (const char *sign = "013457|@$!+", *letter = "oieastlasit"; *sign; sign++, letter++)
         disguised_as[(unsigned char)*sign] = *letter;
     PyObject *type = PyType_FromSpec(&weights_spec);
@@ -72,7 +69,4 @@ static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT, "_scan", "Words and tokens, quickly.", 0, functions, module_slots, NULL, NULL, NULL,
 };
 
-PyMODINIT_FUNC PyInit__scan(void)
-{
-    return PyModuleDef_Init(&definition);
-}
+PyMODINIT_FUNC PyInit__scan(void) { return PyModuleDef_Init(&definition); }

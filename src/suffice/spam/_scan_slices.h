@@ -7,8 +7,7 @@ static uint64_t key_low, key_high;
     (a += b, b = ROTATED(b, 13), b ^= a, a = ROTATED(a, 32), c += d, d = ROTATED(d, 16), d ^= c, a += d,               \
      d = ROTATED(d, 21), d ^= a, c += b, b = ROTATED(b, 17), b ^= c, c = ROTATED(c, 32))
 
-static uint32_t hash_of(const char *text, size_t length)
-{
+static uint32_t hash_of(const char *text, size_t length) {
     uint64_t a = key_low ^ 0x736f6d6570736575u, b = key_high ^ 0x646f72616e646f6du;
     uint64_t c = key_low ^ 0x6c7967656e657261u, d = key_high ^ 0x7465646279746573u;
     uint64_t part, last = (uint64_t)length << 56;
@@ -41,34 +40,28 @@ typedef struct {
     uint32_t number;
 } Slice;
 
-static Slice slice_of(const char *text, size_t length, uint32_t number)
-{
+static Slice slice_of(const char *text, size_t length, uint32_t number) {
     Slice slice = {text, 0, (uint32_t)length, number};
     unsigned char first[8] = {0};
     memcpy(first, text, length < 8 ? length : 8);
-    for (int i = 0; i < 8; i++)
-        slice.first = slice.first << 8 | first[i];
+    for (int i = 0; i < 8; i++) slice.first = slice.first << 8 | first[i];
     return slice;
 }
 
-static inline int compare(const Slice *a, const Slice *b)
-{
-    if (a->first != b->first)
-        return a->first < b->first ? -1 : 1;
+static inline int compare(const Slice *a, const Slice *b) {
+    if (a->first != b->first) return a->first < b->first ? -1 : 1;
     uint32_t shorter = a->length < b->length ? a->length : b->length;
     int order = memcmp(a->text, b->text, shorter);
     return order ? order : (a->length > b->length) - (a->length < b->length);
 }
 
 /* Sort by merging runs, which the tokens of messages bring along; `spare` has as much room. */
-static void sort(Slice *slices, size_t count, Slice *spare)
-{
+static void sort(Slice *slices, size_t count, Slice *spare) {
     if (count <= 8) {
         for (size_t i = 1; i < count; i++) {
             Slice slice = slices[i];
             size_t at = i;
-            for (; at && compare(&slices[at - 1], &slice) > 0; at--)
-                slices[at] = slices[at - 1];
+            for (; at && compare(&slices[at - 1], &slice) > 0; at--) slices[at] = slices[at - 1];
             slices[at] = slice;
         }
         return;
@@ -76,8 +69,7 @@ static void sort(Slice *slices, size_t count, Slice *spare)
     size_t half = count / 2;
     sort(slices, half, spare);
     sort(slices + half, count - half, spare);
-    if (compare(&slices[half - 1], &slices[half]) <= 0)
-        return;
+    if (compare(&slices[half - 1], &slices[half]) <= 0) return;
     memcpy(spare, slices, half * sizeof *slices);
     size_t left = 0, right = half, at = 0;
     while (left < half && right < count)
@@ -90,10 +82,8 @@ typedef struct {
     size_t size, room;
 } Buffer;
 
-static int reserve(Buffer *buffer, size_t more)
-{
-    if (buffer->size + more <= buffer->room)
-        return 0;
+static int reserve(Buffer *buffer, size_t more) {
+    if (buffer->size + more <= buffer->room) return 0;
     size_t room = 2 * buffer->room + more + 4096;
     char *text = PyMem_Realloc(buffer->text, room);
     if (text == NULL) {
@@ -105,19 +95,17 @@ static int reserve(Buffer *buffer, size_t more)
     return 0;
 }
 
-static size_t power_of_two(size_t least)
-{
+static size_t power_of_two(size_t least) {
     size_t size = 8;
-    while (size < least)
-        size *= 2;
+    while (size < least) size *= 2;
     return size;
 }
 
-PyDoc_STRVAR(sorted_lines_doc, "sorted_lines(tokens) -> str | None\n\nDistinct tokens, given one or several lines each, "
-                               "sorted, one per line; None where one is empty or cannot be encoded.");
+PyDoc_STRVAR(sorted_lines_doc,
+             "sorted_lines(tokens) -> str | None\n\nDistinct tokens, given one or several lines each, "
+             "sorted, one per line; None where one is empty or cannot be encoded.");
 
-static PyObject *sorted_lines(PyObject *Py_UNUSED(module), PyObject *tokens)
-{
+static PyObject *sorted_lines(PyObject *Py_UNUSED(module), PyObject *tokens) {
     if (!PyList_Check(tokens)) {
         PyErr_SetString(PyExc_TypeError, "tokens must be a list");
         return NULL;
@@ -139,7 +127,8 @@ static PyObject *sorted_lines(PyObject *Py_UNUSED(module), PyObject *tokens)
             size_t length = (size_t)((stop ? stop : end) - at);
             is_bad = length == 0 || length >= UINT32_MAX;
             if (count == room) {
-                Slice *more = PyMem_Realloc(slices, (room = 2 * room + 1024) * 3 / 2 * sizeof *slices); /* to sort them */
+                Slice *more =
+                    PyMem_Realloc(slices, (room = 2 * room + 1024) * 3 / 2 * sizeof *slices); /* to sort them */
                 if (more == NULL) {
                     PyMem_Free(slices);
                     return PyErr_NoMemory();
@@ -152,14 +141,12 @@ static PyObject *sorted_lines(PyObject *Py_UNUSED(module), PyObject *tokens)
         }
         if (is_bad) {
             PyMem_Free(slices);
-            if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_UnicodeEncodeError))
-                return NULL;
+            if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) return NULL;
             PyErr_Clear();
             Py_RETURN_NONE;
         }
     }
-    if (count)
-        sort(slices, count, slices + count);
+    if (count) sort(slices, count, slices + count);
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
         if (kept && !compare(&slices[kept - 1], &slices[i]))
@@ -174,8 +161,7 @@ static PyObject *sorted_lines(PyObject *Py_UNUSED(module), PyObject *tokens)
         return PyErr_NoMemory();
     }
     for (size_t i = 0; i < kept; i++) {
-        if (i)
-            *at++ = '\n';
+        if (i) *at++ = '\n';
         memcpy(at, slices[i].text, slices[i].length);
         at += slices[i].length;
     }

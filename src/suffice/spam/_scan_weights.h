@@ -3,15 +3,13 @@
 enum { MOST_FIELDS = 64 };
 
 typedef struct {
-    PyObject_HEAD
-    Tokens tokens;
-    size_t filled;  /* so many entries have their weight */
+    PyObject_HEAD Tokens tokens;
+    size_t filled;   /* so many entries have their weight */
     Tokens prefixes; /* of the fields */
     unsigned int words, pairs;
 } Weights;
 
-static PyObject *weights_new(PyTypeObject *type, PyObject *arguments, PyObject *names)
-{
+static PyObject *weights_new(PyTypeObject *type, PyObject *arguments, PyObject *names) {
     PyObject *prefixes, *key, *value;
     unsigned int words, pairs;
     static char *keywords[] = {"prefixes", "words", "pairs", NULL};
@@ -19,8 +17,7 @@ static PyObject *weights_new(PyTypeObject *type, PyObject *arguments, PyObject *
         return NULL;
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     Weights *self = (Weights *)allocate(type, 0);
-    if (self == NULL)
-        return NULL;
+    if (self == NULL) return NULL;
     self->words = words;
     self->pairs = pairs;
     for (Py_ssize_t position = 0; PyDict_Next(prefixes, &position, &key, &value);) {
@@ -29,8 +26,7 @@ static PyObject *weights_new(PyTypeObject *type, PyObject *arguments, PyObject *
         unsigned long field = PyLong_Check(value) ? PyLong_AsUnsignedLong(value) : MOST_FIELDS;
         Entry *entry = text && field < MOST_FIELDS ? find_or_add(&self->prefixes, text, (size_t)length) : NULL;
         if (entry == NULL) {
-            if (!PyErr_Occurred())
-                PyErr_SetString(PyExc_ValueError, "prefixes must map text to numbers of fields");
+            if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "prefixes must map text to numbers of fields");
             Py_DECREF(self);
             return NULL;
         }
@@ -44,8 +40,7 @@ static PyObject *weights_new(PyTypeObject *type, PyObject *arguments, PyObject *
     return (PyObject *)self;
 }
 
-static void weights_free(PyObject *object)
-{
+static void weights_free(PyObject *object) {
     Weights *self = (Weights *)object;
     PyTypeObject *type = Py_TYPE(object);
     clear_tokens(&self->tokens);
@@ -55,12 +50,10 @@ static void weights_free(PyObject *object)
     Py_DECREF(type);
 }
 
-static uint32_t field_of(const Weights *self, const char *text, size_t length)
-{
+static uint32_t field_of(const Weights *self, const char *text, size_t length) {
     size_t slot;
     const char *colon = memchr(text, ':', length);
-    if (colon == NULL)
-        return memchr(text, ' ', length) ? self->pairs : self->words;
+    if (colon == NULL) return memchr(text, ' ', length) ? self->pairs : self->words;
     size_t prefix = (size_t)(colon - text);
     const Entry *entry = find(&self->prefixes, text, prefix, hash_of(text, prefix), &slot);
     return entry ? entry->field : self->words;
@@ -69,8 +62,7 @@ static uint32_t field_of(const Weights *self, const char *text, size_t length)
 PyDoc_STRVAR(add_doc, "add(messages) -> (JSON, number)\n\n"
                       "Tokens of messages, lines each, that are not known yet, sorted; `fill` is to follow.");
 
-static PyObject *weights_add(PyObject *object, PyObject *messages)
-{
+static PyObject *weights_add(PyObject *object, PyObject *messages) {
     Weights *self = (Weights *)object;
     Tokens *tokens = &self->tokens;
     PyObject *lines, *result = NULL, *iterator = PyObject_GetIter(messages);
@@ -78,19 +70,15 @@ static PyObject *weights_add(PyObject *object, PyObject *messages)
     Slice *slices = NULL;
     Entry *sorted = NULL;
     size_t slot = 0;
-    if (iterator == NULL)
-        return NULL;
+    if (iterator == NULL) return NULL;
     while ((lines = PyIter_Next(iterator)) != NULL) {
         const char *end = NULL, *at = lines_of(lines, &end);
-        if (!PyErr_Occurred() && add_lines(tokens, at, end) < 0)
-            PyErr_NoMemory();
+        if (!PyErr_Occurred() && add_lines(tokens, at, end) < 0) PyErr_NoMemory();
         Py_DECREF(lines);
-        if (PyErr_Occurred())
-            goto done;
+        if (PyErr_Occurred()) goto done;
     }
     size_t from = self->filled, new_count = tokens->count - from;
-    if (PyErr_Occurred() || (slices = sorted_entries(tokens, from)) == NULL || reserve(&buffer, 2) < 0)
-        goto done;
+    if (PyErr_Occurred() || (slices = sorted_entries(tokens, from)) == NULL || reserve(&buffer, 2) < 0) goto done;
     sorted = PyMem_Malloc((new_count + 1) * sizeof *sorted);
     if (sorted == NULL) {
         PyErr_NoMemory();
@@ -101,15 +89,13 @@ static PyObject *weights_add(PyObject *object, PyObject *messages)
         sorted[i] = tokens->entries[slices[i].number];
         sorted[i].field = field_of(self, slices[i].text, slices[i].length);
         sorted[i].value.weight = NAN;
-        if (add_quoted(&buffer, slices[i].text, slices[i].length) < 0)
-            goto done;
+        if (add_quoted(&buffer, slices[i].text, slices[i].length) < 0) goto done;
     }
-    if (reserve(&buffer, 1) < 0)
-        goto done;
+    if (reserve(&buffer, 1) < 0) goto done;
     buffer.text[buffer.size++] = ']';
-    result = Py_BuildValue("Nn", PyUnicode_FromStringAndSize(buffer.text, (Py_ssize_t)buffer.size), (Py_ssize_t)new_count);
-    if (result == NULL)
-        goto done;
+    result =
+        Py_BuildValue("Nn", PyUnicode_FromStringAndSize(buffer.text, (Py_ssize_t)buffer.size), (Py_ssize_t)new_count);
+    if (result == NULL) goto done;
     /* the new entries in their order, so that weights come in it; their slots are told the new places */
     for (size_t i = 0; i < new_count; i++) {
         find(tokens, slices[i].text, slices[i].length, sorted[i].hash, &slot);
@@ -129,12 +115,10 @@ done:
 
 PyDoc_STRVAR(fill_doc, "fill(weights)\n\nDoubles, of the tokens that `add` returned; NaN for what nobody knows.");
 
-static PyObject *weights_fill(PyObject *object, PyObject *given)
-{
+static PyObject *weights_fill(PyObject *object, PyObject *given) {
     Weights *self = (Weights *)object;
     Py_buffer weights;
-    if (PyObject_GetBuffer(given, &weights, PyBUF_SIMPLE) < 0)
-        return NULL;
+    if (PyObject_GetBuffer(given, &weights, PyBUF_SIMPLE) < 0) return NULL;
     if ((size_t)weights.len != (self->tokens.count - self->filled) * sizeof(double)) {
         PyErr_SetString(PyExc_ValueError, "there must be one weight for each new token");
         PyBuffer_Release(&weights);
@@ -148,16 +132,12 @@ static PyObject *weights_fill(PyObject *object, PyObject *given)
 }
 
 /* Return the factor of a side that counts at most so much. */
-static double factor(double side, double most)
-{
-    return side > most ? most / side : 1.0;
-}
+static double factor(double side, double most) { return side > most ? most / side : 1.0; }
 
 /* Return the sum of numbers, correctly rounded as that of math.fsum; NaN where this is not certain.
 
    `high` is the rounded sum, and `low` sums what rounding took from it, with an error of less than `doubt`. */
-static double rounded_sum(const double *numbers, size_t count)
-{
+static double rounded_sum(const double *numbers, size_t count) {
     double high = 0.0, low = 0.0, lost = 0.0;
     for (size_t i = 0; i < count; i++) {
         double sum = high + numbers[i], added = sum - high;
@@ -175,29 +155,26 @@ static double rounded_sum(const double *numbers, size_t count)
 
    `energy` holds the sums of squared weights against spam and towards it; see scoring.py for the formulas. */
 static int find_scales(PyObject *field_weights, double temper, double majority, double allowed,
-                       double energy[2][MOST_FIELDS], double scale[2][MOST_FIELDS])
-{
+                       double energy[2][MOST_FIELDS], double scale[2][MOST_FIELDS]) {
     for (Py_ssize_t i = 0; i < PyList_Size(field_weights) && i < MOST_FIELDS; i++) {
         double weight = PyFloat_AsDouble(PyList_GetItem(field_weights, i));
-        if (weight == -1.0 && PyErr_Occurred())
-            return -1;
+        if (weight == -1.0 && PyErr_Occurred()) return -1;
         double minus = energy[0][i], plus = energy[1][i];
         double a_minus = factor(minus, majority * plus + allowed), a_plus = factor(plus, majority * minus + allowed);
         double total = plus + minus, part = 0.0;
-        if (total > 0.0)
-            part = weight * total / ((a_plus * plus + a_minus * minus) * (total + temper));
+        if (total > 0.0) part = weight * total / ((a_plus * plus + a_minus * minus) * (total + temper));
         scale[0][i] = a_minus * part;
         scale[1][i] = a_plus * part;
     }
     return 0;
 }
 
-PyDoc_STRVAR(evidence_doc, "evidence(lines, temper, majority, allowed, field_weights) -> (lines, doubles, sum) | None\n\n"
-                           "The tokens of a message that some message learned holds, what each adds to the log-odds, and "
-                           "the sum of that, or NaN where its rounding is not certain; None if a token has no weight yet.");
+PyDoc_STRVAR(evidence_doc,
+             "evidence(lines, temper, majority, allowed, field_weights) -> (lines, doubles, sum) | None\n\n"
+             "The tokens of a message that some message learned holds, what each adds to the log-odds, and "
+             "the sum of that, or NaN where its rounding is not certain; None if a token has no weight yet.");
 
-static PyObject *weights_evidence(PyObject *object, PyObject *arguments)
-{
+static PyObject *weights_evidence(PyObject *object, PyObject *arguments) {
     const Weights *self = (Weights *)object;
     const Tokens *tokens = &self->tokens;
     PyObject *lines, *field_weights, *result = NULL;
@@ -206,11 +183,9 @@ static PyObject *weights_evidence(PyObject *object, PyObject *arguments)
     if (!PyArg_ParseTuple(arguments, "UdddO!", &lines, &temper, &majority, &allowed, &PyList_Type, &field_weights))
         return NULL;
     const char *end = NULL, *at = lines_of(lines, &end), *begin = at;
-    if (PyErr_Occurred())
-        return NULL;
+    if (PyErr_Occurred()) return NULL;
     size_t slot, most = begin ? 1 : 0, seen = 0;
-    for (const char *each = begin; each && (each = memchr(each, '\n', (size_t)(end - each))) != NULL; each++)
-        most++;
+    for (const char *each = begin; each && (each = memchr(each, '\n', (size_t)(end - each))) != NULL; each++) most++;
     struct {
         double weight;
         uint32_t field;
@@ -230,18 +205,15 @@ static PyObject *weights_evidence(PyObject *object, PyObject *arguments)
                 goto done;
             }
             double weight = entry->value.weight;
-            if (isnan(weight))
-                continue;
+            if (isnan(weight)) continue;
             energy[weight > 0.0][entry->field] += weight * weight;
             found[seen].weight = weight;
             found[seen].field = entry->field;
-            if (seen++)
-                *to++ = '\n';
+            if (seen++) *to++ = '\n';
             memcpy(to, group[i].text, group[i].length);
             to += group[i].length;
         }
-    if (find_scales(field_weights, temper, majority, allowed, energy, scale) < 0)
-        goto done;
+    if (find_scales(field_weights, temper, majority, allowed, energy, scale) < 0) goto done;
     for (size_t i = 0; i < seen; i++) {
         double weight = found[i].weight;
         parts[i] = weight * weight * weight * scale[weight > 0.0][found[i].field];
@@ -256,10 +228,7 @@ done:
     return result;
 }
 
-static Py_ssize_t weights_length(PyObject *object)
-{
-    return (Py_ssize_t)((Weights *)object)->tokens.count;
-}
+static Py_ssize_t weights_length(PyObject *object) { return (Py_ssize_t)((Weights *)object)->tokens.count; }
 
 static PyMethodDef weights_methods[] = {
     {"add", weights_add, METH_O, add_doc},

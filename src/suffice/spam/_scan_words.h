@@ -4,19 +4,16 @@ enum { WORD_LIMIT = 20, LONG_ROOM = 40 };
 
 typedef struct {
     const char *text;
-    uint32_t length; /* in bytes */
+    uint32_t length;  /* in bytes */
     uint32_t letters; /* and in characters */
     uint32_t hash;
 } Word;
 
 /* Add the line prefix + one, or prefix + one + " " + other. */
-static int add_joined(Buffer *lines, const char *prefix, size_t prefix_length, Word one, const Word *other)
-{
-    if (reserve(lines, prefix_length + one.length + (other ? (size_t)other->length : 0) + 2) < 0)
-        return -1;
+static int add_joined(Buffer *lines, const char *prefix, size_t prefix_length, Word one, const Word *other) {
+    if (reserve(lines, prefix_length + one.length + (other ? (size_t)other->length : 0) + 2) < 0) return -1;
     char *at = lines->text + lines->size;
-    if (lines->size)
-        *at++ = '\n';
+    if (lines->size) *at++ = '\n';
     memcpy(at, prefix, prefix_length);
     memcpy(at += prefix_length, one.text, one.length);
     at += one.length;
@@ -30,8 +27,7 @@ static int add_joined(Buffer *lines, const char *prefix, size_t prefix_length, W
 }
 
 /* Add what `_marks` of tokenizing.py returns for a word, whose characters are of these kinds in all. */
-static int add_mark(Buffer *lines, Word word, int kinds, const char *prefix, size_t prefix_length)
-{
+static int add_mark(Buffer *lines, Word word, int kinds, const char *prefix, size_t prefix_length) {
     char plain[4 * WORD_LIMIT + 4];
     uint32_t length = word.length, letters = word.letters, changed = 0, at = 0;
     int bytes;
@@ -42,32 +38,24 @@ static int add_mark(Buffer *lines, Word word, int kinds, const char *prefix, siz
             int kind = kind_at(word.text + at, &bytes);
             unsigned char letter = (unsigned char)word.text[at];
             memcpy(plain + at, word.text + at, (size_t)bytes);
-            if (kind & LETTER)
-                continue;
-            if (letter >= 0x80 || !disguised_as[letter])
-                break;
+            if (kind & LETTER) continue;
+            if (letter >= 0x80 || !disguised_as[letter]) break;
             plain[at] = disguised_as[letter];
             changed++;
         }
         if (at == length && changed && 2 * changed < letters)
             return add_joined(lines, prefix, prefix_length, (Word){plain, length, letters, 0}, NULL);
     }
-    if (kind_at(word.text, &bytes) & MONEY)
-        return add_joined(lines, "text:money", 10, (Word){"", 0, 0, 0}, NULL);
-    if (word.letters <= 3 || kinds != DIGIT)
-        return 0;
+    if (kind_at(word.text, &bytes) & MONEY) return add_joined(lines, "text:money", 10, (Word){"", 0, 0, 0}, NULL);
+    if (word.letters <= 3 || kinds != DIGIT) return 0;
     length = (uint32_t)snprintf(plain, sizeof plain, "%u", (unsigned int)word.letters);
     return add_joined(lines, "text:number ", 12, (Word){plain, length, length, 0}, NULL);
 }
 
-static inline int begins_word(int kind)
-{
-    return kind & IN_WORD && !(kind & UNSPACED);
-}
+static inline int begins_word(int kind) { return kind & IN_WORD && !(kind & UNSPACED); }
 
 /* Return the end of the word that begins at `at`, or `at` if none does, and count its characters. */
-static const char *end_of_word(const char *at, const char *end, uint32_t *letters)
-{
+static const char *end_of_word(const char *at, const char *end, uint32_t *letters) {
     const char *begin = at;
     int bytes, next, kind = kind_at(at, &bytes);
     *letters = 0;
@@ -75,15 +63,13 @@ static const char *end_of_word(const char *at, const char *end, uint32_t *letter
         at += bytes;
         ++*letters;
     }
-    if (at == end || !begins_word(kind = kind_at(at, &bytes)))
-        return begin;
+    if (at == end || !begins_word(kind = kind_at(at, &bytes))) return begin;
     for (;;) {
         do {
             at += bytes;
             ++*letters;
         } while (at < end && (begins_word(kind = kind_at(at, &bytes)) || kind & MARK));
-        if (at == end || !(kind & JOINS) || at + bytes == end || !begins_word(kind_at(at + bytes, &next)))
-            break;
+        if (at == end || !(kind & JOINS) || at + bytes == end || !begins_word(kind_at(at + bytes, &next))) break;
         at += bytes;
         ++*letters;
         bytes = next;
@@ -96,12 +82,10 @@ static const char *end_of_word(const char *at, const char *end, uint32_t *letter
 }
 
 /* Return the end of the letter without spaces around it that begins at `at`, with its marks, or `at` if none does. */
-static const char *end_of_cluster(const char *at, const char *end, uint32_t *letters)
-{
+static const char *end_of_cluster(const char *at, const char *end, uint32_t *letters) {
     int bytes;
     *letters = 0;
-    if (at == end || !(kind_at(at, &bytes) & UNSPACED))
-        return at;
+    if (at == end || !(kind_at(at, &bytes) & UNSPACED)) return at;
     do {
         at += bytes;
         ++*letters;
@@ -117,12 +101,11 @@ typedef struct {
     uint32_t *place;      /* of the distinct words by their hash: number + 1, or 0 */
     uint64_t *pair_place; /* of the distinct pairs: both numbers */
     size_t slots, count, number, single;
-    uint32_t before; /* number of the last word + 1 */
+    uint32_t before;     /* number of the last word + 1 */
     Buffer found, pairs; /* lines */
 } Words;
 
-static int add_word(Words *words, Word word)
-{
+static int add_word(Words *words, Word word) {
     size_t mask = words->slots - 1;
     word.hash = hash_of(word.text, word.length);
     words->single += word.letters == 1;
@@ -135,25 +118,21 @@ static int add_word(Words *words, Word word)
     if (!words->place[slot]) {
         words->distinct[words->count++] = word;
         words->place[slot] = (uint32_t)words->count;
-        if (add_joined(&words->found, words->prefix, words->prefix_length, word, NULL) < 0)
-            return -1;
+        if (add_joined(&words->found, words->prefix, words->prefix_length, word, NULL) < 0) return -1;
     }
     uint32_t before = words->before, now = words->before = words->place[slot];
-    if (words->number++ == 0)
-        return 0;
+    if (words->number++ == 0) return 0;
     uint64_t pair = (uint64_t)before << 32 | now;
     slot = (size_t)((pair * (key_low | 1)) >> 32 ^ key_high) & mask;
     for (; words->pair_place[slot]; slot = (slot + 1) & mask)
-        if (words->pair_place[slot] == pair)
-            return 0;
+        if (words->pair_place[slot] == pair) return 0;
     words->pair_place[slot] = pair;
     const Word *one = &words->distinct[before - 1], *other = &words->distinct[now - 1];
     return add_joined(&words->pairs, words->prefix, words->prefix_length, *one, other);
 }
 
 /* Add the marks of the distinct words; return whether letters may be spaced, or -1. */
-static int add_marks(Words *words)
-{
+static int add_marks(Words *words) {
     int spaced = words->single >= 4;
     for (size_t i = 0; i < words->count; i++) {
         Word word = words->distinct[i];
@@ -163,21 +142,17 @@ static int add_marks(Words *words)
             kinds |= kind & IN_WORD ? kind & IN_WORD : kind & MARK ? NUMERIC : JOINS;
             second = letter == 1 ? kind : second;
         }
-        if (kinds == LETTER)
-            continue;
+        if (kinds == LETTER) continue;
         spaced |= !(second & (IN_WORD | MARK));
-        if (add_mark(&words->found, word, kinds, words->prefix, words->prefix_length) < 0)
-            return -1;
+        if (add_mark(&words->found, word, kinds, words->prefix, words->prefix_length) < 0) return -1;
     }
     return spaced;
 }
 
 /* Return whether letters may have the same sign between them, so that `spaced_words` of evasion.py must look. */
-static int has_spaced_letters(const char *text, const char *end)
-{
+static int has_spaced_letters(const char *text, const char *end) {
     for (const char *at = text + 1; at < end; at++) { /* behind the first letter */
-        if ((unsigned char)*at >= 0x80 || !(kind_of[(unsigned char)*at] & SEPARATES))
-            continue;
+        if ((unsigned char)*at >= 0x80 || !(kind_of[(unsigned char)*at] & SEPARATES)) continue;
         const char *next = at + 1;
         int signs = 1, bytes;
         while (signs < 3 && next < end && kind_at(next, &bytes) & IN_WORD && !(*next >= '0' && *next <= '9') &&
@@ -185,17 +160,14 @@ static int has_spaced_letters(const char *text, const char *end)
             next += bytes + 1;
             signs++;
         }
-        if (signs == 3)
-            return 1;
+        if (signs == 3) return 1;
     }
     return 0;
 }
 
 /* Return a word as it is kept: what is long is summarised in `room`, which then has less. */
-static Word kept(Word word, char **room)
-{
-    if (word.letters <= WORD_LIMIT)
-        return word;
+static Word kept(Word word, char **room) {
+    if (word.letters <= WORD_LIMIT) return word;
     int bytes;
     kind_at(word.text, &bytes);
     char *summary = *room;
@@ -207,15 +179,13 @@ static Word kept(Word word, char **room)
 }
 
 /* Add the pairs of a run of letters without spaces, or its only letter, and return its end; NULL with an error. */
-static const char *add_run(Words *words, const char *at, const char *end, char **room)
-{
+static const char *add_run(Words *words, const char *at, const char *end, char **room) {
     uint32_t letters, more;
     const char *stop = end_of_cluster(at, end, &letters), *next;
     if (end_of_cluster(stop, end, &more) == stop)
         return add_word(words, kept((Word){at, (uint32_t)(stop - at), letters, 0}, room)) < 0 ? NULL : stop;
     while ((next = end_of_cluster(stop, end, &more)) != stop) {
-        if (add_word(words, kept((Word){at, (uint32_t)(next - at), letters + more, 0}, room)) < 0)
-            return NULL;
+        if (add_word(words, kept((Word){at, (uint32_t)(next - at), letters + more, 0}, room)) < 0) return NULL;
         at = stop;
         stop = next;
         letters = more;
@@ -226,17 +196,14 @@ static const char *add_run(Words *words, const char *at, const char *end, char *
 PyDoc_STRVAR(words_doc, "words(text, prefix, limit) -> (number, spaced, words and marks, pairs) | None\n\n"
                         "Of text in lower case, one per line; None where it cannot be encoded.");
 
-static PyObject *words(PyObject *Py_UNUSED(module), PyObject *arguments)
-{
+static PyObject *words(PyObject *Py_UNUSED(module), PyObject *arguments) {
     PyObject *text_object;
     Py_ssize_t limit, size;
     const char *prefix;
-    if (!PyArg_ParseTuple(arguments, "Usn", &text_object, &prefix, &limit))
-        return NULL;
+    if (!PyArg_ParseTuple(arguments, "Usn", &text_object, &prefix, &limit)) return NULL;
     const char *text = PyUnicode_AsUTF8AndSize(text_object, &size);
     if (text == NULL) {
-        if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError))
-            return NULL;
+        if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) return NULL;
         PyErr_Clear();
         Py_RETURN_NONE;
     }
@@ -254,10 +221,8 @@ static PyObject *words(PyObject *Py_UNUSED(module), PyObject *arguments)
     int is_ascii = PyUnicode_GetLength(text_object) == size;
     size_t most = is_ascii ? (size_t)size / 2 + 1 : (size_t)size, number = 0;
     size_t limited = limit > 0 ? (size_t)limit : 0;
-    if (!is_ascii && learn_kinds(text, text + size) < 0)
-        return NULL;
-    if (is_ascii && most > limited)
-        most = limited;
+    if (!is_ascii && learn_kinds(text, text + size) < 0) return NULL;
+    if (is_ascii && most > limited) most = limited;
     Words all = {.prefix = prefix, .prefix_length = prefix_length, .slots = power_of_two(2 * most)};
     PyObject *result = NULL;
     /* for what is kept of long words; a letter with many marks is in two pairs */
@@ -276,22 +241,20 @@ static PyObject *words(PyObject *Py_UNUSED(module), PyObject *arguments)
         const char *stop = kind & (IN_WORD | MONEY) ? end_of_word(at, end, &word.letters) : at;
         if (kind & UNSPACED) {
             stop = add_run(&all, at, end, &room);
-            if (stop == NULL)
-                goto done;
+            if (stop == NULL) goto done;
         } else if (stop > at) {
             word.length = (uint32_t)(stop - at);
-            if (add_word(&all, kept(word, &room)) < 0)
-                goto done;
+            if (add_word(&all, kept(word, &room)) < 0) goto done;
         }
         number += stop > at;
         at = stop > at ? stop : at + bytes;
     }
     int spaced = add_marks(&all);
     if (spaced >= 0)
-        result = Py_BuildValue("nONN", (Py_ssize_t)all.number,
-                               spaced && has_spaced_letters(text, end) ? Py_True : Py_False,
-                               PyUnicode_DecodeUTF8(all.found.text, (Py_ssize_t)all.found.size, NULL),
-                               PyUnicode_DecodeUTF8(all.pairs.text, (Py_ssize_t)all.pairs.size, NULL));
+        result =
+            Py_BuildValue("nONN", (Py_ssize_t)all.number, spaced && has_spaced_letters(text, end) ? Py_True : Py_False,
+                          PyUnicode_DecodeUTF8(all.found.text, (Py_ssize_t)all.found.size, NULL),
+                          PyUnicode_DecodeUTF8(all.pairs.text, (Py_ssize_t)all.pairs.size, NULL));
 done:
     PyMem_Free(rooms);
     PyMem_Free(all.distinct);

@@ -52,6 +52,11 @@ class Basis:
         )
         return cls(*store.totals(), scoring, Thresholds(*store.get("thresholds", ())))
 
+    @property
+    def message(self) -> float:
+        """The weight of a message of today, which counts once."""
+        return self.scoring.common / _SCORING.common
+
     def verdict(self, names: Iterable[str], rows: Mapping[str, Row]) -> Verdict:
         """Return the verdict on a message, given its tokens and the rows of the known tokens."""
         if self.spam <= 0 or self.ham <= 0:

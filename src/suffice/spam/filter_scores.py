@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, repeat, tee
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from suffice.spam.basis import Basis
 from suffice.spam.bounded import Bounded
@@ -19,6 +19,7 @@ from suffice.spam.filter_store import FilterStore
 from suffice.spam.isolation import Unread, isolated
 from suffice.spam.leave_one_out import sample_of
 from suffice.spam.lists import Lists
+from suffice.spam.naive_bayes import RULES
 from suffice.spam.reading import Servers, lines_of
 from suffice.spam.shares import Label
 from suffice.spam.store_file import PATIENCE
@@ -116,6 +117,7 @@ class FilterScores(FilterStore):
         processes: int | None = None,
         progress: Callable[[int], object] | None = None,
         skipped: Callable[[int, str], object] | None = None,
+        rule: Literal["filter", "naive-bayes"] = "filter",
     ) -> Evaluation:
         """Evaluate the filter on messages of known class, without learning anything.
 
@@ -132,14 +134,21 @@ class FilterScores(FilterStore):
             Called with the number of messages done.
         skipped : callable, optional
             As in `train_many`.
+        rule : "filter" or "naive-bayes", default "filter"
+            The score of the filter, or that of plain naive Bayes on the same sums: the log-odds of the classes and of
+            every token of the dictionary, present or absent, with Laplace's rule.
 
         Returns
         -------
         Evaluation
             The probabilities of the messages, and the measures derived from them.
         """
-        sample = sample_of(self._store, self._basis, raws, labels, processes, progress, skipped)
+        if rule not in RULES:
+            raise ValueError(f"rule must be {' or '.join(map(repr, RULES))}, not {rule!r}")
+        sample = sample_of(self._store, self._basis, raws, labels, processes, progress, skipped, rule=RULES[rule])
         basis = self._basis()
+        if rule == "naive-bayes":  # its log-odds are probabilities as they are
+            return sample.evaluation(1.0, 0.0, basis.thresholds)
         return sample.evaluation(basis.scoring.slope, basis.scoring.intercept, basis.thresholds)
 
     def tune(

@@ -31,6 +31,12 @@ BATCH = 512
 NEWEST, NEWEST_MOST, OLDER = 0.25, 4000, 20
 
 
+#: returns the log-odds of a message, given arguments as `log_odds_without`
+Measure = Callable[[Iterable[str], Iterable[str], dict[str, Row], tuple[int, int], Basis], float]
+#: returns the measure of a rule on a store, to be called within a snapshot
+Rule = Callable[[Store, Basis], Measure]
+
+
 @dataclass(frozen=True)
 class Sample:
     """Log-odds of messages of known class, each scored without its own counts."""
@@ -48,6 +54,43 @@ class Sample:
         return Evaluation(probabilities, self.is_spam, thresholds, self.left_out, self.skipped)
 
 
+def log_odds_without(
+    own: Iterable[str], others: Iterable[str], rows: dict[str, Row], weights: tuple[int, int], basis: Basis
+) -> float:
+    """Return the log-odds of a message after subtracting its weights from all sums; arguments as in `rows_without`."""
+    left = rows_without(own, others, rows, weights)
+    seen, in_spam, in_ham = zip(*left, strict=True) if left else ((), (), ())
+    return math.fsum(evidence(seen, in_spam, in_ham, basis.spam - weights[0], basis.ham - weights[1], basis.scoring))
+
+
+def rows_without(
+    own: Iterable[str], others: Iterable[str], rows: dict[str, Row], weights: tuple[int, int]
+) -> list[Row]:
+    """Return the rows of the tokens of a message after subtracting its weights, where other messages hold them too.
+
+    Its tokens are those that it was learned with (`own`), and `others` if the tokeniser has changed since.
+    """
+    spam, ham = weights
+    weight, get = spam + ham, rows.get
+    own = list(own)
+    held = frozenset(own)
+    left: list[Row] = []
+    for name in chain(own, others):
+        row = get(name)
+        if row is not None:
+            # once for the token itself, and for an attached token once more for the same token in the message's own
+            # text
+            times = (name in held) + (name.startswith(ATTACHED) and name.removeprefix(ATTACHED) in held)
+            if row[1] + row[2] > times * weight:  # other messages hold it too
+                left.append((name, row[1] - times * spam, row[2] - times * ham))
+    return left
+
+
+def filter_rule(store: Store, basis: Basis) -> Measure:
+    """Return the score of the filter."""
+    return log_odds_without
+
+
 def sample_of(
     store: Store,
     basis: Callable[[], Basis],
@@ -58,6 +101,7 @@ def sample_of(
     skipped: Callable[[int, str], object] | None = None,
     *,
     in_time: bool = False,
+    rule: Rule = filter_rule,
 ) -> Sample:
     """Score the given labelled messages, or all learned ones if none are given, each without its own counts.
 
@@ -72,42 +116,23 @@ def sample_of(
     if (raws is None) != (labels is None):
         raise ValueError("messages and labels must be given together, but one of them is missing; give both, or none")
     if raws is None or labels is None:
-        sample = learned(store, basis, progress, in_time)
+        sample = learned(store, basis, progress, in_time, rule)
     else:
         skips = Skips(skipped)
-        sample = given(store, basis, skips.left(labelled_readings(raws, labels, processes, store.servers)), progress)
+        readings = skips.left(labelled_readings(raws, labels, processes, store.servers))
+        sample = given(store, basis, readings, progress, rule)
         sample = replace(sample, skipped=skips.count)
     if not sample.log_odds:
         raise ValueError("there are no labelled messages to evaluate on; train some first, or give some")
     return sample
 
 
-def log_odds_without(
-    own: Iterable[str], others: Iterable[str], rows: dict[str, Row], weights: tuple[int, int], basis: Basis
-) -> float:
-    """Return the log-odds of a message after subtracting its weights from all sums.
-
-    Its tokens are those that it was learned with (`own`), and `others` if the tokeniser has changed since.
-    """
-    spam, ham = weights
-    weight, get = spam + ham, rows.get
-    own = list(own)
-    held = frozenset(own)
-    left = []
-    for name in chain(own, others):
-        row = get(name)
-        if row is not None:
-            # once for the token itself, and for an attached token once more for the same token in the message's own
-            # text
-            times = (name in held) + (name.startswith(ATTACHED) and name.removeprefix(ATTACHED) in held)
-            if row[1] + row[2] > times * weight:  # other messages hold it too
-                left.append((name, row[1] - times * spam, row[2] - times * ham))
-    seen, in_spam, in_ham = zip(*left, strict=True) if left else ((), (), ())
-    return math.fsum(evidence(seen, in_spam, in_ham, basis.spam - spam, basis.ham - ham, basis.scoring))
-
-
 def learned(
-    store: Store, basis: Callable[[], Basis], progress: Callable[[int], object] | None, in_time: bool = False
+    store: Store,
+    basis: Callable[[], Basis],
+    progress: Callable[[int], object] | None,
+    in_time: bool = False,
+    rule: Rule = filter_rule,
 ) -> Sample:
     """Score every labelled message of the store, from the store alone; `in_time` as in `sample_of`."""
     log_odds: list[float] = []
@@ -115,11 +140,12 @@ def learned(
     days: list[int | None] = []
     with store.snapshot():
         sums, forgetting = basis(), store.forgetting
+        measure = rule(store, sums)
         for batch in store.known(("spam", "ham"), BATCH):
             names = [unpack(message.packed) for message in batch]
             rows = store.rows(sorted(set(chain.from_iterable(names))))
             for message, own in zip(batch, names, strict=True):
-                log_odds.append(log_odds_without(own, (), rows, message.weights(forgetting), sums))
+                log_odds.append(measure(own, (), rows, message.weights(forgetting), sums))
                 is_spam.append(message.label == "spam")
                 days.append(kept_day(own) if in_time else None)
             if progress is not None:
@@ -193,25 +219,28 @@ def given(
     basis: Callable[[], Basis],
     pairs: Iterator[tuple[Reading, Label]],
     progress: Callable[[int], object] | None,
+    rule: Rule = filter_rule,
 ) -> Sample:
     """Score given labelled messages; those that were learned, also without a label, are scored leave-one-out."""
     log_odds: list[float] = []
     is_spam: list[bool] = []
     left_out = 0
+    measure: Measure | None = None
     while batch := list(islice(pairs, BATCH)):
         names = [reading.tokens for reading, _ in batch]
         with store.snapshot():
             sums, forgetting = basis(), store.forgetting
             rows = store.rows(sorted(set(chain.from_iterable(names))))
             known = [store.message(reading.digest) for reading, _ in batch]
+            measure = rule(store, sums) if measure is None else measure
         for each, message, (_, label) in zip(names, known, batch, strict=True):
             if message is None:
-                log_odds.append(log_odds_without((), each, rows, (0, 0), sums))
+                log_odds.append(measure((), each, rows, (0, 0), sums))
             else:
                 left_out += 1
                 own, weights = frozenset(unpack(message.packed)), message.weights(forgetting)
                 held, new = [name for name in each if name in own], [name for name in each if name not in own]
-                log_odds.append(log_odds_without(held, new, rows, weights, sums))
+                log_odds.append(measure(held, new, rows, weights, sums))
             is_spam.append(label == "spam")
         if progress is not None:
             progress(len(log_odds))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from suffice.spam.counting import Counts, counted
 from suffice.spam.shares import LABELS, KnownMessage, Label, Row
@@ -107,6 +107,16 @@ class TokenSums(StoreFile):
         self._connection.execute("DELETE FROM tokens")
         for label in LABELS:
             self.put(label, 0)
+
+    def numbers_of_tokens(self, left_out: Sequence[str] = ()) -> list[tuple[int, int, int]]:
+        """Return each pair of a spam weight and a ham weight that tokens have, with the number of these tokens.
+
+        Tokens that begin with one of the prefixes `left_out` do not count.
+        """
+        others = " AND ".join(["substr(token, 1, ?) <> ?"] * len(left_out)) or "true"
+        values = [value for prefix in left_out for value in (len(prefix), prefix)]
+        select = f"SELECT spam, ham, count(*) FROM tokens WHERE {others} GROUP BY spam, ham ORDER BY spam, ham"
+        return self._connection.execute(select, values).fetchall()
 
     def tokens(self) -> Iterator[str]:
         """Yield all known tokens; call within a snapshot."""

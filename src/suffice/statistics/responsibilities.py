@@ -119,7 +119,6 @@ class Labels(Responsibilities):
             rows = slice(int(bounds[c]), int(bounds[c + 1]))
             yield int(c), ordered[rows], None if weight is None else weight[rows]
 
-
     @classmethod
     def joined(cls, parts: Sequence[Labels]) -> Labels:
         """Return the labels of several parts, one after the other; later parts may have more classes."""
@@ -205,9 +204,7 @@ class PartialLabels:
     def joined(cls, parts: Sequence[PartialLabels]) -> PartialLabels:
         """Return the known classes of several parts, one after the other."""
         codes, given = (
-            None
-            if getattr(parts[0], name) is None
-            else np.concatenate([getattr(part, name) for part in parts])
+            None if getattr(parts[0], name) is None else np.concatenate([getattr(part, name) for part in parts])
             for name in ("codes", "given")
         )
         return cls(codes, _joined_weights(parts), parts[0].n_classes, sum(map(len, parts)), given)

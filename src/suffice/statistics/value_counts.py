@@ -57,7 +57,9 @@ class ValueCounts(Statistics):
         if np.array_equal(sizes, self.sizes) and all(_in_place(where) for where in positions):
             return self
         stops = np.cumsum(sizes)
-        places = np.concatenate([stop - size + where for stop, size, where in zip(stops, sizes, positions, strict=True)])
+        places = np.concatenate(
+            [stop - size + where for stop, size, where in zip(stops, sizes, positions, strict=True)]
+        )
         moved = self.arrays()
         for name in self.value_fields:
             sums = np.zeros((self.n_classes, int(np.sum(sizes))))

@@ -107,7 +107,6 @@ class ColumnTable(Table):
             return self._kind_of_words(cells)
         return Kind.BOOLEAN if booleans and not numbers else Kind.NUMBER
 
-
     def _kind_of_words(self, cells: Any) -> Kind:
         """Return TEXT for most cells of several words each, CATEGORY otherwise."""
         return Kind.TEXT if reads_as_text([cells[row] for row in places(len(cells))]) else Kind.CATEGORY

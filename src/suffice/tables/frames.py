@@ -151,7 +151,9 @@ class FrameTable(ColumnTable):
         if isinstance(dtype, nw.String):
             some = series[list(places(len(series)))].to_list()
             return Kind.TEXT if reads_as_text(some) else Kind.CATEGORY
-        if isinstance(dtype, (nw.List, nw.Array)) and isinstance(dtype.inner, (nw.String, type(nw.String), nw.Categorical)):
+        if isinstance(dtype, (nw.List, nw.Array)) and isinstance(
+            dtype.inner, (nw.String, type(nw.String), nw.Categorical)
+        ):
             return Kind.TOKENS
         if "complex" in str(getattr(series.to_native(), "dtype", "")):
             raise ValueError("Complex data not supported: a table must hold real numbers, words or booleans")

@@ -15,7 +15,6 @@ from suffice.tables.arrays import ArrayTable
 from suffice.tables.conversion import as_table
 from suffice.tables.factorize import Factorized, NestedCellError, factorize, factorize_series, shown
 from suffice.tables.frames import FrameTable
-from suffice.tables.table import Kind
 
 #: default of `missing_label`: missing labels are an error
 REFUSED = object()

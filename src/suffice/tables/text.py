@@ -43,4 +43,3 @@ def places(n_rows: int) -> range:
 def is_token_list(cell: Any) -> bool:
     """Return whether a cell is a list of words."""
     return isinstance(cell, (list, np.ndarray)) and all(isinstance(word, str) for word in cell)
-

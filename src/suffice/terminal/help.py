@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -38,8 +39,26 @@ class PlainGroup(TyperGroup):
 
 
 class PlainTyper(typer.Typer):
-    """An application whose commands are of the class `PlainCommand`."""
+    """An application whose commands are of the class `PlainCommand`, with docstrings as their help."""
 
     def command(self, name: str | None = None, **settings: Any) -> Callable[[Any], Any]:
         """Return the decorator that adds a command."""
-        return super().command(name, **{"cls": PlainCommand, **settings})
+        plain = super().command
+
+        def add(function: Any) -> Any:
+            help_text = _in_long_lines(inspect.getdoc(function) or "")
+            return plain(name, **{"cls": PlainCommand, "help": help_text, **settings})(function)
+
+        return add
+
+
+def _in_long_lines(text: str) -> str:
+    r"""Return a text with every paragraph in one line: newer versions of typer show their line ends.
+
+    Examples
+    --------
+    >>> from suffice.terminal.help import _in_long_lines
+    >>> _in_long_lines("Fit.\n\nA line\nand another.")
+    'Fit.\n\nA line and another.'
+    """
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))

@@ -29,6 +29,7 @@ from suffice.families.gaussian.covariance.constant import (
     resolved,
     with_constants,
 )
+from suffice.families.gaussian.covariance.posterior_means import PosteriorMean
 from suffice.families.gaussian.distributions import GaussianDistributions
 from suffice.families.gaussian.missing_in_runs import order_by_pattern
 from suffice.families.gaussian.moments import diagonal_moments, full_moments, tied_moments
@@ -225,6 +226,24 @@ class Gaussian(Family):
         scatter[(woken,) * scatter.ndim] = everything.total_variance()[woken]
         rows = self.structure.prior_rows(conjugate, max(int((~still).sum()), 1))
         return replace(fixed, scatter=scatter, scatter_count=rows, still=still if still.any() else None)
+
+    def mode_prior(self, statistics: Moments, prior: PriorSpec) -> PriorSpec:
+        """Return the prior whose covariances are the mode of the joint density of means and covariances.
+
+        Under the posterior with ν = a + n − f degrees of freedom, it is (aV + S) / (ν + d + 2) for one class, and the
+        denominator is ν + d + 1 + k if k classes share the covariance; with variances in place of covariances it is
+        ν + 2 + m for a variance shared by m means. Structures without a closed form are estimated as without this.
+        """
+        fixed = prior if isinstance(prior, FixedPrior) else self.fixed_prior(statistics, prior)
+        if fixed is None or not isinstance(self.structure, PosteriorMean):
+            return fixed
+        k = statistics.n_classes if self.structure.tied else 1
+        d = statistics.n_columns - (0 if fixed.still is None else int(fixed.still.sum()))
+        if not self.structure.diagonal:
+            more = (d + 1.0) / k + 1.0
+        else:
+            more = 2.0 / (k * max(d, 1) if self.structure.one_variance else k) + 1.0
+        return replace(fixed, freedom=fixed.freedom - more)
 
     def prior_of_components(self, overall: Moments, prior: PriorSpec, k: int) -> PriorSpec:
         """Return the prior of k components about which only the covariance of all rows together is known.

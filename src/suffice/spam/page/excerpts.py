@@ -5,10 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from suffice.spam.html import read_html
-from suffice.spam.message import Message, read
-from suffice.spam.page.text import arrival, sender
+from suffice.spam.message import read
 from suffice.spam.plain import one_line
+from suffice.spam.visible import arrival, sender, visible_texts
 
 #: limits of characters of the text shown per row, and searched
 SNIPPET, SEARCHED = 160, 20_000
@@ -41,24 +40,12 @@ def excerpt_of(raw: bytes) -> Excerpt:
     message = read(raw)
     name, address = sender(message.header("from"))
     subject = one_line(message.header("subject")) or "(no subject)"
-    texts = list(_seen(message))
+    texts = visible_texts(message, SEARCHED)
     snippet = next(filter(None, (_first_words(text) for text in texts)), "")
     files = [one_line(part.file_name) for part in message.parts if part.file_name]
     parts = (name, address, subject, *texts, *files)
     searched = " ".join(" ".join(part.split()) for part in parts).casefold()
     return Excerpt(name, address, subject, arrival(message), snippet, searched[:SEARCHED])
-
-
-def _seen(message: Message) -> list[str]:
-    """Return the visible texts of a message, its own before attached ones; attached files are left out."""
-    texts: list[str] = []
-    left = SEARCHED
-    for part in sorted(message.parts, key=lambda part: part.is_attached):
-        if left > 0 and part.text and not part.file_name and part.disposition != "attachment":
-            text = read_html(part.text).visible if part.content_type == "text/html" else part.text
-            texts.append(text[:left])
-            left -= len(texts[-1])
-    return texts
 
 
 def _first_words(text: str) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 
 from suffice.spam.html import read_html
 from suffice.spam.message import Message, Part, read
@@ -18,7 +16,6 @@ PARTS_SHOWN = 50
 LINKS_SHOWN = 40
 
 _SPACES = re.compile(r"\s+")
-_MAILBOX = re.compile(r"\s*+\"?+([^\"<>]*+)\"?+\s*+<([^<>]*+)>")
 
 
 @dataclass(frozen=True)
@@ -30,35 +27,6 @@ class Shown:
     cut: bool
     links: tuple[str, ...] = ()
     hidden: str = ""
-
-
-def sender(value: str) -> tuple[str, str]:
-    """Return the name and the address of a From header; the address is used as a missing name.
-
-    Examples
-    --------
-    >>> from suffice.spam.page.text import sender
-
-    >>> sender('"Ann Lee" <ann@example.org>'), sender("bob@example.net")
-    (('Ann Lee', 'ann@example.org'), ('bob@example.net', ''))
-    """
-    value = value[:1000]
-    match = _MAILBOX.match(value)
-    name, address = (match[1], match[2]) if match else (value, "")
-    name, address = one_line(name, 120), one_line(address, 120)
-    return (name, address) if name else (address or "(no sender)", "")
-
-
-def arrival(message: Message) -> datetime | None:
-    """Return the arrival time of a message by its last server, else by its Date header; None if neither has one."""
-    received = message.header("received").rpartition(";")[2]
-    for value in (received, message.header("date")):
-        try:
-            moment = parsedate_to_datetime(value[:100].strip())
-            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone()
-        except (ValueError, TypeError, IndexError, OverflowError, OSError):
-            continue
-    return None
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from suffice.families.gaussian.covariance.posterior_means import (
     TiedSpherical,
 )
 from suffice.families.gaussian.covariance.structure import Covariance, expected_log_likelihood
+from suffice.families.names import STRUCTURE_ALIASES, did_you_mean, plain_structure
 
 __all__ = [
     "CODES",
@@ -71,16 +72,26 @@ STRUCTURES: dict[str, Covariance] = {
 CODES: dict[str, Covariance] = {structure.code: structure for structure in STRUCTURES.values()}
 
 
+_BY_PLAIN_NAME = {plain_structure(name): structure for name, structure in (*CODES.items(), *STRUCTURES.items())}
+
+
 def as_structure(spec: str | Covariance) -> Covariance:
-    """Return the structure with this name or code."""
+    """Return the structure with this name or code; upper case, spaces and hyphens are accepted, and "diag".
+
+    Examples
+    --------
+    >>> as_structure("diag").name, as_structure("vvv").name
+    ('diagonal', 'full')
+    """
     if isinstance(spec, Covariance):
         return spec
     if isinstance(spec, str):
-        found = STRUCTURES.get(spec) or CODES.get(spec)
+        found = _BY_PLAIN_NAME.get(plain_structure(spec))
         if found is not None:
             return found
         given = next((structure for kind in GIVEN if (structure := kind.named(spec)) is not None), None)
         if given is not None:
             return given
     names = dict.fromkeys([*STRUCTURES, *CODES])
-    raise ValueError(f"covariance must be one of {', '.join(map(repr, names))}, not {spec!r}")
+    near = did_you_mean(spec, (*names, *STRUCTURE_ALIASES))
+    raise ValueError(f"covariance must be one of {', '.join(map(repr, names))}, not {spec!r}{near}")
