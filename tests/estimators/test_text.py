@@ -68,7 +68,9 @@ def test_documents_come_in_any_container(documents):
     expected = NaiveBayes("text").fit(MAILS, KINDS).predict_proba(NEW)
     model = NaiveBayes("text").fit(documents, KINDS)
     np.testing.assert_allclose(model.predict_proba(NEW), expected)
-    np.testing.assert_allclose(model.predict_proba(documents), NaiveBayes("text").fit(MAILS, KINDS).predict_proba(MAILS))
+    np.testing.assert_allclose(
+        model.predict_proba(documents), NaiveBayes("text").fit(MAILS, KINDS).predict_proba(MAILS)
+    )
 
 
 def test_one_document_is_predicted_like_many():
@@ -173,7 +175,9 @@ def test_a_family_that_is_given_never_warns():
         (["", "", ""], "Categorical"),
     ],
 )
-@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, lambda columns: np.array(columns["x"], object)[:, None]])
+@pytest.mark.parametrize(
+    "library", [pd.DataFrame, pl.DataFrame, lambda columns: np.array(columns["x"], object)[:, None]]
+)
 def test_sentences_are_text_and_short_or_repeated_values_categories(cells, kind, library):
     if library is pl.DataFrame:
         cells = [None if cell != cell else cell for cell in cells]
@@ -330,7 +334,9 @@ def test_words_are_chosen_and_weighted_by_all_documents_before_em():
 def test_all_labels_given_is_the_supervised_fit():
     documents, y = _documents(60)
     soft = NaiveBayes("text").fit(documents, np.eye(3)[y])
-    np.testing.assert_allclose(soft.predict_proba(documents), NaiveBayes("text").fit(documents, y).predict_proba(documents))
+    np.testing.assert_allclose(
+        soft.predict_proba(documents), NaiveBayes("text").fit(documents, y).predict_proba(documents)
+    )
 
 
 def test_a_mixture_finds_the_topics_of_documents():

@@ -117,7 +117,9 @@ def test_the_fast_score_is_the_plain_formula(case, shape):
     score = distributions.score(encoded)
     np.testing.assert_allclose(score, plain, rtol=1e-10, atol=1e-10)
     for c in range(shape.k):
-        np.testing.assert_allclose(distributions[c].log_prob(encoded if case in (CATEGORICAL, TEXT, PRESENCE) else x), score[:, c])
+        np.testing.assert_allclose(
+            distributions[c].log_prob(encoded if case in (CATEGORICAL, TEXT, PRESENCE) else x), score[:, c]
+        )
 
 
 @each(CASES)

@@ -19,6 +19,7 @@ from suffice.models.top_words import top_words
 from suffice.statistics.category_counts import CategoryCounts
 from suffice.statistics.joint import JointStatistics
 from suffice.statistics.moments import DiagonalMoments, Moments
+from suffice.statistics.value_counts import ValueCounts
 from suffice.tables.results import result_frame
 
 #: the largest numbers of classes, columns, and values of a category that are shown
@@ -247,8 +248,8 @@ def missing_cells(model: JointModel, joint: JointStatistics, filled_in: bool) ->
     """
     weight, missing = float(joint.class_count.sum()), dict[int, float | None]()
     for block, sums in zip(model.schema.blocks, joint.blocks, strict=True):
-        if isinstance(sums, CategoryCounts):
-            observed = np.array([sums.total[:, values].sum() for values in sums.columns()])
+        if isinstance(sums, ValueCounts):
+            observed = sums.observed
         elif isinstance(sums, Moments) and not isinstance(sums, DiagonalMoments):
             whole = not filled_in and abs(weight - sums.count.sum()) <= 1e-9 * weight
             missing.update(dict.fromkeys(block.columns, 0.0 if whole else None))

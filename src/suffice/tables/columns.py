@@ -111,6 +111,10 @@ class ColumnTable(Table):
         """Return TEXT for most cells of several words each, CATEGORY otherwise."""
         return Kind.TEXT if reads_as_text([cells[row] for row in places(len(cells))]) else Kind.CATEGORY
 
+    def cells(self, column: int) -> list[Any]:
+        """Return the cells of a column as Python objects, None for missing ones."""
+        return [None if is_missing(cell) else cell for cell in self._cells(column)]
+
     def documents(self, column: int) -> list[Any]:
         """Return a column as texts, lists of words, and missing values."""
         return self._cells(column)
