@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import repeat
 from typing import Any
 
@@ -98,13 +98,13 @@ class NumberedTable:
         if buckets is not None:
             found = buckets_of_hashes(self._table.hashes(first), buckets)
         else:
-            found = np.full(self._table.n_words - first, -1, dtype=np.int32)
             words, counted = self._words(first)
             if grow:
-                of_words = [numbers.setdefault(word, len(numbers)) for word in words]
+                of_words: Iterable[int] = [numbers.setdefault(word, len(numbers)) for word in words]
             else:
-                of_words = list(map(numbers.get, words, repeat(-1)))
-            found[counted] = of_words
+                of_words = map(numbers.get, words, repeat(-1))
+            found = np.full(len(counted), -1, dtype=np.int32)
+            found[counted] = np.fromiter(of_words, np.int32, len(words))
         self._mapping = np.concatenate([self._mapping, found])
 
     def _words(self, first: int) -> tuple[list[str], NDArray[np.bool_]]:
