@@ -681,6 +681,24 @@ def test_counts_that_vary_no_more_than_poisson_counts_are_fitted_as_such():
     assert not hasattr(model, "shape_")
 
 
+def test_the_shape_is_found_beside_outliers_and_whatever_the_size_of_weights():
+    X, y = rows("negative-binomial")
+    wild = np.append(y[:-1], 1e6)
+    model = GLM("nb").fit(X, wild)
+    assert model.converged_
+    assert all(
+        GLM("nb", shape=f * model.shape_).fit(X, wild).log_likelihood_ < model.log_likelihood_ for f in (0.99, 1.01)
+    )
+    plain = GLM("nb").fit(X, y)
+    for weight in (1e-6, 1e6):
+        assert GLM("nb").fit(X, y, np.full(len(y), weight)).shape_ == pytest.approx(plain.shape_, rel=1e-7)
+    assert GLM("nb").fit(X, y, start=plain).shape_ == pytest.approx(plain.shape_, rel=1e-7)
+    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+        early = GLM("nb", max_iter=2).fit(X, y)
+    assert np.isfinite(early.shape_)
+    assert not early.converged_
+
+
 def test_a_large_shape_costs_no_digits():
     X, y = rows("poisson")
     poisson = GLM("poisson").fit(X, y)

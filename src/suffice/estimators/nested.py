@@ -158,7 +158,8 @@ def _require_same_kind(smaller: Regression, larger: Regression) -> None:
     """Raise ValueError unless the models have the same response and link, or the same classes."""
     if isinstance(smaller, GLM) and isinstance(larger, GLM):
         one, other = smaller._given_pair(), larger._given_pair()
-        same = one == other and smaller.levels_ == larger.levels_
+        numbers = (False, True)  # also for responses of 0 and 1
+        same = one == other and (smaller.levels_ or numbers) == (larger.levels_ or numbers)
         shown = [f"{model._pair().response} with the link {model._pair().link}" for model in (smaller, larger)]
     else:
         same = type(smaller) is type(larger)

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, xlogy
+from scipy.special import gammaln, xlog1py, xlogy
 
 from suffice._arrays import FloatArray
 from suffice.glm.gamma_gains import log_gamma_gain
@@ -319,11 +319,12 @@ class NegativeBinomialResponse(PoissonResponse):
         return np.where(y == 0.0, 1.0 / 6.0, y)
 
     def unit_deviance(self, y: FloatArray, mu: FloatArray) -> FloatArray:
-        """Return 2 [y log(y/μ) − (y + θ) log((y + θ)/(μ + θ))]."""
+        """Return 2 [y log(y/μ) − (y + θ) log((y + θ)/(μ + θ))], with terms that do not cancel for large y or θ."""
         theta = self.shape
         if np.isinf(theta):
             return super().unit_deviance(y, mu)
-        return 2.0 * (xlogy(y, _ratio(y, mu)) - (y + theta) * np.log1p((y - mu) / (mu + theta)))
+        larger = (y - mu) / mu * (theta / (y + theta))
+        return 2.0 * (xlog1py(y, larger) - theta * np.log1p((y - mu) / (mu + theta)))
 
     def saturated(self, y: FloatArray, weight: FloatArray, dispersion: float) -> float:
         """Return Σ weight log p(y | μ = y)."""

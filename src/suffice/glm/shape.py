@@ -105,15 +105,19 @@ def fit_shape(
         return ShapeFound(current, np.nan, found, null)
     search = _Search(float(np.log(sums.square / sums.excess)))
     converged, gain = False, np.inf
-    while not (converged or found.interrupted or n_iter >= settings.max_iter or search.log > np.log(_LARGEST)):
+    tol = settings.tol * min(1.0, met.weight)
+    while not (converged or found.interrupted or search.log > np.log(_LARGEST)):
         current = with_shape(search.shape)
         # coefficients need to be no more exact than the shape is
-        nearly = replace(settings, tol=max(settings.tol, min(_SHARE * gain, _ROUGH)))
+        left = max(settings.max_iter - n_iter, 1)
+        nearly = replace(settings, tol=max(settings.tol, min(_SHARE * gain, _ROUGH)), max_iter=left)
         found, _ = fit_pair(current, data, met, nearly, None, watch, near=found.theta, null=null)
         n_iter += found.n_iter
         sums = data.engine.reduce(shape_sums, at(current, found))
         gain = search.step(sums)
-        converged = gain <= settings.tol and nearly.tol <= settings.tol and found.converged
+        converged = gain <= tol and nearly.tol <= settings.tol and found.converged
+        if n_iter >= settings.max_iter:
+            break
     if search.log > np.log(_LARGEST):
         current = with_shape(np.inf)
         found, _ = fit_pair(current, data, met, settings, None, watch, near=found.theta, null=null)
