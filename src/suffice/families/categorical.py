@@ -78,7 +78,7 @@ class Categorical(Family):
         """Return the one distribution that fits the rows of `x`, whose cells may be any values; None is missing."""
         values = rows_to_columns(as_objects_if_mixed(x))
         weight = check_weight(sample_weight, len(values))
-        coder = CategoricalOfValues(self, values)
+        coder = _ValuedCategorical(self, values)
         statistics = coder.statistics(coder.encode(values), Labels(np.zeros(len(values), np.intp), weight, 1))
         return coder.estimate(statistics, prior)[0]
 
@@ -92,7 +92,7 @@ class Categorical(Family):
             return self
         columns = rows_to_columns(as_objects_if_mixed(x))
         declared = getattr(getattr(x, "dtype", None), "name", "") == "category"  # pandas: integers that are labels
-        return self if columns.dtype.kind in "iu" and not declared else CategoricalOfValues(self, columns)
+        return self if columns.dtype.kind in "iu" and not declared else _ValuedCategorical(self, columns)
 
     def sufficient_statistics(self, x: ArrayLike) -> FloatArray:
         """Return the indicator of each value, n×p, the columns side by side."""
@@ -177,7 +177,7 @@ class Categorical(Family):
         )
 
     @staticmethod
-    def of_values(values: list[list[Any]], unseen: str = "prior") -> CategoricalOfValues:
+    def of_values(values: list[list[Any]], unseen: str = "prior") -> _ValuedCategorical:
         """Return the family that knows these values of each column.
 
         Parameters
@@ -187,7 +187,7 @@ class Categorical(Family):
         unseen : "prior" or "missing", default "prior"
             How other values count.
         """
-        family = CategoricalOfValues(Categorical(unseen), np.empty((0, 0), dtype=object))
+        family = _ValuedCategorical(Categorical(unseen), np.empty((0, 0), dtype=object))
         family._values = values
         return family
 
@@ -223,8 +223,8 @@ class Categorical(Family):
         return hash((Categorical, self.unseen))
 
 
-class CategoricalOfValues(Categorical):
-    """The same family for the user's own values: it maps values to codes and back."""
+class _ValuedCategorical(Categorical):
+    """A categorical family that maps the values of the user to codes and back."""
 
     def __init__(self, family: Categorical, columns: NDArray[Any]) -> None:
         super().__init__(family.unseen)
@@ -235,11 +235,11 @@ class CategoricalOfValues(Categorical):
         """The values of each column in the order of their codes."""
         return self._values
 
-    def with_values_of(self, x: Any) -> CategoricalOfValues:
+    def with_values_of(self, x: Any) -> _ValuedCategorical:
         """Return the family with the values of the rows `x` added after those that it has."""
         columns = self._require_columns(rows_to_columns(as_objects_if_mixed(x)))
         grown = copy.copy(self)
-        pairs = zip(self._values, CategoricalOfValues(self, columns)._values, strict=True)
+        pairs = zip(self._values, _ValuedCategorical(self, columns)._values, strict=True)
         grown._values = [list(dict.fromkeys([*known, *more])) for known, more in pairs]
         return grown
 
