@@ -81,7 +81,8 @@ def _same(theirs: Any, ours: Any) -> bool:
 
 def compare(part: Part, repeats: int) -> None:
     """Print how long both take, in turns, and whether they agree."""
-    seconds, results = {"theirs": [], "ours": []}, {}
+    seconds: dict[str, list[tuple[float, float]]] = {"theirs": [], "ours": []}
+    results: dict[str, Any] = {}
     for _ in range(repeats + 1):
         for who, call in (("theirs", part.theirs), ("ours", part.ours)):
             results[who] = None

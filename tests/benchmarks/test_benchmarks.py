@@ -12,6 +12,7 @@ from suffice import compiled
 from suffice.spam.sample_mailbox import arriving, taught
 
 ROOT = Path(__file__).parents[2]
+NEEDS_KERNELS = pytest.mark.skipif(compiled.library is None, reason="takes long, or cannot run, without the kernels")
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +43,7 @@ def test_benchmark_can_be_imported(path):
         ("defaults", "--only iris --repeats 1"),
         ("glm", "--rows 500 --columns 3 --repeats 1"),
         ("missing", "--rows 200 --columns 3 --components 2"),
-        ("mclust", "--only iris --repeats 1"),
+        pytest.param("mclust", "--only iris --repeats 1", marks=NEEDS_KERNELS),
         ("small", "--only dropin.GaussianNB --repeats 1"),
     ],
 )
@@ -65,7 +66,7 @@ def test_benchmark_of_mixtures_runs(monkeypatch, capsys):
     assert "tied 500 × 2, k 2" in capsys.readouterr().out
 
 
-@pytest.mark.skipif(compiled.library is None, reason="the kernels are not built")
+@NEEDS_KERNELS
 def test_benchmark_of_kernels_runs(monkeypatch, capsys):
     run(monkeypatch, "kernels", "--rows", "20", "--repeats", "1", microseconds=lambda call, *values: call(*values))
     assert "k-means" in capsys.readouterr().out

@@ -103,7 +103,7 @@ def test_numbers_that_lead_out_of_an_array_are_refused(level):
         table().bags(np.arange(2, dtype=np.int32))
     for bad in ([0, 3, 99], [5, 3, 4], [-1, 3, 4], [0, 7, 4]):
         damaged = table()
-        damaged._indptr[:] = bad
+        damaged._indices[6:], damaged._indptr[:] = 99, bad
         with pytest.raises(compiled.OutOfRangeError):
             damaged.bags(np.arange(6, dtype=np.int32))
     text = np.zeros(10 + PAST_BYTES, dtype=np.uint8)

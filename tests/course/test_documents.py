@@ -7,9 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from suffice import NaiveBayes, PseudoCount, Text, threshold_curve
-from suffice.spam import SpamFilter, mail_table, read, tokens
-from suffice.spam.sample_mailbox import arriving, taught, write
+from suffice import NaiveBayes, Text
 
 MAILS = [
     "Free money! Free account, free money.",
@@ -108,46 +106,6 @@ def test_a_mail_may_be_a_list_of_words_or_a_column_of_a_table():
     assert NaiveBayes("text").fit(lists, KIND).predict_proba(lists) == pytest.approx(by_hand, abs=1e-12)
     table = pd.DataFrame({"body": MAILS})
     assert NaiveBayes({"body": "text"}).fit(table, KIND).predict_proba(table) == pytest.approx(by_hand, abs=1e-12)
-
-
-def test_a_personal_spam_detector_is_chosen_on_a_validation_part_and_tested_once(tmp_path):
-    parts = [part for seed in range(4) for part in taught(seed)] + [
-        part for seed in range(2) for part in arriving(seed)
-    ]
-    for folder in ("spam", "ham"):
-        write(tmp_path / folder, [raw for raw, label in parts if label == folder])
-    table = pd.DataFrame(mail_table(tmp_path)).sort_values("date", ignore_index=True)
-    train, validation, test = table[:400], table[400:450], table[450:]
-    assert [len(part) for part in (train, validation, test)] == [400, 50, 50]
-    found = []
-    for counts in ("bernoulli", "multinomial"):
-        for alpha in (0.1, 1.0):
-            model = NaiveBayes({"subject": Text(counts), "body": Text(counts)}, prior=PseudoCount(alpha))
-            model.fit(train[["subject", "body"]], train["folder"])
-            curve = threshold_curve(
-                model, validation[["subject", "body"]], validation["folder"], positive="spam", cost=[[0, 10], [1, 0]]
-            )
-            found.append((curve.cost.min(), curve.best, model))
-    least, best, model = min(found, key=lambda each: each[0])
-    decided = model.set_params(threshold={"spam": best}).predict(validation[["subject", "body"]])
-    lost, missed = ((decided != validation["folder"]) & (validation["folder"] == kind) for kind in ("ham", "spam"))
-    assert 10 * lost.sum() + missed.sum() == least
-    assert (model.predict(test[["subject", "body"]]) == test["folder"]).mean() > 0.85
-
-
-def test_plain_naive_bayes_on_the_counts_of_the_filter_is_the_bernoulli_event_model():
-    raws, labels = zip(*taught(), strict=True)
-    new, kinds = zip(*arriving(), strict=True)
-    with SpamFilter() as spam_filter:
-        spam_filter.train_many(raws, labels)
-        found = spam_filter.evaluate(new, kinds, rule="naive-bayes").probabilities
-
-    def held(raw):
-        return [token for token in tokens(read(raw)) if not token.startswith(("attached:", "day:"))]
-
-    model = NaiveBayes(Text("bernoulli", tokens=str.splitlines, lowercase=False))
-    model.fit(["\n".join(held(raw)) for raw in raws], labels)
-    np.testing.assert_allclose(found, model.predict_proba(["\n".join(held(raw)) for raw in new])[:, 1], rtol=1e-8)
 
 
 def test_the_words_of_a_mail_add_up_to_what_the_text_says():

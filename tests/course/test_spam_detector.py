@@ -122,3 +122,18 @@ def test_plain_naive_bayes_can_be_compared_with_the_rule_of_the_filter():
         log_odds += math.log(p / q) if token in tokens(read(new)) else math.log((1 - p) / (1 - q))
     assert plain == pytest.approx(1 / (1 + math.exp(-log_odds)), abs=1e-9)
     assert own != pytest.approx(plain, abs=1e-2)
+
+
+def test_plain_naive_bayes_on_the_counts_of_the_filter_is_the_bernoulli_event_model():
+    raws, labels = zip(*taught(), strict=True)
+    new, kinds = zip(*arriving(), strict=True)
+    with SpamFilter() as spam_filter:
+        spam_filter.train_many(raws, labels)
+        found = spam_filter.evaluate(new, kinds, rule="naive-bayes").probabilities
+
+    def held(raw):
+        return [token for token in tokens(read(raw)) if not token.startswith(("attached:", "day:"))]
+
+    model = NaiveBayes(Text("bernoulli", tokens=str.splitlines, lowercase=False))
+    model.fit(["\n".join(held(raw)) for raw in raws], labels)
+    np.testing.assert_allclose(found, model.predict_proba(["\n".join(held(raw)) for raw in new])[:, 1], rtol=1e-8)

@@ -15,7 +15,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from suffice import compiled
 from suffice.errors import InvalidCellError
-from suffice.tables import encoded as encoding
+from suffice.tables import documents as encoding
 from suffice.tables import word_threads
 from suffice.tables.buckets import fnv1a
 from suffice.tables.words import Reading, count_words, word_buckets

@@ -47,7 +47,7 @@ def predict_file(
         check_format(output)
         check_output(output)
     with meter(show=output is not None or not sys.stdout.isatty()) as bar:
-        table = open_table(path, csv_types(model))
+        table = open_table(path, _csv_types(model))
         table.require(columns)
         bar.start("predicting", table.n_rows)
         keys = [name for name in table.keys if name not in columns]
@@ -74,7 +74,7 @@ def load_model(path: str) -> GenerativeClassifier:
     return model
 
 
-def csv_types(model: GenerativeClassifier) -> dict[str, Any]:
+def _csv_types(model: GenerativeClassifier) -> dict[str, Any]:
     """Return the Arrow types of a model's columns, as in training, whatever the cells of the new file look like."""
     import pyarrow as pa
 

@@ -64,7 +64,7 @@ class Watched(Source):
         first, self._counted = not self._counted, True
         for table, labels, weight in self._source.read():
             if first:
-                self.missing_cells += count_missing(native(table))
+                self.missing_cells += _count_missing(native(table))
             yield table, labels, weight
             if first:
                 self._meter.advance(len(table))
@@ -75,7 +75,7 @@ def native(table: Any) -> Any:
     return table.frame.to_native()
 
 
-def count_missing(table: Any) -> int:
+def _count_missing(table: Any) -> int:
     """Return the number of cells of an Arrow table that are null or NaN."""
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -79,7 +79,7 @@ def narrowed(chunk: Chunk, params: tuple[Any, Any]) -> NDArray[Any]:
     return np.asarray(kernel(chunk, inner).astype(np.float32))
 
 
-def number_table(X: Any) -> Table | Source:
+def _number_table(X: Any) -> Table | Source:
     """Return rows of numbers; objects are converted here, so that a non-numeric value raises NumPy's error."""
     if isinstance(X, Source):
         return X
@@ -94,7 +94,7 @@ def one_block(table: Table, family: Family) -> Schema:
     return Schema(table.names, table.n_columns, (Block(family, tuple(range(table.n_columns))),), {}, table.library)
 
 
-def check_names(estimator: Any, X: Any) -> None:
+def _check_names(estimator: Any, X: Any) -> None:
     """Compare the column names with those of training, as scikit-learn does; skip arrays, which have none."""
     if isinstance(X, Source) or (isinstance(X, np.ndarray) and not hasattr(estimator, "feature_names_in_")):
         return
@@ -132,7 +132,7 @@ class GenerativeMixin(ABC):
 
     def _table(self, X: Any) -> Table | Source:
         """Return X as a table or source for the model's families."""
-        return number_table(X)
+        return _number_table(X)
 
     def _answer(self, values: NDArray[Any], X: Any) -> Any:
         """Return a result in the array library and float type that scikit-learn would return for X."""
@@ -148,7 +148,7 @@ class GenerativeMixin(ABC):
     def _score(self, kernel: Any, X: Any, params: Any = None) -> NDArray[Any]:
         model = self._joint()
         name = type(self).__name__
-        check_names(self, X)
+        _check_names(self, X)
         try:
             return impossible.score(self._table(X), model, kernel, params, estimator=name)
         except InvalidCellError as error:
@@ -254,7 +254,7 @@ class StatisticsMixin(GenerativeMixin):
             raise ValueError(
                 f"`classes={classes!r}` is not the same as on last call to partial_fit, was: {known.classes!r}"
             )
-        check_names(self, X)
+        _check_names(self, X)
         coder = ListedClasses(known.classes, declared=True)
         if sample_weight is not None and not np.any(to_numpy(sample_weight)):
             return  # rows of weight 0 add nothing

@@ -3,6 +3,7 @@
 from suffice.estimators.classifier import GenerativeClassifier
 from suffice.estimators.em_in_pieces import e_step, em_steps, m_step
 from suffice.estimators.glm import GLM
+from suffice.estimators.imputer import Imputer
 from suffice.estimators.logistic import LogisticRegression
 from suffice.estimators.mixture import Mixture
 from suffice.estimators.nested import LikelihoodRatioTest, likelihood_ratio_test
@@ -13,6 +14,7 @@ __all__ = [
     "GLM",
     "GaussianDiscriminant",
     "GenerativeClassifier",
+    "Imputer",
     "LikelihoodRatioTest",
     "LogisticRegression",
     "Mixture",

@@ -23,7 +23,11 @@ from suffice.glm.warn import INTERCEPT
 class Derivatives(RegressionAnswers):
     """Mixin of `GLM`: the log-likelihood, its gradient and its Hessian, of fitted and unfitted models."""
 
-    fit_intercept: bool
+    @property
+    @abstractmethod
+    def _intercept(self) -> bool:
+        """Whether there is an intercept."""
+
     positive: Any
     parameters_: FloatArray
 
@@ -90,8 +94,8 @@ class Derivatives(RegressionAnswers):
         data, at = self._at(X, y, coef, sample_weight, offset, exposure, dispersion)
         sums = data.engine.reduce(newton_sums, at)
         if not np.isfinite(sums.half_deviance):
-            return np.full(len(data.center) + self.fit_intercept, np.nan)
-        return uncentring(at.center, self.fit_intercept) @ -sums.gradient / dispersion
+            return np.full(len(data.center) + self._intercept, np.nan)
+        return uncentring(at.center, self._intercept) @ -sums.gradient / dispersion
 
     def hessian(
         self, X: Any, y: Any = None, coef: Any = None, *, sample_weight: Any = None, offset: Any = None,
@@ -114,7 +118,7 @@ class Derivatives(RegressionAnswers):
             matrix = data.engine.reduce(observed_hessian, at).values
         if not np.isfinite(sums.half_deviance):
             matrix = np.full(matrix.shape, np.nan)
-        turn = uncentring(at.center, self.fit_intercept)
+        turn = uncentring(at.center, self._intercept)
         return turn @ -matrix @ turn.T / dispersion
 
     def _at(
@@ -128,7 +132,7 @@ class Derivatives(RegressionAnswers):
             from sklearn.utils.validation import check_is_fitted
 
             check_is_fitted(self, "coef_")
-        pair = self._pair()
+        y, pair = self._response(X, y), self._pair()
         response = pair.response
         if isinstance(response, NegativeBinomialResponse) and response.estimated and fitted is None:
             raise ValueError("the shape of this negative binomial is to be estimated; pass shape=, or fit the model")
@@ -139,10 +143,10 @@ class Derivatives(RegressionAnswers):
             successes = Successes(response, None, self.levels_)
             survey = KnownDesign(self._design_beside(offset, exposure))
         data = self._open(pair, survey, successes, X, y, sample_weight, offset, exposure, None)
-        names = ([INTERCEPT] if self.fit_intercept else []) + data.design.names
+        names = ([INTERCEPT] if self._intercept else []) + data.design.names
         values = self.parameters_ if coef is None else as_parameters(coef, (len(names),), names)
-        center = data.center if self.fit_intercept else np.zeros(len(data.center))
-        return data, Point(pair, center, centred_parameters(values, center, self.fit_intercept))
+        center = data.center if self._intercept else np.zeros(len(data.center))
+        return data, Point(pair, center, centred_parameters(values, center, self._intercept))
 
     @abstractmethod
     def _survey(self, offset: Any, exposure: Any, groups: Any = None) -> Survey:

@@ -11,6 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from suffice._arrays import FloatArray
 from suffice.glm.design import Design
+from suffice.glm.formulas import parse, response_of
+from suffice.glm.intervals import Intervals
 from suffice.glm.links import as_link
 from suffice.glm.pairs import LogisticPair, Pair, pair
 from suffice.glm.predicting import answer, explained, is_column, offsets, warn_outside
@@ -19,6 +21,7 @@ from suffice.glm.responses import GaussianResponse, NegativeBinomialResponse
 from suffice.glm.successes import Levels
 from suffice.glm.sums import Point, predictor, predictor_variance
 from suffice.glm.targets import as_target
+from suffice.tables.conversion import as_table
 from suffice.tables.sources import Source
 from suffice.tables.table import Table
 
@@ -28,6 +31,7 @@ class RegressionAnswers:
 
     family: Any
     link: Any
+    formula: str | None
     shape: float | None
     n_jobs: int | None
     design_: Design
@@ -51,6 +55,19 @@ class RegressionAnswers:
         if isinstance(response, NegativeBinomialResponse) and response.estimated:
             return pair(replace(response, shape=vars(self).get("shape_", response.shape)), given.link)
         return given
+
+    def _response(self, X: Any, y: Any) -> Any:
+        """Return y, or the left side of the formula if y is None."""
+        if self.formula is None or isinstance(X, Source):
+            return y
+        parsed = parse(self.formula, tuple(as_table(X).names or ()))
+        if y is None:
+            return response_of(parsed, X)
+        if parsed.response is not None:
+            raise ValueError(
+                f"the formula {self.formula!r} names the response; pass X alone, or a formula without a left side"
+            )
+        return y
 
     def _design_beside(self, offset: Any, exposure: Any) -> Design:
         """Return the design of tables that may lack the columns which a given offset or exposure replaces."""
@@ -122,8 +139,8 @@ class RegressionAnswers:
 
     def predict_interval(
         self, X: Any, level: float = 0.95, *, of: str = "mean", offset: Any = None, exposure: Any = None
-    ) -> FloatArray:
-        """Return a confidence or prediction interval for each row, n×2.
+    ) -> Intervals:
+        """Return a confidence or prediction interval for each row, n×2; `to_frame()` of it is a data frame.
 
         Parameters
         ----------
@@ -151,16 +168,17 @@ class RegressionAnswers:
             edge = (mean == 0.0) | np.isinf(mean)  # such a distribution is concentrated at its mean
             within = np.where(edge, 0.5, mean)
             found = [model.response.quantile(share, within, self.dispersion_) for share in (tail, 1.0 - tail)]
-            return np.column_stack([np.where(edge, mean, bound) for bound in found])
+            bounds = np.column_stack([np.where(edge, mean, bound) for bound in found])
+            return Intervals(bounds, library=self.design_.schema.library)
         variance = self._answer(X, predictor_variance, offset, exposure, self._factor)
         margin = quantile * np.sqrt(variance + (self.dispersion_ if of == "observation" else 0.0))
         bounds = np.column_stack([model.link.mean(eta - margin), model.link.mean(eta + margin)])
-        return np.sort(bounds, axis=1)
+        return Intervals(np.sort(bounds, axis=1), library=self.design_.schema.library)
 
     def residuals(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         kind: str = "deviance",
         *,
         sample_weight: Any = None,
@@ -174,7 +192,7 @@ class RegressionAnswers:
         X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
             The rows, with the columns of training.
         y : array of shape (n,)
-            The response, as in `fit`.
+            The response, as in `fit`; None if the formula names it.
         kind : "deviance", "pearson", "response" or "working", default "deviance"
             sign(y − μ) √(weight d(y, μ)), (y − μ) √(weight / V(μ)), y − μ, or (y − μ) dη/dμ.
         sample_weight : array of shape (n,), optional
@@ -184,6 +202,7 @@ class RegressionAnswers:
         """
         check_is_fitted(self, "coef_")
         self._require_offsets(offset, exposure)
+        y = self._response(X, y)
         model = self._pair()
         eta = self.linear_predictor(X, offset=offset, exposure=exposure)
         target = as_target(model, y, sample_weight, len(eta), 0, None, self.levels_)
@@ -201,7 +220,9 @@ class RegressionAnswers:
             return np.sign(raw) * np.sqrt(target.weights * model.deviance(eta, target.y))
         raise ValueError(f"residuals are 'deviance', 'pearson', 'response' or 'working', not {kind!r}")
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None, exposure: Any = None) -> float:
+    def score(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, offset: Any = None, exposure: Any = None
+    ) -> float:
         """Return the fraction of the deviance that is explained, 1 − deviance / null deviance; R² for the Gaussian.
 
         The null deviance is that of the best model with only an intercept and the same offset, on these rows. If it is
@@ -212,7 +233,7 @@ class RegressionAnswers:
         X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
             The rows, with the columns of training.
         y : array of shape (n,)
-            The response, as in `fit`.
+            The response, as in `fit`; None if the formula names it.
         sample_weight : array of shape (n,), optional
             The weight of each row.
         offset, exposure : as in `linear_predictor`
@@ -220,6 +241,7 @@ class RegressionAnswers:
         """
         check_is_fitted(self, "coef_")
         self._require_offsets(offset, exposure)
+        y = self._response(X, y)
         model, design = self._pair(), self._design_beside(offset, exposure)
         shifts: dict[int, FloatArray] = {}
 

@@ -13,6 +13,7 @@ from suffice.estimators._glm_derivatives import Derivatives
 from suffice.estimators._glm_inference import GLMInference
 from suffice.glm.baseline import NullModel, Totals, ends, totals
 from suffice.glm.design import Design, Survey
+from suffice.glm.formulas import FormulaSurvey, parse
 from suffice.glm.objective import Found
 from suffice.glm.pairs import Pair
 from suffice.glm.predicting import is_column, offsets
@@ -55,6 +56,11 @@ class GLM(Derivatives, GLMInference, RegressorMixin, BaseEstimator):
         scikit-learn's `PoissonRegressor(alpha=a)` is α = a · Σ weights, its `Ridge(alpha=a)` is α = a.
     fit_intercept : bool, default True
         Whether to fit an intercept. Without one, the first categorical column has a column for every level.
+    formula : str or None, default None
+        A formula such as "visits ~ age * C(city) + offset(log(days))", for data frames: the columns of the design, with
+        interactions (`:`, `*`), functions and categories, and the response, unless y is passed. `fit`, `score` and
+        `residuals` then need X alone. "0 + …" leaves out the intercept. It needs the library formulaic, whose terms and
+        names of terms it has, and which runs the formula as code.
     shape : float or None, default None
         The shape θ of the negative binomial, whose variance is μ + μ²/θ; other software gives α = 1/θ. None estimates
         it together with the coefficients by maximum likelihood, as `glm.nb` of R does.
@@ -138,6 +144,7 @@ class GLM(Derivatives, GLMInference, RegressorMixin, BaseEstimator):
         alpha: float = 0.0,
         fit_intercept: bool = True,
         *,
+        formula: str | None = None,
         shape: float | None = None,
         positive: Any = None,
         firth: bool = False,
@@ -150,6 +157,7 @@ class GLM(Derivatives, GLMInference, RegressorMixin, BaseEstimator):
         self.link = link
         self.alpha = alpha
         self.fit_intercept = fit_intercept
+        self.formula = formula
         self.shape = shape
         self.positive = positive
         self.firth = firth
@@ -179,8 +187,9 @@ class GLM(Derivatives, GLMInference, RegressorMixin, BaseEstimator):
         X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
             The rows, without missing cells.
         y : array of shape (n,)
-            The response. For the bernoulli and the binomial: any two values, see `positive`. For the binomial also
-            proportions of successes with the numbers of trials as weights, or two columns, successes and failures.
+            The response; None if the formula names it. For the bernoulli and the binomial: any two values, see
+            `positive`. For the binomial also proportions of successes with the numbers of trials as weights, or two
+            columns, successes and failures.
         sample_weight : array of shape (n,), optional
             The weight of each row.
         offset : array of shape (n,), or a column by its name or position, optional
@@ -210,14 +219,14 @@ class GLM(Derivatives, GLMInference, RegressorMixin, BaseEstimator):
             After Ctrl-C, with the best coefficients so far kept; the null deviance, log-likelihood, AIC and BIC, which
             need another pass over the rows, are then NaN. See `suffice.keep_on_interrupt`.
         """
-        model = self._given_pair()
+        y, model = self._response(X, y), self._given_pair()
         successes = Successes(model.response, self.positive)
-        settings = Settings(self.fit_intercept, self.alpha, self.firth, self.max_iter, self.tol)
+        settings = Settings(self._intercept, self.alpha, self.firth, self.max_iter, self.tol)
         survey = self._survey(offset, exposure, groups)
         robust = as_cov_type(cov_type, groups=groups is not None, penalised=bool(self.alpha or self.firth))
         data = self._open(model, survey, successes, X, y, sample_weight, offset, exposure, groups)
         if robust is not None:
-            require_hessian(len(data.center) + self.fit_intercept)
+            require_hessian(len(data.center) + self._intercept)
         met = data.targets.reduce(totals, None)
         if met.weight == 0:
             raise ValueError("at least one row must have a positive weight, but all weights are zero")
@@ -231,7 +240,7 @@ class GLM(Derivatives, GLMInference, RegressorMixin, BaseEstimator):
         cov_type = robust if not found.interrupted else None
         spread, n_groups = None, None
         if cov_type is not None:
-            spread, n_groups = robust_factor(cov_type, model, data, found, met.n_rows, self.fit_intercept)
+            spread, n_groups = robust_factor(cov_type, model, data, found, met.n_rows, self._intercept)
         self._given = [
             name for name, v in (("offset", offset), ("exposure", exposure)) if v is not None and not is_column(v)
         ]
@@ -248,11 +257,26 @@ class GLM(Derivatives, GLMInference, RegressorMixin, BaseEstimator):
             end_early(f"the coefficients are the best of {found.n_iter} iterations", stacklevel=2)
         return self
 
+    @property
+    def _intercept(self) -> bool:
+        """Whether there is an intercept."""
+        if self.formula is None:
+            return self.fit_intercept
+        if not self.fit_intercept:
+            raise ValueError(
+                "a formula says whether there is an intercept; write '0 + …' in it, and fit_intercept=True"
+            )
+        return parse(self.formula, ("the columns",)).intercept
+
     def _survey(self, offset: Any, exposure: Any, groups: Any = None) -> Survey:
         """Return the survey that finds the design."""
         named = {"offset": offset, "exposure": exposure, "groups": groups}
+        if self.formula is not None:
+            return FormulaSurvey(
+                self.formula, **{name: value if is_column(value) else None for name, value in named.items()}
+            )
         return Survey(
-            intercept=self.fit_intercept, **{name: value if is_column(value) else None for name, value in named.items()}
+            intercept=self._intercept, **{name: value if is_column(value) else None for name, value in named.items()}
         )
 
     def _open(
@@ -263,6 +287,11 @@ class GLM(Derivatives, GLMInference, RegressorMixin, BaseEstimator):
         if isinstance(X, Source) and any(v is not None and not is_column(v) for v in (offset, exposure, groups)):
             raise ValueError(
                 "for a stream or a scan, name the column that holds the offset, exposure or groups: offset='column'"
+            )
+        if isinstance(X, Source) and isinstance(survey, FormulaSurvey):
+            raise ValueError(
+                "a formula takes its categories and transformations from all rows, so that it needs a table in memory "
+                "to fit; pass a data frame, or a stream or scan without a formula"
             )
         numbers = Groups()
 
@@ -289,19 +318,19 @@ class GLM(Derivatives, GLMInference, RegressorMixin, BaseEstimator):
             self.feature_names_in_ = np.array(design.schema.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        self.terms_ = ([INTERCEPT] if self.fit_intercept else []) + design.names
-        theta = found.theta if self.fit_intercept else np.append(0.0, found.theta)
-        self._center = data.center if self.fit_intercept else np.zeros(len(theta) - 1)
+        self.terms_ = ([INTERCEPT] if self._intercept else []) + design.names
+        theta = found.theta if self._intercept else np.append(0.0, found.theta)
+        self._center = data.center if self._intercept else np.zeros(len(theta) - 1)
         self._theta = theta
         self.coef_ = theta[1:].copy()
-        self.intercept_ = float(theta[0] - self._center @ self.coef_) if self.fit_intercept else 0.0
-        self.parameters_ = np.append(self.intercept_, self.coef_) if self.fit_intercept else self.coef_.copy()
+        self.intercept_ = float(theta[0] - self._center @ self.coef_) if self._intercept else 0.0
+        self.parameters_ = np.append(self.intercept_, self.coef_) if self._intercept else self.coef_.copy()
         self.n_iter_ = found.n_iter
         self.converged_ = found.converged
         rank = int(found.kept.sum())
         self.n_rows_ = met.n_rows
         self._totals = np.array([met.n_rows, met.weight, met.y, met.square, met.offset])
-        self.df_null_ = met.n_rows - int(self.fit_intercept)
+        self.df_null_ = met.n_rows - int(self._intercept)
         self.df_residual_ = met.n_rows - rank
         self.deviance_ = max(2.0 * found.half_deviance, 0.0)
         dispersion = 1.0
@@ -339,7 +368,7 @@ class GLM(Derivatives, GLMInference, RegressorMixin, BaseEstimator):
         if found.solver is None or found.hessian is None:
             return None
         spread = found.solver.root_of_inverse(found.hessian)
-        if not self.fit_intercept:
+        if not self._intercept:
             spread = np.pad(spread, ((1, 0), (1, 0)))
         return np.sqrt(dispersion) * spread
 

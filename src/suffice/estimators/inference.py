@@ -8,6 +8,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from suffice._arrays import FloatArray
+from suffice.glm.design import Design
+from suffice.glm.intervals import Intervals
 from suffice.glm.summary import Summary
 
 
@@ -17,6 +19,7 @@ class Inference:
     fit_intercept: bool
     alpha: float
     firth: bool
+    design_: Design
     aliased_: list[str]
     parameters_: FloatArray
     n_rows_: int
@@ -32,6 +35,11 @@ class Inference:
     #: F with F Fᵀ the covariance of the intercepts about the centre and the coefficients; None if it was not formed
     _factor: FloatArray | None
     _center: FloatArray
+
+    @property
+    def _intercept(self) -> bool:
+        """Whether there is an intercept."""
+        return self.fit_intercept
 
     @property
     @abstractmethod
@@ -59,7 +67,7 @@ class Inference:
             return np.full((len(names), len(names)), np.nan)
         spread = self._factor.reshape(-1, len(self._center) + 1, len(self._factor)).copy()
         spread[:, 0] -= np.einsum("j,cjr->cr", self._center, spread[:, 1:])  # intercept = a − c·b
-        if not self.fit_intercept:
+        if not self._intercept:
             spread = spread[:, 1:]
         rows = spread.reshape(len(names), -1)
         matrix = rows @ rows.T
@@ -82,11 +90,11 @@ class Inference:
             return float(ndtri(upper))
         return float(stdtrit(degrees, upper)) if degrees > 0 else np.nan
 
-    def conf_int(self, level: float = 0.95) -> FloatArray:
+    def conf_int(self, level: float = 0.95) -> Intervals:
         """Return Wald's confidence interval per parameter, estimate ± quantile · standard error, in their order.
 
         The quantile is that of the normal distribution, or of Student's t if the dispersion is estimated and standard
-        errors are not robust.
+        errors are not robust. `to_frame()` of the result is a data frame with the names of the parameters.
 
         Parameters
         ----------
@@ -95,7 +103,8 @@ class Inference:
         """
         check_is_fitted(self, "coef_")
         margin = self._quantile(level) * self.std_errors_
-        return np.column_stack([self.parameters_ - margin, self.parameters_ + margin])
+        bounds = np.column_stack([self.parameters_ - margin, self.parameters_ + margin])
+        return Intervals(bounds, self._names, self.design_.schema.library)
 
     def summary(self, level: float = 0.95) -> Summary:
         """Return a table of estimates, standard errors, z (or t), p-values and intervals, to print or show with rich.
@@ -144,5 +153,5 @@ class Inference:
             notes.append(("left out (collinear):", ", ".join(self.aliased_)))
         return Summary(
             self._title(), list(self._names), self.parameters_, errors, statistics, p, self.conf_int(level),
-            "z" if degrees is None else "t", level, notes,
+            "z" if degrees is None else "t", level, notes, self.design_.schema.library,
         )  # fmt: skip

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from suffice.estimators.glm import GLM
 from suffice.estimators.logistic import LogisticRegression
+from suffice.tables.results import result_frame
 
 #: relative difference of sums over the same rows, taken in other batches
 _ROUNDING = 1e-9
@@ -34,6 +35,8 @@ class LikelihoodRatioTest:
         The number of parameters more, and the residual degrees of freedom of the larger model.
     p_value : float
         The probability of a statistic at least as large if the smaller model is true.
+    library : str or None
+        The data-frame library of the training table.
     """
 
     terms: tuple[str, ...]
@@ -42,6 +45,18 @@ class LikelihoodRatioTest:
     df: int
     df_residual: int
     p_value: float
+    library: str | None = None
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """Return a data frame of one row, with the columns "terms", "distribution", "statistic", "df" and so on.
+
+        Parameters
+        ----------
+        library : "pandas", "polars" or "pyarrow", optional
+            The library of the frame; by default that of the training table, or one that is installed.
+        """
+        values = {name: [getattr(self, name)] for name in ("distribution", "statistic", "df", "df_residual", "p_value")}
+        return result_frame({"terms": [", ".join(self.terms)], **values}, library, known=self.library)
 
     def __str__(self) -> str:
         degrees = f"{self.df}" if self.distribution == "chi2" else f"{self.df}, {self.df_residual}"
@@ -109,14 +124,14 @@ def likelihood_ratio_test(smaller: Regression, larger: Regression, *, check_term
             f"pass the smaller model first"
         )
     terms = tuple(name for name in known if name not in set(others))
-    degrees = larger.df_residual_
+    degrees, library = larger.df_residual_, larger.design_.schema.library
     if isinstance(larger, GLM) and not larger._pair().response.dispersion_known:
         explained = _not_negative(smaller.deviance_ - larger.deviance_, smaller.deviance_)
         statistic = explained / df / larger.dispersion_
-        return LikelihoodRatioTest(terms, "F", statistic, df, degrees, float(fdtrc(df, degrees, statistic)))
+        return LikelihoodRatioTest(terms, "F", statistic, df, degrees, float(fdtrc(df, degrees, statistic)), library)
     gain = 2.0 * (larger.log_likelihood_ - smaller.log_likelihood_)
     statistic = _not_negative(gain, abs(smaller.log_likelihood_))
-    return LikelihoodRatioTest(terms, "chi2", statistic, df, degrees, float(chdtrc(df, statistic)))
+    return LikelihoodRatioTest(terms, "chi2", statistic, df, degrees, float(chdtrc(df, statistic)), library)
 
 
 def _estimated(model: Regression) -> list[str]:

@@ -17,8 +17,7 @@ from suffice.families.categorical_distributions import CategoricalDistributions
 from suffice.families.codes import UNSEEN, Codes
 from suffice.families.distribution import Distribution
 from suffice.families.products import log_of, require_rows
-from suffice.families.usual import SHARE, Domain, as_row, require_names, require_sum_of_1
-from suffice.priors import CountAtMode, PriorSpec, PseudoCount, resolve_prior
+from suffice.priors import PriorSpec, PseudoCount, resolve_prior
 from suffice.statistics.category_counts import CategoryCounts
 from suffice.statistics.responsibilities import Labels, Responsibilities
 from suffice.tables.factorize import MISSING, factorize, is_missing
@@ -47,7 +46,6 @@ class Categorical(Family):
     """
 
     name: ClassVar[str] = "categorical"
-    usual: ClassVar[Mapping[str, Domain]] = {"probability": SHARE}
 
     def __init__(self, unseen: str = "prior") -> None:
         if unseen not in ("prior", "missing"):
@@ -78,7 +76,7 @@ class Categorical(Family):
         """Return the one distribution that fits the rows of `x`, whose cells may be any values; None is missing."""
         values = rows_to_columns(as_objects_if_mixed(x))
         weight = check_weight(sample_weight, len(values))
-        coder = CategoricalOfValues(self, values)
+        coder = _ValuedCategorical(self, values)
         statistics = coder.statistics(coder.encode(values), Labels(np.zeros(len(values), np.intp), weight, 1))
         return coder.estimate(statistics, prior)[0]
 
@@ -92,7 +90,7 @@ class Categorical(Family):
             return self
         columns = rows_to_columns(as_objects_if_mixed(x))
         declared = getattr(getattr(x, "dtype", None), "name", "") == "category"  # pandas: integers that are labels
-        return self if columns.dtype.kind in "iu" and not declared else CategoricalOfValues(self, columns)
+        return self if columns.dtype.kind in "iu" and not declared else _ValuedCategorical(self, columns)
 
     def sufficient_statistics(self, x: ArrayLike) -> FloatArray:
         """Return the indicator of each value, n×p, the columns side by side."""
@@ -156,57 +154,10 @@ class Categorical(Family):
         """Return the distributions with these parameter arrays."""
         return CategoricalDistributions(**arrays, family=self.of_sizes(arrays["sizes"]))
 
-    @classmethod
-    def _of_usual(cls, given: dict[str, Any]) -> CategoricalDistributions:
-        require_names("Categorical", given, ["probability"], ["unseen"])
-        tables = given["probability"]
-        tables = [tables] if isinstance(tables, Mapping) else list(tables)
-        for table in tables:
-            if not isinstance(table, Mapping) or not table:
-                raise ValueError(
-                    f"the probability of a Categorical must be a mapping of values to probabilities, or one per "
-                    f"column, but is {table!r}"
-                )
-        shares = [as_row("Categorical", "probability", list(table.values()), SHARE) for table in tables]
-        for own in shares:
-            require_sum_of_1(own, "the probabilities of a Categorical")
-        family = Categorical.of_values([list(table) for table in tables], given.get("unseen", "prior"))
-        sizes = np.array([len(own) for own in shares], dtype=np.intp)
-        return CategoricalDistributions(
-            np.concatenate(shares)[None], sizes, np.zeros((1, len(sizes))), family.of_sizes(sizes)
-        )
-
-    @staticmethod
-    def of_values(values: list[list[Any]], unseen: str = "prior") -> CategoricalOfValues:
-        """Return the family that knows these values of each column.
-
-        Parameters
-        ----------
-        values : list of lists
-            The values of each column.
-        unseen : "prior" or "missing", default "prior"
-            How other values count.
-        """
-        family = CategoricalOfValues(Categorical(unseen), np.empty((0, 0), dtype=object))
-        family._values = values
-        return family
-
-    @property
-    def values(self) -> list[list[Any]] | None:
-        """The values of each column in the order of their codes, if the family knows them."""
-        return None
-
     def log_prior(self, distributions: CategoricalDistributions, statistics: CategoryCounts, prior: PriorSpec) -> float:
         """Return α Σ log p: a Dirichlet prior for each column."""
         pseudo = resolve_prior(prior, PseudoCount, PseudoCount(1.0))
-        if pseudo is None or pseudo.amount == 0.0:
-            return 0.0
-        return pseudo.amount * float(log_of(distributions.probability).sum())
-
-    def mode_prior(self, statistics: CategoryCounts, prior: PriorSpec) -> PriorSpec:
-        """Return one observation less of every value; raise ValueError if the pseudo-count is less than 1."""
-        pseudo = resolve_prior(prior, PseudoCount, PseudoCount(1.0))
-        return None if pseudo is None else CountAtMode(pseudo.amount - 1.0)
+        return 0.0 if pseudo is None else pseudo.amount * float(log_of(distributions.probability).sum())
 
     def comparable(self, other: Family) -> bool:
         """Return whether both give the same codes to the same values."""
@@ -223,23 +174,18 @@ class Categorical(Family):
         return hash((Categorical, self.unseen))
 
 
-class CategoricalOfValues(Categorical):
-    """The same family for the user's own values: it maps values to codes and back."""
+class _ValuedCategorical(Categorical):
+    """A categorical family that maps the values of the user to codes and back."""
 
     def __init__(self, family: Categorical, columns: NDArray[Any]) -> None:
         super().__init__(family.unseen)
         self._values = [factorize(columns[:, j]).values for j in range(columns.shape[1])]
 
-    @property
-    def values(self) -> list[list[Any]]:
-        """The values of each column in the order of their codes."""
-        return self._values
-
-    def with_values_of(self, x: Any) -> CategoricalOfValues:
+    def with_values_of(self, x: Any) -> _ValuedCategorical:
         """Return the family with the values of the rows `x` added after those that it has."""
         columns = self._require_columns(rows_to_columns(as_objects_if_mixed(x)))
         grown = copy.copy(self)
-        pairs = zip(self._values, CategoricalOfValues(self, columns)._values, strict=True)
+        pairs = zip(self._values, _ValuedCategorical(self, columns)._values, strict=True)
         grown._values = [list(dict.fromkeys([*known, *more])) for known, more in pairs]
         return grown
 

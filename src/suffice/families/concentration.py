@@ -27,7 +27,7 @@ def log_less_digamma(x: FloatArray) -> FloatArray:
     return np.where(x > _LARGE, series, np.log(small) - digamma(small))
 
 
-def trigamma_less_reciprocal(x: FloatArray) -> FloatArray:
+def _trigamma_less_reciprocal(x: FloatArray) -> FloatArray:
     """Return x ψ′(x) − 1, about 1/(2x), without cancellation."""
     large = np.maximum(x, _LARGE)
     small = np.minimum(x, _LARGE)
@@ -43,7 +43,7 @@ def gamma_shape(spread: FloatArray, most_steps: int = _MOST_STEPS) -> FloatArray
     s = np.asarray(spread, dtype=np.float64)
     shape = (3.0 - s + np.sqrt((s - 3.0) ** 2 + 24.0 * s)) / (12.0 * s)
     for _ in range(most_steps):
-        step = (log_less_digamma(shape) - s) / trigamma_less_reciprocal(shape)
+        step = (log_less_digamma(shape) - s) / _trigamma_less_reciprocal(shape)
         shape = shape * np.exp(step)
         if np.abs(step).max(initial=0.0) < _SMALL_STEP:
             break

@@ -105,14 +105,14 @@ class PoissonDistributions(ColumnwiseDistributions):
 
     def entropy(self) -> FloatArray:
         """Return the sums of the entropies of the columns, (k,)."""
-        return poisson_entropy(self.rate).sum(1)
+        return _poisson_entropy(self.rate).sum(1)
 
     def draw(self, classes: IntArray, rng: np.random.Generator) -> FloatArray:
         """Return counts."""
         return rng.poisson(self.rate[classes]).astype(np.float64)
 
 
-def poisson_entropy(rate: FloatArray) -> FloatArray:
+def _poisson_entropy(rate: FloatArray) -> FloatArray:
     """Return −Σ p log p over all counts that matter; for large λ the series ½ log 2πeλ − 1/12λ − 1/24λ² − 19/360λ³."""
     entropy = np.empty(rate.shape)
     for place, mean in np.ndenumerate(rate):

@@ -87,7 +87,18 @@ class Design:
             replace(term, column=place[term.column], label=schema.column_labels[place[term.column]])
             for term in self.terms
         ]
-        return Design(schema, tuple(terms), place.get(self.offset), place.get(self.exposure), place.get(self.groups))
+        return replace(
+            self,
+            schema=schema,
+            terms=tuple(terms),
+            offset=place.get(self.offset),
+            exposure=place.get(self.exposure),
+            groups=place.get(self.groups),
+        )
+
+    def own_offset(self, table: Table) -> FloatArray | None:
+        """Return an offset that belongs to the design, (n,); None if there is none."""
+        return None
 
     def encode(self, table: Table) -> Array:
         """Return the design matrix of some rows, n×p; NaN where a cell is missing."""
@@ -108,7 +119,7 @@ class Design:
         start = 0
         for table in map(self.schema.arranged, tables):
             for term in self.terms:
-                cells = self._numbers(table, term)[:, 0] if term.levels is None else _codes(table, term)
+                cells = self._numbers(table, term)[:, 0] if term.levels is None else level_codes(table, term)
                 bad = np.flatnonzero(~np.isfinite(cells))
                 if len(bad):
                     what = "missing (NaN)" if np.isnan(cells[bad[0]]) else "infinite (inf)"
@@ -144,7 +155,7 @@ class Design:
                 )
 
 
-def _codes(table: Table, term: Term) -> FloatArray:
+def level_codes(table: Table, term: Term) -> FloatArray:
     """Return the code of each cell's level, NaN where the cell is missing; raise ValueError for an unknown level."""
     found = table.values(term.column)
     assert term.levels is not None
@@ -163,7 +174,7 @@ def _codes(table: Table, term: Term) -> FloatArray:
 
 
 def _dummies(table: Table, term: Term) -> FloatArray:
-    codes = _codes(table, term)
+    codes = level_codes(table, term)
     assert term.levels is not None
     first = 0 if term.keep_first else 1
     columns = (codes[:, None] == np.arange(first, len(term.levels))).astype(np.float64)

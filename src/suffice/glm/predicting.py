@@ -70,7 +70,9 @@ def offsets(table: Table, design: Design, link: Link, offset: Any, exposure: Any
     The result is None if there is neither.
     """
     n = len(table)
-    total: FloatArray | None = None
+    total = design.own_offset(table)
+    if total is not None:
+        total = as_numbers(total, n, "the offset of the formula", start)
     for name, values, column in (("offset", offset, design.offset), ("exposure", exposure, design.exposure)):
         read = design.schema.arranged(table)
         if is_column(values):  # a column of the given table, which may have columns that training did not have

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from suffice._arrays import FloatArray
+from suffice.tables.results import result_frame
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +28,8 @@ class Summary:
         The probability of the intervals.
     notes : list of (str, str)
         Deviances, information criteria, and so on.
+    library : str or None
+        The data-frame library of the training table.
     """
 
     title: str
@@ -39,6 +42,37 @@ class Summary:
     statistic: str
     level: float
     notes: list[tuple[str, str]]
+    library: str | None = None
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """Return a data frame with one row per parameter.
+
+        Its columns are "term", "estimate", "std_error", "z" (or "t"), "p_value", "low" and "high".
+
+        Parameters
+        ----------
+        library : "pandas", "polars" or "pyarrow", optional
+            The library of the frame; by default that of the training table, or one that is installed.
+
+        Examples
+        --------
+        >>> from suffice import GLM
+        >>> model = GLM("poisson").fit([[0.0], [1.0], [2.0], [3.0]], [1, 2, 4, 9])
+        >>> model.summary().to_frame("pandas").round(2)
+                  term  estimate  std_error     z  p_value   low  high
+        0  (intercept)     -0.06       0.69 -0.09     0.93 -1.41  1.29
+        1           x0      0.75       0.28  2.70     0.01  0.21  1.29
+        """
+        columns: dict[str, Any] = {
+            "term": list(self.terms),
+            "estimate": self.estimates,
+            "std_error": self.std_errors,
+            self.statistic: self.statistics,
+            "p_value": self.p_values,
+            "low": self.intervals[:, 0],
+            "high": self.intervals[:, 1],
+        }
+        return result_frame(columns, library, known=self.library)
 
     def _head(self) -> list[str]:
         share = f"{100 * self.level:g} %"

@@ -287,7 +287,10 @@ def _filled_series(table: FrameTable, column: int, found: Filled) -> Any:
 def _scattered(series: Any, rows: IntArray, values: list[Any]) -> Any:
     import narwhals.stable.v2 as nw
 
-    return series.scatter(rows.tolist(), nw.new_series("", values, series.dtype, backend=series.implementation))
+    cells = nw.new_series("", values, series.dtype, backend=series.implementation)
+    if series.implementation.is_pyarrow():  # narwhals has one type of text, Arrow has several
+        cells = nw.from_native(cells.to_native().cast(series.to_native().type), series_only=True)
+    return series.scatter(rows.tolist(), cells)
 
 
 def _filled_categories(series: Any, rows: IntArray, words: list[str]) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.glm.design import Design, Term
+from suffice.glm.formulas import FormulaDesign
 from suffice.models.schema import Schema
 from suffice.persistence.values import is_count, require
 
@@ -35,10 +36,16 @@ def state(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     arrays = {name: fitted[name] for name in _ARRAYS if isinstance(fitted.get(name), np.ndarray)}
     labels = fitted.get("classes_")
     design: Design = model.design_
+    if isinstance(design, FormulaDesign):
+        raise ValueError(
+            "a model with a formula cannot be saved as a file: a formula is code, and no file of a model runs code; "
+            "use pickle, or fit a table without a formula"
+        )
     values = {name: fitted[name] for name in (*_VALUES, *_OPTIONAL) if name in fitted and name not in arrays}
     values["design"] = {
         "names": None if design.schema.names is None else list(design.schema.names),
         "n_columns": design.schema.n_columns,
+        "library": design.schema.library,
         "terms": [
             [term.column, None if term.levels is None else list(term.levels), term.keep_first] for term in design.terms
         ],
@@ -89,7 +96,9 @@ def _design(packed: Mapping[str, Any]) -> Design:
     require(
         words and (names is None or len(set(names)) == len(names) == n), f"there are {n} columns of the names {names!r}"
     )
-    schema = Schema(None if names is None else tuple(names), n, ())
+    library = packed.get("library")
+    require(library is None or isinstance(library, str), f"the library is {library!r}")
+    schema = Schema(None if names is None else tuple(names), n, (), library=library)
     places = [packed["offset"], packed["exposure"], *(column for column, _, _ in packed["terms"])]
     known = [place for place in places if place is not None]
     whole = all(is_count(place) and place < n for place in known)

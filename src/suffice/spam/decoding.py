@@ -20,7 +20,7 @@ _NOT_CHARSETS = frozenset({"idna", "punycode", "unicode_escape", "raw_unicode_es
 
 
 @lru_cache(maxsize=256)
-def codec_of(charset: str) -> str:
+def _codec_of(charset: str) -> str:
     """Return Python's name of a declared charset, or an empty string if it is unknown."""
     if not charset.isascii() or not charset.replace("-", "").replace("_", "").isalnum():
         return ""
@@ -47,7 +47,7 @@ def as_text(raw: bytes, charset: str) -> str:
         ("utf-16", "utf16", "utf-32", "utf32", "utf-7", "utf7", "iso-2022", "hz")
     ):
         return raw.decode("ascii")
-    declared = codec_of(charset) if charset else ""
+    declared = _codec_of(charset) if charset else ""
     for codec in (declared, "utf-8"):
         if codec:
             try:

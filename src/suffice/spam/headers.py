@@ -75,7 +75,7 @@ def read_headers(
         if colon and len(name) <= 120 and (name := _field_name(name)):
             value = value.strip(_SPACE)
             if name == "authentication-results":
-                value = unfolded(value)  # the server's name must be in the literal header, not in encoded words
+                value = _unfolded(value)  # the server's name must be in the literal header, not in encoded words
             elif not is_plain or "\n" in value:
                 value = decoded(value)
             fields.append((name, value))
@@ -102,11 +102,11 @@ def raw_headers(raw: bytes) -> Fields:
     [('from', '=?utf-8?q?Ann?= <ann@example.org>')]
     """
     raw = with_line_feeds(raw[:RAW_HEADER_LIMIT])
-    fields, _ = read_headers(raw, 0, len(raw), unfolded, RAW_HEADER_LIMIT)
+    fields, _ = read_headers(raw, 0, len(raw), _unfolded, RAW_HEADER_LIMIT)
     return fields
 
 
-def unfolded(value: str) -> str:
+def _unfolded(value: str) -> str:
     """Return the value of a header on one line, as UTF-8."""
     return as_text(value.replace("\n", " ").encode("latin-1"), "")
 

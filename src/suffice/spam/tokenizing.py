@@ -255,7 +255,7 @@ def _add_words_of(text: str, prefix: str, found: list[str], window: int) -> int:
     lengths = set(map(len, distinct))
     spaced = 1 in lengths and list(map(len, words)).count(1) >= 4
     if lengths and max(lengths) > WORD_LIMIT:
-        short = {word: long_word(word) for word in distinct if len(word) > WORD_LIMIT}
+        short = {word: _long_word(word) for word in distinct if len(word) > WORD_LIMIT}
         words = list(map(short.get, words, words))
         distinct = dict.fromkeys(words)
     found += [prefix + word for word in words] if prefix else words
@@ -281,7 +281,7 @@ def _marks(word: str, prefix: str) -> list[str]:
     return [f"text:number {len(word)}"] if len(word) > 3 and word.isdigit() else []
 
 
-def long_word(word: str) -> str:
+def _long_word(word: str) -> str:
     """Return the abbreviation of a long word: its first letter and its length in steps of ten."""
     return f"long:{word[0]} {len(word) // 10 * 10}"
 

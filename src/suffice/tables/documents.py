@@ -26,15 +26,18 @@ _DOCUMENT, _WORD = 32, 8
 _NEVER, _NUL = b"\xff", "\0"
 
 
-def batches(documents: Sequence[Any], n_threads: int) -> list[tuple[int, int]]:
-    """Return where batches of about the same size begin and end, as many as there are threads or a multiple of it."""
+def batches(documents: Sequence[Any], n_threads: int, most: int) -> list[tuple[int, int]]:
+    """Return where batches of about the same size begin and end, as many as there are threads or a multiple of it.
+
+    Batches are smaller if n-grams of up to `most` words are counted, since more of them are distinct.
+    """
     if set(map(type, documents)) <= {str}:
         sizes = np.fromiter(map(len, documents), np.int64, len(documents)) + _DOCUMENT
     else:
         sizes = np.fromiter(map(_size, documents), np.int64, len(documents))
     ends = np.cumsum(sizes)
     total = int(sizes.sum())
-    rounds = -(-total // (n_threads * _BATCH))
+    rounds = -(-total * (2 * most - 1) // (n_threads * _BATCH))
     count = n_threads * rounds if rounds > 1 else max(1, min(n_threads, total // _LEAST))
     cuts = np.searchsorted(ends, np.arange(1, count) * (total / count))
     bounds = [0, *cuts.tolist(), len(documents)]
@@ -48,7 +51,7 @@ def _size(document: Any) -> int:
 
 
 @dataclass(frozen=True)
-class Text:
+class EncodedDocuments:
     """Documents in UTF-8, as `suffice.compiled.words.WordTable.read` takes them.
 
     Parameters
@@ -69,7 +72,7 @@ class Text:
     may_hold_nul: bool
 
 
-def encoded(documents: Sequence[Any], start: int, stop: int, reading: Reading) -> Text:
+def encoded(documents: Sequence[Any], start: int, stop: int, reading: Reading) -> EncodedDocuments:
     """Return documents `start` to `stop` in UTF-8; those with letters beyond ASCII are lowered first."""
     part = documents[start:stop]
     separators = np.full(len(part), -1, dtype=np.int32)
@@ -91,7 +94,7 @@ def encoded(documents: Sequence[Any], start: int, stop: int, reading: Reading) -
     ends = np.cumsum(np.fromiter(map(len, found), np.int64, len(found)) + 1) - 1
     text = b"\n".join([*found, bytes(PAST_BYTES)])
     letters = None if text.isascii() else word_characters()
-    return Text(
+    return EncodedDocuments(
         np.frombuffer(text, np.uint8), ends, separators, letters, missing, bool((separators == _NEVER[0]).any())
     )
 

@@ -13,7 +13,7 @@ from suffice._arrays import FloatArray
 from suffice._threads import run_each
 from suffice.compiled.words import WordTable
 from suffice.tables.buckets import buckets_of_hashes
-from suffice.tables.encoded import batches, encoded
+from suffice.tables.documents import batches, encoded
 from suffice.tables.reading import Reading
 
 #: words of a table after which it begins anew, so that its memory is bounded

@@ -66,7 +66,8 @@ class Bags:
         ends = np.cumsum([0, *(part.nnz for part in parts)])
         indptr = [part.counts.indptr[1:] + end for part, end in zip(parts, ends, strict=False)]
         cells = [np.concatenate([getattr(part.counts, name) for part in parts]) for name in ("data", "indices")]
-        counts = csr_array((*cells, np.concatenate([[0], *indptr])), shape=(sum(map(len, parts)), width))
+        starts = np.concatenate([[0], *indptr]).astype(np.int32 if ends[-1] < 2**31 else np.int64)
+        counts = csr_array((*cells, starts), shape=(sum(map(len, parts)), width))
         unknown, missing = (np.concatenate([getattr(part, name) for part in parts]) for name in ("unknown", "missing"))
         return cls(counts, unknown, missing)
 

@@ -47,7 +47,7 @@ class Pattern:
     missing: IntArray
 
 
-def groups_of(there: NDArray[np.bool_]) -> list[Group]:
+def _groups_of(there: NDArray[np.bool_]) -> list[Group]:
     """Return the rows grouped by their number of missing cells; complete rows are left out."""
     n_missing = (~there).sum(1)
     order = np.argsort(there, axis=1, kind="stable")  # missing columns first, in order
@@ -114,7 +114,7 @@ class MissingByRow:
     def groups(self) -> list[Group]:
         """The rows grouped by their number of missing cells."""
         if self._groups is None:
-            self._groups = groups_of(self.there)
+            self._groups = _groups_of(self.there)
         return self._groups
 
     def condition(self, mean: FloatArray, covariance: FloatArray, whitener: FloatArray) -> Conditioned:

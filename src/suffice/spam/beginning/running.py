@@ -100,7 +100,7 @@ def plan(
             ),
         )
     if way == "milter":
-        check_utf8(program)
+        _check_utf8(program)
         unit = _packaged("suffice-milter.service").replace("/usr/local/bin/suffice", _program(program))
         return Plan(
             (Written(ours / "suffice-milter.service", unit),),
@@ -124,7 +124,7 @@ def check_paths(*paths: str) -> None:
             )
 
 
-def check_utf8(*paths: str) -> None:
+def _check_utf8(*paths: str) -> None:
     """Raise ValueError if a path is not UTF-8, of which systemd reads nothing."""
     for path in paths:
         if not path.isascii() and path != path.encode("utf-8", "ignore").decode():
@@ -134,7 +134,7 @@ def check_utf8(*paths: str) -> None:
 def _watch(program: str, config: Path, account: Account | None, option: str) -> Plan:
     if account is None:
         raise ValueError("watching needs an account; give --imap imaps://user@host")
-    check_utf8(program, str(config), option)
+    _check_utf8(program, str(config), option)
     secret = config / "suffice" / "imap.env"
     unit = _packaged("suffice-watch.service").replace(_PROGRAM, _program(program))
     unit = unit.replace(_SECRET, str(secret).replace("%", "%%"))

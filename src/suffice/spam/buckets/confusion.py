@@ -89,7 +89,7 @@ def confusion(store: Store, today: int, progress: Callable[[int], object] | None
         rows = dict(zip(names, columns, strict=True))
         for message, tokens in zip(batch, read, strict=True):
             name, weight = own.get(message.digest, ""), message.weights(forgetting)[1]
-            found = probabilities_without(kinds, rows, tokens, name, weight)
+            found = _probabilities_without(kinds, rows, tokens, name, weight)
             counts[name, Verdict(0.0, "ham", 0.0, [], buckets=found).bucket] += 1
             right += bool(found) and max(found, key=found.__getitem__) == name
             done += 1
@@ -99,7 +99,7 @@ def confusion(store: Store, today: int, progress: Callable[[int], object] | None
     return Confusion(tuple(names), dict(counts), right)
 
 
-def probabilities_without(
+def _probabilities_without(
     kinds: Kinds, rows: dict[str, list[int]], tokens: list[str], name: str, weight: int
 ) -> dict[str, float]:
     """Return the probabilities of a message after subtracting its weight from all sums of its kind."""

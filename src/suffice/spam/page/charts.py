@@ -108,7 +108,7 @@ CURVE = Area(44, 10, 628, 310)
 PLOT = Area(46, 28, 306, 268)
 
 
-def share_of(threshold: float) -> float:
+def _share_of(threshold: float) -> float:
     """Return the position of a threshold on its log-odds axis, from 0 at the left end to 1 at the right end."""
     if threshold <= 0.0 or threshold >= 1.0:
         return float(threshold >= 1.0)
@@ -145,9 +145,9 @@ def trade_off_of(evaluation: Evaluation, thresholds: Thresholds) -> TradeOff:
         CURVE,
         path([len(hams) - bisect_left(hams, edge) for edge in edges]),
         path([bisect_left(spams, edge) for edge in edges]),
-        CURVE.x(share_of(thresholds.ham)),
-        CURVE.x(share_of(thresholds.spam)),
-        [(CURVE.x(share_of(mark)), f"{mark:g}") for mark in _MARKS],
+        CURVE.x(_share_of(thresholds.ham)),
+        CURVE.x(_share_of(thresholds.spam)),
+        [(CURVE.x(_share_of(mark)), f"{mark:g}") for mark in _MARKS],
         [(CURVE.y(math.log1p(n) / top), f"{n:,}") for n in (0, 1, 10, 100, 1_000, 10_000) if math.log1p(n) <= top],
     )
 
@@ -190,7 +190,7 @@ def calibration_of(evaluation: Evaluation) -> list[Dot]:
     taken = [Area(x - radius, y - radius, x + radius, y + radius) for x, y, radius in circles]
     dots = []
     for item, circle in zip(bins, circles, strict=True):
-        low, high = wilson(item.spam, item.count)
+        low, high = _wilson(item.spam, item.count)
         label = _beside(*circle, 7.0 * len(f"{item.count:,}"), taken)
         taken.append(label)
         place = (label.left + label.right) / 2, (label.top + label.bottom) / 2
@@ -214,13 +214,13 @@ def _beside(x: float, y: float, radius: float, width: float, taken: Sequence[Are
     return next(free, places[0])
 
 
-def wilson(share: float, count: int, z: float = 1.96) -> tuple[float, float]:
+def _wilson(share: float, count: int, z: float = 1.96) -> tuple[float, float]:
     """Return the Wilson interval of a probability, given the fraction of successes and the number of trials.
 
     Examples
     --------
-    >>> from suffice.spam.page.charts import wilson
-    >>> [round(bound, 3) for bound in wilson(0.5, 10)]
+    >>> from suffice.spam.page.charts import _wilson
+    >>> [round(bound, 3) for bound in _wilson(0.5, 10)]
     [0.237, 0.763]
     """
     centre = (share + z * z / (2 * count)) / (1 + z * z / count)

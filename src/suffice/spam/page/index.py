@@ -102,7 +102,7 @@ class Index:
         self._bytes.write(raw)
         sender, address, subject, arrival, snippet, searched = excerpt
         entry = Entry(
-            len(self.entries), start, len(raw), sender, address, subject, arrival, snippet, folder, digest_of(raw)
+            len(self.entries), start, len(raw), sender, address, subject, arrival, snippet, folder, _digest_of(raw)
         )
         self._texts.add(searched)
         self.entries.append(entry)
@@ -185,7 +185,7 @@ class Mailbox:
 
     def take(self, raw: bytes, folder: str) -> Entry:
         """Return the entry of a message in a folder, a new one unless the message is known."""
-        if alike := self._unmet.get(digest_of(raw)):
+        if alike := self._unmet.get(_digest_of(raw)):
             entry = alike.pop()
             entry.is_gone, entry.folder = False, folder
         else:
@@ -200,7 +200,7 @@ class Mailbox:
                 entry.is_gone = True
 
 
-def digest_of(raw: bytes) -> bytes:
+def _digest_of(raw: bytes) -> bytes:
     """Return a digest that differs for messages that differ in any byte."""
     return hashlib.blake2b(raw, digest_size=16).digest()
 
