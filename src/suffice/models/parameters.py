@@ -80,11 +80,6 @@ def _of_block(schema: Schema, block: Block, distributions: Distributions) -> Ite
                 yield Parameter(label, family, diagonal, None, array[:, i, i])
                 for j in range(i + 1, len(labels)):
                     yield Parameter(label, family, name, labels[j], array[:, i, j])
-        elif isinstance(block.family, Text):  # hashed words have no names
-            known = schema.categories.get(block.columns[0])
-            words = range(array.shape[1]) if known is None else known.values
-            for place, word in enumerate(words):
-                yield Parameter(labels[0], family, name, word, array[:, place])
         elif isinstance(block.family, Categorical):
             for column, where in zip(block.columns, CategoryCounts(array, schema.sizes(block)).columns(), strict=True):
                 for place, value in zip(range(where.start, where.stop), schema.categories[column].values, strict=True):
