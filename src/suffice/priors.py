@@ -141,7 +141,7 @@ class NormalInverseWishart(Prior):
                 f"mean and scale must be of the same columns, but mean is of shape {np.shape(mean)} and scale of "
                 f"shape {psi.shape}"
             )
-        _require_positive_definite(psi, "scale")
+        require_positive_definite(psi, "scale")
         least = 0 if psi.ndim == 1 else d - 1
         if not (np.isfinite(dof) and dof > least):
             raise ValueError(f"dof must be more than {least} for a scale of shape {psi.shape}, but is {dof!r}")
@@ -251,7 +251,7 @@ class KnownVariance(Conjugate):
         if np.ndim(self.variance) < 2:
             _require_positive(self, "variance")
         else:
-            _require_positive_definite(np.asarray(self.variance, dtype=np.float64), "the variance of a KnownVariance")
+            require_positive_definite(np.asarray(self.variance, dtype=np.float64), "the variance of a KnownVariance")
         if not (np.isfinite(self.count) and self.count >= 0):
             raise ValueError(f"count must not be negative, but is {self.count!r}")
 
@@ -311,7 +311,7 @@ def _require_positive(prior: Prior, *names: str) -> None:
             raise ValueError(f"the {name} of a {type(prior).__name__} must be positive, but is {getattr(prior, name)}")
 
 
-def _require_positive_definite(values: FloatArray, what: str) -> None:
+def require_positive_definite(values: FloatArray, what: str) -> None:
     """Raise ValueError unless `values` are positive, (d,), or a symmetric positive definite matrix, (d, d)."""
     if values.ndim == 1:
         if not (np.isfinite(values).all() and (values > 0).all()):

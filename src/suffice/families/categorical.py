@@ -17,7 +17,8 @@ from suffice.families.categorical_distributions import CategoricalDistributions
 from suffice.families.codes import UNSEEN, Codes
 from suffice.families.distribution import Distribution
 from suffice.families.products import log_of, require_rows
-from suffice.priors import PriorSpec, PseudoCount, resolve_prior
+from suffice.families.usual import SHARE, Domain, as_row, require_names, require_sum_of_1
+from suffice.priors import CountAtMode, PriorSpec, PseudoCount, resolve_prior
 from suffice.statistics.category_counts import CategoryCounts
 from suffice.statistics.responsibilities import Labels, Responsibilities
 from suffice.tables.factorize import MISSING, factorize, is_missing
@@ -46,6 +47,7 @@ class Categorical(Family):
     """
 
     name: ClassVar[str] = "categorical"
+    usual: ClassVar[Mapping[str, Domain]] = {"probability": SHARE}
 
     def __init__(self, unseen: str = "prior") -> None:
         if unseen not in ("prior", "missing"):
@@ -154,10 +156,57 @@ class Categorical(Family):
         """Return the distributions with these parameter arrays."""
         return CategoricalDistributions(**arrays, family=self.of_sizes(arrays["sizes"]))
 
+    @classmethod
+    def _of_usual(cls, given: dict[str, Any]) -> CategoricalDistributions:
+        require_names("Categorical", given, ["probability"], ["unseen"])
+        tables = given["probability"]
+        tables = [tables] if isinstance(tables, Mapping) else list(tables)
+        for table in tables:
+            if not isinstance(table, Mapping) or not table:
+                raise ValueError(
+                    f"the probability of a Categorical must be a mapping of values to probabilities, or one per "
+                    f"column, but is {table!r}"
+                )
+        shares = [as_row("Categorical", "probability", list(table.values()), SHARE) for table in tables]
+        for own in shares:
+            require_sum_of_1(own, "the probabilities of a Categorical")
+        family = Categorical.of_values([list(table) for table in tables], given.get("unseen", "prior"))
+        sizes = np.array([len(own) for own in shares], dtype=np.intp)
+        return CategoricalDistributions(
+            np.concatenate(shares)[None], sizes, np.zeros((1, len(sizes))), family.of_sizes(sizes)
+        )
+
+    @staticmethod
+    def of_values(values: list[list[Any]], unseen: str = "prior") -> _ValuedCategorical:
+        """Return the family that knows these values of each column.
+
+        Parameters
+        ----------
+        values : list of lists
+            The values of each column.
+        unseen : "prior" or "missing", default "prior"
+            How other values count.
+        """
+        family = _ValuedCategorical(Categorical(unseen), np.empty((0, 0), dtype=object))
+        family._values = values
+        return family
+
+    @property
+    def values(self) -> list[list[Any]] | None:
+        """The values of each column in the order of their codes, if the family knows them."""
+        return None
+
     def log_prior(self, distributions: CategoricalDistributions, statistics: CategoryCounts, prior: PriorSpec) -> float:
         """Return α Σ log p: a Dirichlet prior for each column."""
         pseudo = resolve_prior(prior, PseudoCount, PseudoCount(1.0))
-        return 0.0 if pseudo is None else pseudo.amount * float(log_of(distributions.probability).sum())
+        if pseudo is None or pseudo.amount == 0.0:
+            return 0.0
+        return pseudo.amount * float(log_of(distributions.probability).sum())
+
+    def mode_prior(self, statistics: CategoryCounts, prior: PriorSpec) -> PriorSpec:
+        """Return one observation less of every value; raise ValueError if the pseudo-count is less than 1."""
+        pseudo = resolve_prior(prior, PseudoCount, PseudoCount(1.0))
+        return None if pseudo is None else CountAtMode(pseudo.amount - 1.0)
 
     def comparable(self, other: Family) -> bool:
         """Return whether both give the same codes to the same values."""
@@ -180,6 +229,11 @@ class _ValuedCategorical(Categorical):
     def __init__(self, family: Categorical, columns: NDArray[Any]) -> None:
         super().__init__(family.unseen)
         self._values = [factorize(columns[:, j]).values for j in range(columns.shape[1])]
+
+    @property
+    def values(self) -> list[list[Any]]:
+        """The values of each column in the order of their codes."""
+        return self._values
 
     def with_values_of(self, x: Any) -> _ValuedCategorical:
         """Return the family with the values of the rows `x` added after those that it has."""

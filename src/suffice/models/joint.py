@@ -47,7 +47,7 @@ class JointModel:
     @cached_property
     def class_log_prior(self) -> FloatArray:
         """The logarithm of the class probabilities, (k,)."""
-        return self.log_prior if self.class_of is None else _log_sums(self.log_prior[None], self.class_of)[0]
+        return self.log_prior if self.class_of is None else log_sums(self.log_prior[None], self.class_of)[0]
 
     @cached_property
     def rules_out(self) -> bool:
@@ -68,7 +68,7 @@ class JointModel:
     def given_class(self, joint: FloatArray) -> FloatArray:
         """Return log p(m | x, c), n×m, from log p(x, m); log p(m | c) where x has probability 0 in the class."""
         assert self.class_of is not None
-        total = _log_sums(joint, self.class_of)[:, self.class_of]
+        total = log_sums(joint, self.class_of)[:, self.class_of]
         with np.errstate(invalid="ignore"):
             return np.where(np.isneginf(total), self.log_shares, joint - total)
 
@@ -140,14 +140,14 @@ def _expected_classes(known: PartialLabels, joint: FloatArray, model: JointModel
     if model.class_of is None:
         return known.expect(joint)
     # p(m | x, y) = p(c | x, y) p(m | x, c)
-    classes, log_likelihood = known.expect(_log_sums(joint, model.class_of))
+    classes, log_likelihood = known.expect(log_sums(joint, model.class_of))
     return SoftLabels(classes.weights[:, model.class_of] * np.exp(model.given_class(joint))), log_likelihood
 
 
 def log_joint(chunk: Chunk, model: JointModel) -> FloatArray:
     """Kernel: log p(x, c) = log p(c) + Σ over blocks of log p(x | c), n×k."""
     joint = log_joint_scores(chunk, model, common=True)
-    return joint if model.class_of is None else _log_sums(joint, model.class_of)
+    return joint if model.class_of is None else log_sums(joint, model.class_of)
 
 
 def log_posterior(chunk: Chunk, model: JointModel) -> FloatArray:
@@ -258,7 +258,7 @@ def log_joint_scores(chunk: Chunk, model: JointModel, *, common: bool) -> FloatA
     return _block_scores(chunk, model, common=common) + model.log_prior
 
 
-def _log_sums(joint: FloatArray, class_of: IntArray) -> FloatArray:
+def log_sums(joint: FloatArray, class_of: IntArray) -> FloatArray:
     """Return the log-sum-exp over the components of each class, n×k, from logarithms per component, n×m."""
     first = np.flatnonzero(np.diff(class_of, prepend=-1))
     largest = np.maximum.reduceat(joint, first, axis=1)
@@ -272,7 +272,7 @@ def _class_scores(chunk: Chunk, model: JointModel) -> tuple[FloatArray, FloatArr
     scores = _block_scores(chunk, model, common=False)
     if model.class_of is None:
         return scores, model.log_prior
-    return _log_sums(scores + model.log_shares, model.class_of), model.class_log_prior
+    return log_sums(scores + model.log_shares, model.class_of), model.class_log_prior
 
 
 def _block_scores(chunk: Chunk, model: JointModel, *, common: bool) -> FloatArray:

@@ -80,13 +80,13 @@ def _of_block(schema: Schema, block: Block, distributions: Distributions) -> Ite
                 yield Parameter(label, family, diagonal, None, array[:, i, i])
                 for j in range(i + 1, len(labels)):
                     yield Parameter(label, family, name, labels[j], array[:, i, j])
+        elif isinstance(block.family, Text):
+            for place, word in enumerate(_words(schema, block.columns[0], array.shape[1])):
+                yield Parameter(labels[0], family, name, word, array[:, place])
         elif isinstance(block.family, Categorical):
             for column, where in zip(block.columns, CategoryCounts(array, schema.sizes(block)).columns(), strict=True):
                 for place, value in zip(range(where.start, where.stop), schema.categories[column].values, strict=True):
                     yield Parameter(schema.column_labels[column], family, name, value, array[:, place])
-        elif isinstance(block.family, Text) and array.ndim == 2:
-            for place, word in enumerate(words_of(schema, block.columns[0], array.shape[1])):
-                yield Parameter(labels[0], family, name, word, array[:, place])
         elif array.ndim == 2 and array.shape[1] == len(labels):
             for j, label in enumerate(labels):
                 yield Parameter(label, family, name, None, array[:, j])
@@ -94,17 +94,8 @@ def _of_block(schema: Schema, block: Block, distributions: Distributions) -> Ite
             yield Parameter(labels[0] if len(labels) == 1 else None, family, name, None, array.reshape(len(array)))
 
 
-def words_of(schema: Schema, column: int, size: int) -> list[str]:
-    """Return the names of the words of a column of text, in the order of their probabilities.
-
-    Parameters
-    ----------
-    schema : Schema
-    column : int
-        The position of the column.
-    size : int
-        The number of words, or of buckets.
-    """
+def _words(schema: Schema, column: int, size: int) -> list[str]:
+    """Return the words of a column of text, in the order of their probabilities; hashed words have no names."""
     known = schema.categories.get(column)
     return [f"bucket {j}" for j in range(size)] if known is None else [str(word) for word in known.values[:size]]
 
