@@ -148,6 +148,14 @@ class Text(Family):
                 f"Text('bernoulli')"
             )
 
+    @classmethod
+    def _of_usual(cls, given: dict[str, Any]) -> Any:
+        """Raise TypeError: there is no dictionary."""
+        raise TypeError(
+            "Text takes no given parameters, because probabilities of words need a dictionary; fit it to documents, or "
+            "give a Multinomial with one column per word"
+        )
+
     # -- the exponential family ---------------------------------------------------------------------------------
 
     def cells(self, x: Bags) -> Array:
