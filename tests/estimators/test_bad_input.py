@@ -251,7 +251,7 @@ def test_thresholds_and_costs_are_checked():
     with pytest.raises(ValueError, match=says("two classes, but there are 3")):
         NaiveBayes(threshold=0.5).fit(X, ["a", "b", "c"] * 2).predict(X)
     with pytest.raises(ValueError, match=says("positive")):
-        fits(threshold=1.0).predict(X)
+        fits(threshold=1.5).predict(X)
 
 
 def test_distances_and_linear_forms_say_when_there_are_none():

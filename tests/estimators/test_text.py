@@ -217,7 +217,7 @@ def test_models_without_text_columns_read_text_as_categories():
 
 
 @pytest.mark.filterwarnings("ignore:class . has only")
-@pytest.mark.parametrize("estimate", ["map", "predictive"])
+@pytest.mark.parametrize("estimate", ["mean", "predictive"])
 @pytest.mark.parametrize("n_components", [1, 2])
 @pytest.mark.parametrize("family", [Text(), Text("bernoulli"), Text(min_count=2), Text(weighting="tf-idf")])
 def test_words_add_up_to_the_contribution_of_their_column(family, n_components, estimate):
@@ -271,8 +271,8 @@ def test_top_words_are_those_that_speak_most_for_a_class():
     model = NaiveBayes("text").fit(MAILS, KINDS)
     top = model.top_words(3)
     assert list(top) == ["ham", "spam"]
-    assert [word for word, _ in top["spam"]][0] == "pills"
-    assert [word for word, _ in top["ham"]][0] in ("the", "meeting")
+    assert top["spam"][0][0] == "pills"
+    assert top["ham"][0][0] in ("the", "meeting")
     p = model.distributions_[0].probability[:, model.schema_.categories[0].numbers["pills"]]
     assert top["spam"][0][1] == pytest.approx(p[1] * np.log(p[1] / p[0]))
     assert str(top).splitlines()[1].startswith("spam  pills 0.")
@@ -304,7 +304,7 @@ def test_top_words_need_a_column_of_text():
     assert model.top_words(1, "b") == model.top_words(1, 0)
 
 
-# -- learning from few labels, and clusters -----------------------------------------------------------------------------
+# -- learning from few labels, and clusters ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("family", [Text(), Text("bernoulli"), Text(weighting="tf-idf"), Text(min_count=3)])
@@ -364,7 +364,7 @@ def test_the_search_takes_columns_of_text():
     assert search.best_estimator_.predict(frame).shape == (80,)
 
 
-# -- the rest --------------------------------------------------------------------------------------------------------------
+# -- the rest ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("family", [Text(), Text("bernoulli"), Text(weighting="tf-idf", ngrams=2), Text(buckets=64)])
@@ -455,7 +455,7 @@ def test_weights_of_rows_count_documents():
 def test_there_are_no_coefficients_of_a_column_of_text():
     model = NaiveBayes("text").fit(MAILS, KINDS)
     assert not hasattr(model, "coef_")
-    with pytest.raises(ValueError, match="sums over the words.*top_words"):
+    with pytest.raises(ValueError, match=r"sums over the words.*top_words"):
         model.to_logistic()
 
 

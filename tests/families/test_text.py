@@ -177,7 +177,7 @@ def test_the_predictive_of_a_document_is_dirichlet_multinomial():
     one = posterior.predictive()
     assert one.log_prob(["aa aa"])[0] == pytest.approx(np.log(3 / 5 * 4 / 6))  # a word comes again more easily
     assert posterior.log_evidence()[0] == pytest.approx(np.log(1 / 2 * 1 / 3 * 2 / 4))
-    grown = posterior + ["cc"]
+    grown = posterior.update(["cc"])
     np.testing.assert_allclose(grown.mean(), [[3 / 7, 2 / 7, 2 / 7]])
     presence = Text("bernoulli").posterior(["aa bb", "aa"], PseudoCount(1.0))
     np.testing.assert_allclose(presence.mean(), [[3 / 4, 2 / 4]])
@@ -252,3 +252,14 @@ def test_families_with_the_same_settings_are_equal_and_say_what_differs_from_the
     assert hash(Text(ngrams=2)) == hash(Text(ngrams=(1, 2)))
     assert Text() != Text("bernoulli")
     assert repr(Text("bernoulli", min_count=3)) == "Text(counts='bernoulli', min_count=3)"
+
+
+def test_the_mode_of_the_posterior_adds_one_observation_less():
+    plain = NaiveBayes("text", prior=2.0, estimate="map").fit(MAILS, KINDS)
+    laplace = NaiveBayes("text", prior=1.0).fit(MAILS, KINDS)
+    np.testing.assert_allclose(plain.distributions_[0].probability, laplace.distributions_[0].probability)
+    presence = NaiveBayes(Text("bernoulli"), prior=3.0, estimate="map").fit(MAILS, KINDS)
+    expected = NaiveBayes(Text("bernoulli"), prior=2.0).fit(MAILS, KINDS)
+    np.testing.assert_allclose(presence.distributions_[0].probability, expected.distributions_[0].probability)
+    with pytest.raises(ValueError, match="at least 1"):
+        NaiveBayes("text", prior=0.5, estimate="map").fit(MAILS, KINDS)

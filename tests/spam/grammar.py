@@ -13,6 +13,7 @@ import random
 import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
 from suffice.spam import Verdict, digest, html, read, reading, tokens
 from suffice.spam.page.excerpts import SEARCHED, SNIPPET, excerpt_of
@@ -251,7 +252,7 @@ def examine(raw: bytes) -> float:
 
 def fallback(raw: bytes) -> tuple[list[str], str]:
     """Return the tokens of a message, and their lines, as Python alone finds them."""
-    modules = sys.modules["suffice.spam.tokenizing"], html, reading
+    modules: tuple[Any, ...] = (sys.modules["suffice.spam.tokenizing"], html, reading)
     kept = [module.compiled for module in modules]
     try:
         for module in modules:

@@ -66,8 +66,8 @@ class GenerativeClassifier(FromParameters, ClassAnswers, ClassifierSettings, Cla
     ----------
     families : "auto", Family, name of a family, or mapping, default "auto"
         The distribution of each column given the class. "auto" chooses by the types of the columns: numbers are
-        Gaussian, booleans Bernoulli, text and categories Categorical. A family or its name applies to all columns. A
-        mapping sets the family of columns or groups of columns, by name or position:
+        Gaussian, booleans Bernoulli, words and categories Categorical, sentences Text. A family or its name applies to
+        all columns. A mapping sets the family of columns or groups of columns, by name or position:
         ``{"city": Categorical(), ("height", "weight"): Gaussian("full")}``.
     covariance : str, default "diagonal"
         The covariance structure of the automatic Gaussian block: "full", "tied", "diagonal" (or "diag"),

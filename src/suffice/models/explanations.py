@@ -123,7 +123,8 @@ class Explanation:
             The maximum number of columns, and of words of each column of text.
         """
         values, texts = self.contributions[row], {text.place: text for text in self.texts}
-        shown = [int(j) for j in self._order(row)[:n] if values[j] != 0.0]
+        # words may cancel each other
+        shown = [int(j) for j in self._order(row)[:n] if values[j] != 0.0 or (j in texts and texts[int(j)].of(row))]
         entries = [(BASELINE, float(self.baseline[row]))]
         for j in shown:
             entries.append((str(self.columns[j]), float(values[j])))

@@ -1,4 +1,4 @@
-"""Explanations of text columns by their words: what each word adds to the log-odds; they add up to the column's term."""
+"""Explanations of text columns: what each word adds to the log-odds; words add up to the term of their column."""
 
 from __future__ import annotations
 

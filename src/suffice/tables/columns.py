@@ -51,8 +51,8 @@ class ColumnTable(Table):
             label = self.label(column)
             rows = "1 row" if len(text) == 1 else f"{len(text)} rows"
             raise ValueError(
-                f"column {label!r} must hold numbers, but holds {_what(cell)} in {rows} (first: {beginning(cell)} in row "
-                f"{row + self.offset}); {self._advice(label)} or clean it"
+                f"column {label!r} must hold numbers, but holds {_what(cell)} in {rows} (first: {beginning(cell)} in "
+                f"row {row + self.offset}); {self._advice(label)} or clean it"
             )
         return np.array(numbers, dtype=np.float64)
 
@@ -82,9 +82,9 @@ class ColumnTable(Table):
         """Return the kind of a column from its cells, for columns whose type does not tell."""
         numbers = booleans = 0
         lists = [cell for cell in cells if is_nested(cell)]
-        if lists and all(is_token_list(cell) for cell in lists):
-            if all(is_nested(cell) or is_missing(cell) for cell in cells):
-                return Kind.TOKENS
+        of_lists = bool(lists) and all(is_nested(cell) or is_missing(cell) for cell in cells)
+        if of_lists and all(is_token_list(cell) for cell in lists):
+            return Kind.TOKENS
         text: tuple[int, Any] | None = None
         for row, cell in enumerate(cells):
             if is_missing(cell):

@@ -61,12 +61,17 @@ def _from_array_like(X: Any) -> Table:
     return ArrayTable(_real(array))
 
 
+#: advice in the error about a list or Series of text
+_OF_DOCUMENTS = "; documents need no table if all columns are text, as in NaiveBayes('text')"
+
+
 def _two_dimensional(array: Array) -> Array:
     if array.ndim != 2:
         shape = tuple(array.shape)
+        more = _OF_DOCUMENTS if getattr(array.dtype, "kind", "") in ("O", "U", "T") else ""
         raise ValueError(
             f"a table must be a 2D array, but X has shape {shape}. Reshape your data with X.reshape(-1, 1) if it "
-            f"is one column, or X.reshape(1, -1) if it is one row"
+            f"is one column, or X.reshape(1, -1) if it is one row{more}"
         )
     return array
 

@@ -22,7 +22,7 @@ from suffice.families.text.distributions import (
     WordDistributions,
 )
 from suffice.families.text.weights import FixedWords, frequent_words, rarity, scaled
-from suffice.priors import PriorSpec, PseudoCount, resolve_prior
+from suffice.priors import CountAtMode, PriorSpec, PseudoCount, resolve_prior
 from suffice.statistics.responsibilities import Labels, Responsibilities
 from suffice.statistics.word_counts import WordCounts
 from suffice.tables.document_tables import as_documents
@@ -70,7 +70,8 @@ class Text(Family):
         counts, which is not the probability of a document.
     complement : bool, default False
         Whether a word counts −log p(w | other classes) instead of log p(w | c), which helps if classes differ in size.
-        Such scores are no log-densities, so that there is no `score_samples` and no EM.
+        Such scores are not log-densities, so that there is no `score_samples` and no EM; use it with
+        ``class_prior="uniform"``.
 
     Examples
     --------
@@ -101,8 +102,8 @@ class Text(Family):
             raise ValueError(f"weighting must be None or 'tf-idf', not {weighting!r}")
         if counts == "bernoulli" and (weighting is not None or complement):
             raise ValueError(
-                "weighting and complement are for counts='multinomial', but counts='bernoulli', which only reads whether "
-                "a word is there; leave them out, or use counts='multinomial'"
+                "weighting and complement are for counts='multinomial', but counts='bernoulli', which only reads "
+                "whether a word is there; leave them out, or use counts='multinomial'"
             )
         if not isinstance(lowercase, (bool, np.bool_)) or not isinstance(complement, (bool, np.bool_)):
             raise ValueError(f"lowercase and complement must be True or False, not {lowercase!r} and {complement!r}")
@@ -146,6 +147,14 @@ class Text(Family):
                 f"documents can be drawn from probabilities of words, which {self!r} does not have; use Text() or "
                 f"Text('bernoulli')"
             )
+
+    @classmethod
+    def _of_usual(cls, given: dict[str, Any]) -> Any:
+        """Raise TypeError: there is no dictionary."""
+        raise TypeError(
+            "Text takes no given parameters, because probabilities of words need a dictionary; fit it to documents, or "
+            "give a Multinomial with one column per word"
+        )
 
     # -- the exponential family ---------------------------------------------------------------------------------
 
@@ -280,6 +289,15 @@ class Text(Family):
         p = distributions.probability[:, fixed.weight > 0]
         logs = log_of(p) + log_of(1.0 - p) if self.counts == "bernoulli" else log_of(p)
         return fixed.amount * float(logs.sum())
+
+    def mode_prior(self, statistics: WordCounts, prior: PriorSpec) -> PriorSpec:
+        """Return one observation less of every word; weighted counts have no posterior density, and keep the prior."""
+        if self.weighting is not None or self.complement:
+            return prior
+        fixed = self.fixed_words(statistics, prior)
+        if fixed.amount == 0.0:
+            return fixed
+        return FixedWords(CountAtMode(fixed.amount - 1.0).amount, fixed.weight)
 
     # -- documents of the user ----------------------------------------------------------------------------------
 

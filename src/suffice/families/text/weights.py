@@ -45,7 +45,8 @@ def frequent_words(statistics: WordCounts, min_count: float, max_words: int | No
 def rarity(statistics: WordCounts, *, complement: bool) -> FloatArray:
     """Return l² for each word, with l = log (n / documents with the word), or 1 + l in complement models.
 
-    Both were chosen on the training part of 20 Newsgroups (docs/text.md). l² is 0 for words of every document, and so small for other common words that they need not be left out by a list.
+    Both were chosen on the training part of 20 Newsgroups (docs/text.md). l² is 0 for words of every document, and so
+    small for other common words that they need not be left out by a list.
     """
     documents, n = statistics.weight, float(statistics.observed[0])
     share = np.divide(documents, n, out=np.ones_like(documents), where=documents > 0)
