@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -94,8 +93,8 @@ class SoftKMeans(SoftKMeansSettings, Mixture):
         super()._check_parameters()
         if not isinstance(self.shares, str) or self.shares not in _SHARES:
             raise ValueError(f"shares must be 'learned' or 'equal', not {self.shares!r}")
-        given = self.stiffness
-        if given is not None and not (isinstance(given, (Real, np.number)) and 0 < given < np.inf):
+        given: Any = self.stiffness
+        if given is not None and not (isinstance(given, (int, float, np.number)) and 0 < given < np.inf):
             raise ValueError(f"stiffness must be a positive number or None, not {given!r}")
 
     @property

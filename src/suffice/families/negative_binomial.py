@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -45,7 +44,8 @@ class NegativeBinomial(ColumnwiseFamily):
     neutral: ClassVar[float] = 0.0
 
     def __init__(self, shape: float = 1.0) -> None:
-        if not (isinstance(shape, (Real, np.number)) and 0 < shape < np.inf):
+        given: Any = shape
+        if not (isinstance(given, (int, float, np.number)) and 0 < given < np.inf):
             raise ValueError(f"the shape of a NegativeBinomial must be a positive number, not {shape!r}")
         self.shape = float(shape)
 

@@ -89,7 +89,9 @@ def gaussian_model(
     classes, log_prior = given_classes(class_prior)
     labels = class_list(classes)
     own_means = [list(one.values()) if isinstance(one, dict) else one for one in _per_class(means, labels, "means")]
-    if hasattr(covariance, "columns") and list(covariance.columns) == list(covariance.index):  # as `frame.cov()` returns
+    if hasattr(covariance, "columns") and list(covariance.columns) == list(
+        covariance.index
+    ):  # as `frame.cov()` returns
         covariance = covariance.to_numpy()
     each = as_mapping(covariance) is not None or _n_dimensions(covariance) == 3
     spreads = _per_class(covariance, labels, "covariance") if each else [covariance] * len(labels)
@@ -97,7 +99,7 @@ def gaussian_model(
     found = together(parts, "the Gaussian")
     names = None if columns is None else tuple(columns)
     if names is not None and len(set(names)) != found.n_columns:
-        raise ValueError(f"columns must name {found.n_columns} different columns, but names {list(names)}")
+        raise ValueError(f"columns must name {found.n_columns} columns, each once, but names {list(names)}")
     block = Block(found.family, tuple(range(found.n_columns)))
     return classes, JointModel(Schema(names, found.n_columns, (block,)), log_prior, (found,))
 

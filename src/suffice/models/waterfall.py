@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suffice._arrays import FloatArray
-from suffice._axes import axes
+from suffice._axes import axes, plain
 
 if TYPE_CHECKING:
     from suffice.models.explanations import Explanation
@@ -22,7 +22,10 @@ def draw(explanation: Explanation, row: int, n: int, ax: Any) -> Any:
     """Draw one bar for the baseline, one per column with the largest contributions, and one for the sum."""
     if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
         raise ValueError(f"n must be a whole number of at least 1, but is {n!r}")
-    names, steps = _steps(explanation, range(len(explanation))[row], n)
+    rows = range(len(explanation))
+    if not isinstance(row, (int, np.integer)) or not -len(rows) <= row < len(rows):
+        raise IndexError(f"row must be one of the {len(rows)} explained rows, from 0 on, but is {row!r}")
+    names, steps = _steps(explanation, rows[row], n)
     shown = _finite(steps)
     ends = np.cumsum(shown)
     begins = np.concatenate([[0.0], ends[:-1]])
@@ -76,8 +79,8 @@ def _named(column: Any, cell: Any) -> str:
 
 
 def _short(text: str) -> str:
-    plain = " ".join(text.split()).replace("$", r"\$")  # a dollar sign would begin a formula
-    return plain if len(plain) <= _LONGEST else plain[: _LONGEST - 1] + "…"
+    shown = plain(" ".join(text.split()))
+    return shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…"
 
 
 def _finite(steps: FloatArray) -> FloatArray:
