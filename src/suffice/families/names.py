@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+#: what is left out of a name
+_NOTHING = str.maketrans("", "", "-_ ")
 #: other names, of R, SciPy, scikit-learn and statsmodels, each with ours; spaces, hyphens and case do not matter
 FAMILY_ALIASES = {
     "normal": "gaussian",
@@ -70,7 +71,7 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
 
 
 def _plain(name: str) -> str:
-    return re.sub(r"[-_ ]", "", name.lower())
+    return name.lower().translate(_NOTHING)
 
 
 _PLAIN_FAMILIES = {_plain(name): _plain(ours) for name, ours in FAMILY_ALIASES.items()}
