@@ -322,6 +322,34 @@ def test_mixtures_have_top_words_of_their_components():
     assert list(parts.top_words(2)) == [0, 1, 2]
 
 
+@pytest.mark.parametrize("n", [0, -1, 1.5, None])
+def test_the_number_of_top_words_is_a_whole_number(n):
+    with pytest.raises(ValueError, match="n must be a whole number of at least 1"):
+        NaiveBayes("text").fit(MAILS, KINDS).top_words(n)
+
+
+def test_long_words_and_words_with_line_breaks_are_printed_in_one_short_line():
+    model = NaiveBayes("text").fit([["x" * 5000, "a\nb"], [" ", "\u2028d"]], [0, 1])
+    shown = [model.explain([["x" * 5000, "a\nb", " ", "\u2028d"]]).text(), str(model.top_words()), str(model.summary())]
+    for text in shown:
+        assert all(part in text for part in ("xxxx…", "a b", "d"))
+        assert max(map(len, text.splitlines())) < 130
+    assert [len(text.splitlines()) for text in shown[:2]] == [7, 2]
+    assert "' '" in shown[0] and "' '" in shown[1]
+
+
+def test_the_words_of_a_row_counted_from_the_end_are_those_of_the_row():
+    explanation = NaiveBayes("text").fit(MAILS, KINDS).explain(MAILS)
+    assert explanation.words(-1) == explanation.words(len(MAILS) - 1)
+    assert explanation.text(-2) == explanation.text(len(MAILS) - 2)
+
+
+def test_distributions_of_documents_are_no_given_parameters():
+    of_documents = {"spam": Text().fit(MAILS[:2]), "ham": Text().fit(MAILS[2:])}
+    with pytest.raises(ValueError, match="dictionary of its own.*give a Multinomial"):
+        NaiveBayes.from_parameters({"spam": 0.5, "ham": 0.5}, {"body": of_documents})
+
+
 def test_top_words_need_a_column_of_text():
     with pytest.raises(ValueError, match="the model has none"):
         NaiveBayes().fit(np.eye(3), [0, 1, 1]).top_words()
