@@ -66,6 +66,8 @@ def _documents(n=150, seed=0):
         np.ma.array(MAILS),
         deque(MAILS),
         dict(enumerate(MAILS)).values(),
+        pa.array(MAILS).cast(pa.string_view()),
+        pa.table({"body": pa.array(MAILS).cast(pa.string_view())}),
         pd.DataFrame({"body": MAILS}),
         pl.DataFrame({"body": MAILS}),
         pa.table({"body": MAILS}),
@@ -143,6 +145,8 @@ def test_a_cell_that_is_no_document_is_named():
         (set(MAILS), "2D array"),
         ([1, 2, 3, 4, 5], "holds a int, 1 in row 0, but documents must be text"),
         (np.arange(5.0), "documents must be text"),
+        (np.array([(mail,) for mail in MAILS], dtype=[("body", "U40")]), "2D array"),
+        (pd.DataFrame([[mail, mail] for mail in MAILS], columns=["body", "body"]), "'body' occurs more than once"),
     ],
 )
 def test_what_is_no_sequence_of_documents_is_refused_with_a_remedy(documents, message):
@@ -335,7 +339,7 @@ def test_long_words_and_words_with_line_breaks_are_printed_in_one_short_line():
         assert all(part in text for part in ("xxxx…", "a b", "d"))
         assert max(map(len, text.splitlines())) < 130
     assert [len(text.splitlines()) for text in shown[:2]] == [7, 2]
-    assert "' '" in shown[0] and "' '" in shown[1]
+    assert all("' '" in text for text in shown[:2])
 
 
 def test_the_words_of_a_row_counted_from_the_end_are_those_of_the_row():
@@ -346,7 +350,7 @@ def test_the_words_of_a_row_counted_from_the_end_are_those_of_the_row():
 
 def test_distributions_of_documents_are_no_given_parameters():
     of_documents = {"spam": Text().fit(MAILS[:2]), "ham": Text().fit(MAILS[2:])}
-    with pytest.raises(ValueError, match="dictionary of its own.*give a Multinomial"):
+    with pytest.raises(ValueError, match=r"dictionary of its own.*give a Multinomial"):
         NaiveBayes.from_parameters({"spam": 0.5, "ham": 0.5}, {"body": of_documents})
 
 
@@ -436,7 +440,9 @@ def test_models_of_text_are_saved_and_loaded(family, tmp_path):
 
 
 @pytest.mark.parametrize("estimate", ["mean", "predictive"])
-@pytest.mark.parametrize("settings", [{"min_count": 9}, {"min_count": 9, "max_words": 2}, {"min_count": 9, "buckets": 8}])
+@pytest.mark.parametrize(
+    "settings", [{"min_count": 9}, {"min_count": 9, "max_words": 2}, {"min_count": 9, "buckets": 8}]
+)
 @pytest.mark.parametrize("kind", [{}, {"counts": "bernoulli"}, {"complement": True}, {"weighting": "tf-idf"}])
 def test_settings_that_leave_out_every_word_leave_the_shares_of_the_classes(kind, settings, estimate, tmp_path):
     if estimate == "predictive" and kind.keys() - {"counts"}:
@@ -559,6 +565,12 @@ def test_documents_without_any_word_say_nothing(documents):
 def test_mixtures_of_documents_without_any_word_find_one_cluster(documents, family):
     mixture = Mixture(2, family, random_state=0).fit(documents)
     assert len(set(mixture.predict(documents))) == 1
+
+
+def test_models_of_documents_are_compared():
+    documents, y = _documents(60)
+    curves = suffice.compare(NaiveBayes("text"), NaiveBayes(Text("bernoulli")), documents, y, sizes=[12], n_splits=2)
+    assert (curves.error < 0.5).all()
 
 
 def test_em_in_pieces_takes_documents_that_are_not_in_a_table():

@@ -8,7 +8,7 @@ def in_one_line(text: str, longest: int = 60) -> str:
 
     Examples
     --------
-    >>> in_one_line("see you\\nat noon", 12)
+    >>> in_one_line("see   you at noon", 12)
     'see you at …'
     """
     plain = " ".join(text.split())

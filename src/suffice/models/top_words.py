@@ -40,11 +40,11 @@ class TopWords(Mapping[Any, list[tuple[str, float]]]):
 
     def __str__(self) -> str:
         width = max((len(str(label)) for label in self), default=0)
-        lines = (
-            f"{label!s:<{width}}  {', '.join(f'{in_one_line(word, 30) or repr(word)} {value:.2g}' for word, value in words)}"
-            for label, words in self._found.items()
-        )
-        return "\n".join(line.rstrip() for line in lines)
+        lines = []
+        for label, words in self._found.items():
+            shown = ", ".join(f"{in_one_line(word, 30) or repr(word)} {value:.2g}" for word, value in words)
+            lines.append(f"{label!s:<{width}}  {shown}".rstrip())
+        return "\n".join(lines)
 
 
 def top_words(

@@ -9,7 +9,7 @@ import numpy as np
 
 from suffice.tables.columns import ObjectTable
 from suffice.tables.conversion import as_table
-from suffice.tables.frames import FrameTable
+from suffice.tables.frames import FrameTable, as_frame_table
 from suffice.tables.table import Table
 
 
@@ -17,24 +17,29 @@ def as_document_table(X: Any) -> Table:
     """Return documents as a table of one column; tables are returned as `as_table` reads them.
 
     Documents are a list, a 1-D array, a Series or another sequence of texts, of lists of words, or of missing values; a
-    single text is one document. A list of lists holds the words of one document per inner list, also if all are equally long,
-    unless each holds a single text of several words: then it is a table of one column.
+    single text is one document. A list of lists holds the words of one document per inner list, also if all are equally
+    long, unless each holds a single text of several words: then it is a table of one column.
 
     Examples
     --------
     >>> as_document_table(["see you", "buy now"]).documents(0), as_document_table([["see", "you"]]).documents(0)
     (['see you', 'buy now'], [['see', 'you']])
     """
-    if isinstance(X, str):
+    if isinstance(X, (str, bytes)):
         X = [X]
     if isinstance(X, (list, tuple)) and not _is_table_of_one_column(X):
         return _column_of(X)
     if isinstance(X, (list, tuple, Table)):
         return as_table(X)
-    series = _of_series(X)
-    if series is None and _is_one_dimensional(X):
+    if not isinstance(X, np.ndarray):
+        table = as_frame_table(X)
+        if table is None:
+            table = _of_series(X)
+        if table is not None:
+            return table
+    if _is_one_dimensional(X):
         return _column_of(X.tolist() if hasattr(X, "tolist") else list(X))
-    return series or as_table(X)
+    return as_table(X)
 
 
 def as_documents(X: Any) -> Sequence[Any]:
@@ -55,7 +60,7 @@ def _is_table_of_one_column(X: Sequence[Any]) -> bool:
 def _is_one_dimensional(X: Any) -> bool:
     """Return whether X is a sequence of cells: a 1-D array of NumPy, pandas or Arrow, a deque, the values of a dict."""
     if isinstance(X, (Sequence, ValuesView)) or getattr(X, "ndim", None) == 1:
-        return True
+        return getattr(getattr(X, "dtype", None), "names", None) is None  # not the records of a structured array
     return hasattr(X, "to_pylist") and not hasattr(X, "columns")  # an array of Arrow, but not a table
 
 

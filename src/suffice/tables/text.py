@@ -23,8 +23,8 @@ def reads_as_text(cells: Sequence[Any]) -> bool:
     """Return whether cells are text rather than categories.
 
     At least half of those that are not missing must be distinct, and at least half must have four words or more; a word
-    has a letter. So a single odd cell changes nothing; names of cities, telephone numbers, answers to be ticked, and long
-    labels that repeat are categories.
+    has a letter. So a single odd cell changes nothing; names of cities, telephone numbers, answers to be ticked, and
+    long labels that repeat are categories.
 
     Examples
     --------

@@ -42,4 +42,6 @@ def as_options(message: str) -> str:
     >>> as_options("pass families={'body': 'text'} if that is intended, or {'body': 'categorical'} to read …")
     "pass --family 'body=text' if that is intended, or --family 'body=categorical' to read …"
     """
-    return _FAMILIES.sub(lambda found: f"--family '{found['column']}={(found['family'] or found['other']).lower()}'", message)
+    return _FAMILIES.sub(
+        lambda found: f"--family '{found['column']}={(found['family'] or found['other']).lower()}'", message
+    )
