@@ -13,6 +13,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import suffice
 from suffice import (
+    GLM,
     GenerativeClassifier,
     LogisticRegression,
     Mixture,
@@ -238,8 +239,15 @@ def test_sentences_that_are_read_as_categories_are_warned_of():
 
 
 def test_models_without_text_columns_read_text_as_categories():
-    model = LogisticRegression(alpha=1e-3).fit(FRAME[["body"]], KINDS)
+    with pytest.warns(TextColumnWarning, match="'body' are sentences, but a linear model reads each") as caught:
+        model = LogisticRegression(alpha=1e-3).fit(FRAME[["body"]], KINDS)
+    assert len(caught) == 1
     assert model.predict(FRAME[["body"]]).tolist() == KINDS
+    LogisticRegression(alpha=1e-3).fit(FRAME[["body"]].astype("category"), KINDS)  # declared
+    with pytest.warns(TextColumnWarning):
+        GLM("poisson", alpha=1.0).fit(FRAME, range(5))
+    with pytest.raises(ValueError, match=r"'x{59}… in row 0, which was not there"):
+        model.predict(pd.DataFrame({"body": ["x" * 5000]}))
     with pytest.raises(ValueError, match="holds a list"):
         LogisticRegression().fit(pd.DataFrame({"words": TOKENS}), [0, 0, 1, 1])
 
