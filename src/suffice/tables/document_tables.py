@@ -32,7 +32,7 @@ def as_document_table(X: Any) -> Table:
     if isinstance(X, (list, tuple, Table)):
         return as_table(X)
     if not isinstance(X, np.ndarray):
-        table = as_frame_table(X)
+        table: Table | None = as_frame_table(X)
         if table is None:
             table = _of_series(X)
         if table is not None:
