@@ -455,7 +455,11 @@ def test_models_of_text_are_saved_and_loaded(family, tmp_path):
 def test_settings_that_leave_out_every_word_leave_the_shares_of_the_classes(kind, settings, estimate, tmp_path):
     if estimate == "predictive" and kind.keys() - {"counts"}:
         pytest.skip("there is no posterior")
-    model = NaiveBayes(Text(**kind, **settings), estimate=estimate).fit(MAILS, KINDS)
+    with pytest.warns(
+        TextColumnWarning, match=r"column 0 say nothing: .*none is in 9 documents \(min_count\)"
+    ) as caught:
+        model = NaiveBayes(Text(**kind, **settings), estimate=estimate).fit(MAILS, KINDS)
+    assert len(caught) == 1
     suffice.save(model, tmp_path / "model.suffice")
     for found in (model, suffice.load(tmp_path / "model.suffice")):
         np.testing.assert_allclose(found.predict_proba([*NEW, None]), np.tile(model.class_prior_, (4, 1)))
@@ -561,6 +565,7 @@ def test_statistics_of_other_words_are_not_merged():
         GenerativeClassifier.from_statistics(a, families=Text(lowercase=False))
 
 
+@pytest.mark.filterwarnings("ignore:the documents of column 0 say nothing")
 @pytest.mark.parametrize("documents", [["", ""], [None, None], ["!", "?"]])
 def test_documents_without_any_word_say_nothing(documents):
     for family in (Text(), Text("bernoulli"), Text(weighting="tf-idf"), Text(complement=True), Text(max_words=3)):
@@ -568,6 +573,7 @@ def test_documents_without_any_word_say_nothing(documents):
         np.testing.assert_allclose(model.predict_proba(["word", None])[0], model.class_prior_)
 
 
+@pytest.mark.filterwarnings("ignore:the documents of column 0 say nothing")
 @pytest.mark.parametrize("family", ["text", Text("bernoulli"), Text(weighting="tf-idf"), Text(buckets=16)])
 @pytest.mark.parametrize("documents", [[""] * 8, [None] * 8, ["?", ""] * 4])
 def test_mixtures_of_documents_without_any_word_find_one_cluster(documents, family):
@@ -590,3 +596,15 @@ def test_em_in_pieces_takes_documents_that_are_not_in_a_table():
     np.testing.assert_allclose(suffice.e_step(classifier, documents).q, classifier.predict_proba(documents))
     imputer = suffice.Imputer(Mixture(2, "text", random_state=0)).fit(documents)
     assert imputer.transform(documents[:2])[:, 0].tolist() == documents[:2]
+
+
+def test_documents_of_which_no_word_is_read_are_warned_of():
+    genes = ["A C G T", "G T C A", "T T A C"]
+    with pytest.warns(TextColumnWarning, match=r"'body' say nothing: no words were found.*Text\(tokens=...\)"):
+        NaiveBayes({"body": "text"}).fit(pd.DataFrame({"body": genes}), [0, 1, 1])
+    with pytest.warns(TextColumnWarning, match="no words were found"):
+        Mixture(1, "text").fit(genes)
+    NaiveBayes(Text(tokens=str.split)).fit(genes, [0, 1, 1])
+    NaiveBayes("text").fit([None, None, None], [0, 1, 1])  # missing, which summary() says
+    NaiveBayes("text").partial_fit(genes, [0, 1, 1])  # words may come later
+    NaiveBayes(Text(min_count=4), missing_label=None).fit([*MAILS, "cheap"], ["spam", "ham", *[None] * 4])

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import suffice
 from suffice import Mixture, NaiveBayes, Text
 
+pytestmark = pytest.mark.filterwarnings("ignore:the documents of column .* say nothing")
 law = settings(max_examples=25) if settings().derandomize else settings(max_examples=100)
 words = st.sampled_from(
     ["buy", "Now", "cheap", "é\u0301té", "STRASSE", "straße", "İİ", "ΟΔΟΣ", "日本", "a", "\ud800x", "😀"]

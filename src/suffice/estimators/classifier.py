@@ -35,6 +35,7 @@ from suffice.estimators.warn import (
     warn_of_incomplete_rows,
     warn_of_light_rows,
     warn_of_missing_labels,
+    warn_of_no_words,
     warn_of_text,
     warn_of_tiny_columns,
 )
@@ -160,8 +161,10 @@ class GenerativeClassifier(FromParameters, ClassAnswers, ClassifierSettings, Cla
         if sizes.max() > 1:
             learned = fit_components_of_classes(self, X, y, sample_weight, statistics, sizes, coder.n_rows)
             return self._adopt_outcome(learned)
-        if coder.n_missing == 0 and not has_missing_cells(statistics.joint):
-            return self._adopt(statistics)
+        if coder.n_missing == 0:
+            warn_of_no_words(statistics)
+            if not has_missing_cells(statistics.joint):
+                return self._adopt(statistics)
         return self._adopt_outcome(fit_partly_labelled(self, X, y, sample_weight, statistics))
 
     def _of_labelled(self, X: Any, y: Any, sample_weight: Any) -> tuple[ModelStatistics, LabelCoder] | NDArray[Any]:
