@@ -14,8 +14,21 @@ from suffice.models.predictive import check_estimate
 from suffice.tables.labels import class_list
 
 if TYPE_CHECKING:
+    from suffice.models.named_statistics import ModelStatistics
     from suffice.models.schema import Schema
     from suffice.priors import PriorSpec
+
+
+class _Statistics:
+    """What `statistics_` is before a fit, which stores them in the estimator: an AttributeError with the reason."""
+
+    def __get__(self, model: Any, owner: type) -> Any:
+        if "classes_" in getattr(model, "__dict__", {}):
+            raise AttributeError(
+                f"this {owner.__name__} was made from parameters and has no statistics_, which check, merging, "
+                f"partial_fit and from_statistics need; fit one to rows"
+            )
+        raise AttributeError(f"{owner.__name__!r} object has no attribute 'statistics_'; fit it first")
 
 
 class FromParameters:
@@ -24,6 +37,13 @@ class FromParameters:
     estimate: str
     prior: PriorSpec
     n_components: Any
+    if TYPE_CHECKING:
+        statistics_: ModelStatistics
+
+        def _store(self, classes: NDArray[Any], schema: Schema, joint: JointModel | None) -> Self:
+            """Store a model with the names of its classes and columns."""
+    else:
+        statistics_ = _Statistics()
 
     @classmethod
     def from_parameters(cls, class_prior: Any, columns: Any, **params: Any) -> Self:
@@ -75,19 +95,3 @@ class FromParameters:
             raise ValueError("estimate='predictive' averages over parameters, but these are given; leave it out")
         require_single(self.n_components, "a class that is given has one component; set n_components=1")
         return self._store(classes, model.schema, model)
-
-    if TYPE_CHECKING:
-
-        def _store(self, classes: NDArray[Any], schema: Schema, joint: JointModel | None) -> Self:
-            """Store a model with the names of its classes and columns."""
-
-    else:
-
-        def __getattr__(self, name: str) -> Any:
-            """Raise AttributeError, which for `statistics_` says why there are none."""
-            if name == "statistics_" and "classes_" in self.__dict__:
-                raise AttributeError(
-                    f"this {type(self).__name__} was made from parameters and has no statistics_, which merging, "
-                    f"partial_fit and from_statistics need; fit one to rows"
-                )
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
