@@ -10,8 +10,9 @@ the prior, the values of categories and the words, and which columns are constan
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -52,19 +53,20 @@ class Own:
         return Own(self.codes[rows], self.weight[rows])
 
 
-def left_weight(count: FloatArray, own: Own) -> FloatArray:
-    """Return the weight of each row's class without the row; `count` has one row per class, k×1 or k×d.
+    def classes(self) -> Iterator[tuple[int, IntArray]]:
+        """Yield each class with the numbers of its rows."""
+        order = np.argsort(self.codes, kind="stable")
+        ordered = self.codes[order]
+        bounds = np.flatnonzero(np.diff(ordered, prepend=-1, append=-1))
+        for start, stop in pairwise(bounds):
+            yield int(ordered[start]), order[start:stop]
 
-    Raise NotContainedError if it is negative, which says that the row is none of those in the sums.
-    """
-    before, weight = count[own.codes], own.weight[:, None]
-    left = before - weight
-    rounding = 1e-9 * before
-    bad = (left < -rounding - 1e-9 * weight) & (weight > 0)
-    if bad.any():
-        row = int(np.argwhere(bad)[0, 0])
-        raise NotContainedError(row, float(left[row].min()))
-    return np.where(left <= rounding, 0.0, left)
+
+def dense_parts(x: Array) -> list[slice]:
+    """Return the parts in which to process the rows of a chunk: a few at a time if sparse rows are made dense."""
+    n, d = x.shape
+    few = max(1, _DENSE_CELLS // max(d, 1)) if issparse(x) else max(n, 1)
+    return [slice(start, start + few) for start in range(0, max(n, 1), few)]
 
 
 class LeftOut(ABC):
@@ -105,7 +107,7 @@ class OwnClass(LeftOut):
 
     def own_scores(self, x: Array, own: Own) -> FloatArray:
         """Return the score of each row for its own class without the row, (n,)."""
-        return self.own_cells(x, own).sum(1)
+        return np.concatenate([self.own_cells(x[part], own[part]).sum(1) for part in dense_parts(x)])
 
     def ordinary(self, x: Array) -> FloatArray:
         """Return the scores under the estimate from all rows, n×k, with the same common terms as `own_scores`."""
@@ -164,10 +166,6 @@ class Stacked(OwnClass):
 
     def own_cells(self, x: Array, own: Own) -> FloatArray:
         """Return log p of each column under the row's own class without the row."""
-        few = max(1, _DENSE_CELLS // max(x.shape[1], 1))
-        if issparse(x) and x.shape[0] > few:
-            parts = [slice(start, start + few) for start in range(0, x.shape[0], few)]
-            return np.concatenate([self.own_cells(x[part], own[part]) for part in parts])
         row = self.family.statistics(x, EachRow(own.weight))
         left = self.statistics.only(own.codes) - row
         assert isinstance(row, Sums)

@@ -1,152 +1,322 @@
-"""Leave-one-out of Gaussian columns: the scatter of a class without one of its rows is a downdate of rank one.
-
-With N the weight of the class (the κ rows of the prior mean included), m its mean and z = x − m, a row of weight w
-leaves behind the weight N − w, the mean m − w z/(N − w) and
-
-    Λ' = Λ − ρ z zᵀ,   ρ = w N/(N − w),   x − m' = z N/(N − w),
-
-where Λ = a V + S is the scatter with the rows of the prior. With s = ρ zᵀΛ⁻¹z, the determinant lemma and the formula of
-Sherman and Morrison give
-
-    log |Λ'| = log |Λ| + log (1 − s),   (x − m')ᵀ Λ'⁻¹ (x − m') = (N/(N − w))² zᵀΛ⁻¹z / (1 − s).
-
-The ridge that keeps the covariances of collinear columns nonsingular stays as it is for all rows, like V.
-"""
+"""Leave-one-out of Gaussian columns, for every structure whose covariances are averages of scatters."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from suffice._arrays import FloatArray, IntArray
-from suffice.families.gaussian.quadratic import LOG_2PI
-from suffice.families.left_out import Own, left_weight
-from suffice.statistics.base import NotContainedError
+from suffice._arrays import Array, FloatArray, IntArray, to_float64
+from suffice.families.cells import dense_rows
+from suffice.families.gaussian.covariance.constant import NEUTRAL_VARIANCE
+from suffice.families.gaussian.leaving import Scatters, what_is_left
+from suffice.families.gaussian.quadratic import whiteners
+from suffice.families.left_out import LeftOut, Own, OwnClass, dense_parts
 
-#: below this share of its scatter, what is left of a class without the row is rounding error
-_NOTHING_LEFT = 1e-13
-
-
-class Density(ABC):
-    """The log-density of a row, given its squared distance in units of a scatter Λ of ν rows."""
-
-    @abstractmethod
-    def widening(self, count: FloatArray) -> FloatArray | float:
-        """Return the factor of the scatter, given the weight that the mean was estimated from."""
-
-    @abstractmethod
-    def log(self, squared: FloatArray, log_determinant: FloatArray, rows: FloatArray, d: FloatArray | float, *, less: float) -> FloatArray:
-        """Return log p(x), given q = δᵀΛ⁻¹δ, log |Λ|, ν and the number of columns, of which ν has `less` too many."""
+#: squared distances between whitened means above which their differences are computed one class at a time
+_FAR = 1e5
 
 
-class PlugIn(Density):
-    """The Gaussian with the covariance Λ/ν."""
-
-    def widening(self, count: FloatArray) -> FloatArray | float:
-        """Return 1: the mean is taken as known."""
-        return 1.0
-
-    def log(self, squared: FloatArray, log_determinant: FloatArray, rows: FloatArray, d: FloatArray | float, *, less: float) -> FloatArray:
-        """Return −½ (d log 2π + log |Λ| − d log ν + ν q)."""
-        return -0.5 * (d * (LOG_2PI - np.log(rows)) + log_determinant + rows * squared)
-
-
-class Widened(PlugIn):
-    """The Gaussian of a row whose mean is uncertain, and whose variance is known."""
-
-    def widening(self, count: FloatArray) -> FloatArray | float:
-        """Return 1 + 1/κ_n."""
-        return 1.0 + 1.0 / count
+def _weights(x: FloatArray, weight: FloatArray) -> FloatArray:
+    """Return the weight of each cell, 1×1 if all are the same."""
+    missing = np.isnan(x)
+    if missing.any():
+        return np.where(missing, 0.0, weight[:, None])
+    return weight[:1, None] if (weight == weight[0]).all() else weight[:, None]
 
 
 @dataclass(frozen=True, eq=False)
-class Scatters:
-    """What the classes of Gaussian columns have learned: weights, means, and scatters with the rows of the prior.
+class DiagonalLeftOut(OwnClass):
+    """Columns without covariances, whose variances belong to one class.
 
     Parameters
     ----------
-    count : array of shape (k, 1) or (k, d)
-        n, the weight of the rows.
-    kappa : float
-        κ, the rows of the prior mean.
-    location : array of shape (k, d)
-        The mean of each class, with those rows.
-    center : array of shape (d,)
-        The prior mean, the location of a class without rows.
-    scatter : array of shape (k, d), (k, d, d) or (k, 1)
-        Λ, with 1 for k if the classes share it.
-    rows : array of shape (k, d), (k, 1) or (k,)
-        ν, the rows of Λ: a plus those of the classes and columns that share it.
-    freedom : float
-        The rows that estimating a mean costs.
-    known : bool
-        Whether Λ is given, and does not change.
+    scatters : Scatters
+    distributions : Distributions
+    one_variance : bool
+        Whether the columns share their variance.
     """
 
-    count: FloatArray
-    kappa: float
-    location: FloatArray
-    center: FloatArray
-    scatter: FloatArray
-    rows: FloatArray
-    freedom: float
-    density: Density
-    known: bool = False
+    scatters: Scatters
+    distributions: Any
+    one_variance: bool = False
 
-    def leave(self, x: FloatArray, own: Own) -> Leaving:
-        """Return how the sums of the own class of each row change without the row."""
-        n = self.count[own.codes]
-        left = left_weight(self.count, own)
-        weight, before = own.weight[:, None], n + self.kappa
-        after = left + self.kappa
-        z = x - self.location[own.codes]
-        some = after > 0
-        factor = np.divide(before, after, out=np.ones_like(after), where=some)
-        apart = np.where(some, factor * z, x - self.center)
-        rho = np.where(some, weight * factor, 0.0)  # a class of one row has no scatter
-        lost = np.maximum(n - self.freedom, 0.0) - np.maximum(left - self.freedom, 0.0)
-        mean_of = after if self.kappa > 0 else np.maximum(left, 1.0)
-        if self.known:
-            return Leaving(z, apart, np.zeros_like(rho), np.zeros_like(lost), after, left)
-        return Leaving(z, apart, rho, lost, mean_of, left)
+    def own_cells(self, x: Array, own: Own) -> FloatArray:
+        """Return log p of each cell, or of the row, in its class without the row."""
+        rows = dense_rows(x)
+        cells = np.empty((len(rows), rows.shape[1] if self.by_column else 1))
+        for c, members in own.classes():
+            part = rows[members]
+            cells[members] = self._cells(part, c, _weights(part, own.weight[members]))
+        return cells
+
+    def _cells(self, x: FloatArray, c: int, weight: FloatArray) -> FloatArray:
+        leaving = self.scatters.leave(x, c, weight)
+        scatter, nu = remaining(self.scatters, leaving.z, leaving.rho, leaving.rows, c, one_variance=self.one_variance)
+        apart = self.scatters.apart(x, leaving)
+        return columns_log(self.scatters, apart, scatter, nu, leaving.count, by_column=self.by_column)
+
+
+def remaining(
+    scatters: Scatters, z: FloatArray, rho: FloatArray, lost: FloatArray, c: int | IntArray, *, one_variance: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Return the scatter without each row and its rows, for variances."""
+    scatter, nu = scatters.of_class(scatters.scatter, c), scatters.of_class(scatters.rows, c)
+    if scatters.known:
+        return scatter, nu
+    change = z * z
+    change *= rho
+    if one_variance:
+        there = ~np.isnan(change)
+        lost = np.where(there, lost, 0.0).sum(1, keepdims=True)
+        change = np.where(there, change, 0.0).sum(1, keepdims=True)
+    change /= scatter
+    left = what_is_left(change)
+    left *= scatter
+    return left, nu - lost
+
+
+def columns_log(
+    scatters: Scatters, apart: FloatArray, scatter: FloatArray, nu: FloatArray, count: FloatArray, *, by_column: bool
+) -> FloatArray:
+    """Return log p of each cell, n×d, or of the observed cells of each row, n×1; −∞ where no scatter is left."""
+    wide = scatter * scatters.density.widening(count)
+    squared = apart * apart
+    with np.errstate(divide="ignore", invalid="ignore"):
+        squared /= wide
+        logs = np.log(wide)
+        if by_column:
+            cells = scatters.density.log(squared, logs, nu, 1.0)
+        else:
+            there = ~np.isnan(squared)
+            summed = np.where(there, squared, 0.0).sum(1, keepdims=True)
+            cells = scatters.density.log(
+                summed, np.where(there, logs, 0.0).sum(1, keepdims=True), nu, there.sum(1, keepdims=True)
+            )
+    if scatter.min(initial=1.0) <= 0 or np.isnan(cells).any():
+        observed = ~np.isnan(apart) if by_column else np.ones_like(cells, dtype=bool)
+        cells = np.where(observed, np.where(scatter > 0, cells, -np.inf), 0.0)
+    return cells
 
 
 @dataclass(frozen=True, eq=False)
-class Leaving:
-    """The change of a class by the loss of a row, for n rows.
+class SharedDiagonalLeftOut(LeftOut):
+    """Columns without covariances, whose variances all classes share: the score for every class changes."""
+
+    scatters: Scatters
+    distributions: Any
+    one_variance: bool = False
+
+    def cells(self, x: Array, own: Own) -> FloatArray:
+        """Return log p of each cell, or of the row, under each class."""
+        return np.stack(self._by_class(dense_rows(x), own), axis=2)
+
+    def scores(self, x: Array, own: Own) -> FloatArray:
+        """Return log p(x_i | c), n×k."""
+        parts = [self._by_class(dense_rows(x[part]), own[part]) for part in dense_parts(x)]
+        summed = [np.stack([cells.sum(1) for cells in part], axis=1) for part in parts]
+        found = np.concatenate(summed)
+        if np.isneginf(found).any():
+            return super().scores(x, own)
+        return found
+
+    def _by_class(self, x: FloatArray, own: Own) -> list[FloatArray]:
+        s = self.scatters
+        weight = np.where(np.isnan(x), 0.0, own.weight[:, None])
+        leaving = s.leave(x, own.codes, weight)
+        scatter, nu = remaining(s, leaving.z, leaving.rho, leaving.rows, 0, one_variance=self.one_variance)
+        own_apart = s.apart(x, leaving)
+        found = []
+        for c in range(len(s.location)):
+            mine = (own.codes == c)[:, None]
+            apart = np.where(mine, own_apart, x - s.location[c])
+            usual = s.count[c] + s.kappa if s.kappa > 0 else np.maximum(s.count[c], 1.0)
+            count = np.where(mine, leaving.count, usual)
+            found.append(columns_log(s, apart, scatter, nu, count, by_column=self.by_column))
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class FullLeftOut(OwnClass):
+    """Columns with a covariance of each class, or with a given one."""
+
+    scatters: Scatters
+    distributions: Any
+
+    @cached_property
+    def _whiteners(self) -> tuple[FloatArray, FloatArray]:
+        return whiteners(self.scatters.scatter)
+
+    def own_cells(self, x: Array, own: Own) -> FloatArray:
+        """Return log p of each row in its class without the row, n×1; incomplete rows are in no covariance."""
+        rows = dense_rows(x)
+        complete = ~np.isnan(rows).any(1)
+        found = np.empty(len(rows))
+        for c, members in own.classes():
+            there = members[complete[members]]
+            if len(there):
+                found[there] = self._scores(rows[there], c, own.weight[there])
+        if not complete.all():
+            incomplete = np.flatnonzero(~complete)
+            scores = to_float64(self.distributions.score(rows[incomplete]))
+            found[incomplete] = scores[np.arange(len(incomplete)), own.codes[incomplete]]
+        return found[:, None]
+
+    def _scores(self, x: FloatArray, c: int, weight: FloatArray) -> FloatArray:
+        s, d = self.scatters, x.shape[1]
+        leaving = s.leave(x, c, _weights(x, weight))
+        factor, rho, count = (values[:, 0] for values in (leaving.factor, leaving.rho, leaving.count))
+        whitener, log_determinant = (s.of_class(part, c) for part in self._whiteners)
+        white = leaving.z @ whitener.T
+        norm = np.einsum("ij,ij->i", white, white)
+        left = what_is_left(rho * norm)
+        squared = factor**2 * norm
+        alone = np.broadcast_to(factor == 0, norm.shape)
+        if alone.any():
+            away = (x[alone] - s.center) @ whitener.T
+            squared = np.where(alone, 0.0, squared)
+            squared[alone] = (away * away).sum(1)
+        wide = s.density.widening(count)
+        nu = s.of_class(s.rows, c) - leaving.rows[:, 0]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = log_determinant + np.log(left) + d * np.log(wide)
+            found = s.density.log(squared / (left * wide), logs, nu, float(d), d - 1.0)
+        return np.where(left > 0, found, -np.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class TiedLeftOut(LeftOut):
+    """Columns with one covariance for all classes: the score for every class changes.
+
+    For another class c, with δ = x − m_c, δᵀΛ'⁻¹δ = δᵀΛ⁻¹δ + ρ (zᵀΛ⁻¹δ)² / (1 − s).
+    """
+
+    scatters: Scatters
+    distributions: Any
+
+    @cached_property
+    def _white(self) -> tuple[FloatArray, float, FloatArray]:
+        """The whitener of Λ, its log-determinant, and the whitened means, k×d."""
+        (whitener,), (log_determinant,) = whiteners(self.scatters.scatter)
+        location = self.scatters.location
+        return whitener, float(log_determinant), (location - location.mean(0)) @ whitener.T
+
+    def cells(self, x: Array, own: Own) -> FloatArray:
+        """Return log p of each row under each class, n×1×k."""
+        rows = dense_rows(x)
+        complete = ~np.isnan(rows).any(1)
+        if complete.all():
+            return self._scores(rows, own)[:, None, :]
+        found = np.array(to_float64(self.distributions.score(rows)))  # incomplete rows are in no covariance
+        there = np.flatnonzero(complete)
+        if len(there):
+            found[there] = self._scores(rows[there], own[there])
+        return found[:, None, :]
+
+    def _scores(self, x: FloatArray, own: Own) -> FloatArray:
+        s, (n, d), codes = self.scatters, x.shape, own.codes
+        whitener, log_determinant, means = self._white
+        leaving = s.leave(x, codes, own.weight[:, None])
+        factor, rho = leaving.factor[:, 0], leaving.rho[:, 0]
+        white = leaving.z @ whitener.T
+        norm = np.einsum("ij,ij->i", white, white)
+        left = what_is_left(rho * norm)
+        squared = self._to_means(white, norm, codes, rho, left, means)
+        own_squared = factor**2 * norm / np.where(left > 0, left, 1.0)
+        alone = np.flatnonzero(factor == 0)
+        if len(alone):
+            away = (x[alone] - s.center) @ whitener.T
+            own_squared[alone] = (away * away).sum(1)
+        rows, every = np.arange(n), s.count[:, 0]
+        squared[rows, codes] = own_squared
+        wide = s.density.widening(every + s.kappa if s.kappa > 0 else np.maximum(every, 1.0))
+        logs = (log_determinant + np.log(np.where(left > 0, left, 1.0)))[:, None]
+        if not isinstance(wide, float):
+            of_rows = np.repeat(wide[None], n, axis=0)
+            of_rows[rows, codes] = s.density.widening(leaving.count[:, 0])
+            squared, logs = squared / of_rows, logs + d * np.log(of_rows)
+        found = s.density.log(squared, logs, s.rows[0] - leaving.rows, float(d), d - 1.0)
+        return found if left.all() else np.where(left[:, None] > 0, found, -np.inf)
+
+    @staticmethod
+    def _to_means(
+        white: FloatArray, norm: FloatArray, codes: IntArray, rho: FloatArray, left: FloatArray, means: FloatArray
+    ) -> FloatArray:
+        """Return δᵀΛ'⁻¹δ of each row and class, n×k, with the mean of its own class as it is with the row."""
+        between = ((means[:, None, :] - means[None, :, :]) ** 2).sum(2)
+        if between.max() < _FAR:
+            products = white @ means.T
+            along = products[np.arange(len(codes)), codes][:, None] - products
+            squared = norm[:, None] + 2.0 * along + between[codes]
+            along += norm[:, None]
+        else:
+            squared, along = np.empty((len(codes), len(means))), np.empty((len(codes), len(means)))
+            for c, mean in enumerate(means):
+                delta = white + (means[codes] - mean)
+                squared[:, c] = np.einsum("ij,ij->i", delta, delta)
+                along[:, c] = np.einsum("ij,ij->i", white, delta)
+        along *= along
+        along *= (rho / np.where(left > 0, left, 1.0))[:, None]
+        squared += along
+        return squared
+
+
+def left_out_of(family: Any, scatters: Scatters, distributions: Any) -> LeftOut:
+    """Return the scores without each row of columns that vary, for a structure whose covariances are averages."""
+    structure = family.structure
+    own = structure.name not in ("tied", "tied-diagonal", "tied-spherical")
+    if not structure.diagonal:
+        return FullLeftOut(scatters, distributions) if own else TiedLeftOut(scatters, distributions)
+    kind = DiagonalLeftOut if own else SharedDiagonalLeftOut
+    return kind(scatters, distributions, structure.one_variance)
+
+
+@dataclass(frozen=True, eq=False)
+class BesideConstants(LeftOut):
+    """Columns that vary, beside columns that hold one value, which say nothing about the class.
 
     Parameters
     ----------
-    z : array of shape (n, d)
-        x − m.
-    apart : array of shape (n, d)
-        x − m', the distance to the mean without the row.
-    rho : array of shape (n, 1) or (n, d)
-        The factor of z zᵀ in the change of the scatter.
-    rows : array of shape (n, 1) or (n, d)
-        The change of ν.
-    count : array of shape (n, 1) or (n, d)
-        The weight that the mean is estimated from without the row.
-    left : array of shape (n, 1) or (n, d)
-        The weight of the other rows of the class.
+    varying : array of int
+        The columns that vary.
+    inner : LeftOut or None
+        That of these columns; None if there are none.
+    distributions : Distributions
+        Those of all columns.
+    values : array of shape (d,)
+        The values of the constant columns, at their places.
     """
 
-    z: FloatArray
-    apart: FloatArray
-    rho: FloatArray
-    rows: FloatArray
-    count: FloatArray
-    left: FloatArray
+    varying: IntArray
+    inner: LeftOut | None
+    distributions: Any
+    values: FloatArray
 
+    @property
+    def by_column(self) -> bool:
+        """Whether the columns that vary have log-densities of their own."""
+        return self.inner is None or self.inner.by_column
 
-def what_is_left(share: FloatArray) -> FloatArray:
-    """Return 1 − s, the part of the determinant that is left without a row; 0 if it is only rounding error.
+    def scores(self, x: Array, own: Own) -> FloatArray:
+        """Return the scores of the columns that vary, n×k."""
+        if self.inner is None:
+            return np.zeros((x.shape[0], self.distributions.n_classes))
+        return self.inner.scores(x[:, self.varying], own)
 
-    Raise NotContainedError if it is negative, which says that the row is none of those in the sums.
-    """
-    left = 1.0 - share
-    if (left < -1e-6).any():
-        raise NotContainedError(int(np.argwhere(left < -1e-6)[0, 0]), float(left.min()))
-    return np.where(left > _NOTHING_LEFT, left, 0.0)
+    def cells(self, x: Array, own: Own) -> FloatArray:
+        """Return log p of each column, or of all of them, under each class."""
+        n, d, k = x.shape[0], x.shape[1], self.distributions.n_classes
+        still = np.setdiff1d(np.arange(d), self.varying)
+        off = dense_rows(x[:, still]) - self.values[still]
+        terms = np.where(np.isnan(off), 0.0, -0.5 * off * off / NEUTRAL_VARIANCE)
+        inner = None if self.inner is None else self.inner.cells(x[:, self.varying], own)
+        if not self.by_column:
+            assert inner is not None
+            return inner + terms.sum(1)[:, None, None]
+        cells = np.empty((n, d, k))
+        cells[:, still] = terms[:, :, None]
+        if inner is not None:
+            cells[:, self.varying] = inner
+        return cells
