@@ -47,7 +47,8 @@ class Words:
 
     def sums(self, values: FloatArray) -> FloatArray:
         """Return the sum over the words of each row, (n,)."""
-        return np.bincount(self.rows, weights=values, minlength=self.n)
+        summed = np.bincount(self.rows, weights=values, minlength=self.n)
+        return summed.astype(np.float64, copy=False)  # whole numbers without any word
 
 
 def taken_from(before: FloatArray, part: FloatArray, rows: IntArray) -> FloatArray:
