@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
 
 from suffice._arrays import FloatArray, issparse, to_float64, to_numpy
 from suffice.engines.base import Chunk
@@ -66,22 +65,33 @@ class LeaveOneOut:
         return Own(np.where(codes < 0, 0, codes), np.where(codes < 0, 0.0, weight))
 
     def class_prior(self, own: Own) -> FloatArray:
-        """Return log p(c) without each row, n×k."""
-        count = np.repeat(self.class_count[None], len(own), axis=0)
-        rows = np.arange(len(own))
-        before = count[rows, own.codes]
-        left = before - own.weight
-        bad = left < -1e-9 * (before + own.weight)
+        """Return log p(c) without each row, k×n."""
+        k = len(self.class_count)
+        if (own.weight == own.weight[0]).all():  # one answer per class
+            every = Own(np.arange(k), own.weight[:1].repeat(k))
+            met = np.bincount(own.codes, minlength=k) > 0
+            every.weight[~met] = 0.0
+            return np.take(self._class_prior(every, own), own.codes, axis=1)
+        return self._class_prior(own, own)
+
+    def _class_prior(self, left_out: Own, own: Own) -> FloatArray:
+        """Return log p(c) without a row of each class and weight of `left_out`, k×m; `own` are the rows themselves."""
+        count = np.repeat(self.class_count[None], len(left_out), axis=0)
+        places = np.arange(len(left_out))
+        before = count[places, left_out.codes]
+        left = before - left_out.weight
+        bad = left < -1e-9 * (before + left_out.weight)
         if bad.any():
             first = int(np.flatnonzero(bad)[0])
-            raise NotContainedError(first, float(left[first]))
-        count[rows, own.codes] = np.where(left > 1e-9 * before, left, 0.0)
+            row = first if left_out is own else int(np.flatnonzero(own.codes == left_out.codes[first])[0])
+            raise NotContainedError(row, float(left[first]))
+        count[places, left_out.codes] = np.where(left > 1e-9 * before, left, 0.0)
         if (count.sum(1) <= 0).any():
             raise ValueError(
                 "leave-one-out needs at least two rows with a positive weight, but one row has all of it; there is no "
                 "model without it"
             )
-        return self.log_prior(count)
+        return self.log_prior(count).T
 
 
 def loo_log_posterior(chunk: Chunk, model: LeaveOneOut) -> FloatArray:
@@ -99,11 +109,15 @@ def loo_log_posterior(chunk: Chunk, model: LeaveOneOut) -> FloatArray:
             scores = part.scores(rows, own)
         total = scores if total is None else total + scores
     assert total is not None
-    joint = total + prior
-    ruled_out = np.isneginf(joint).all(1)
-    if ruled_out.any():
-        joint[ruled_out] = prior[ruled_out]
-    return joint - logsumexp(joint, axis=1, keepdims=True)
+    # k×n: reductions over few classes are faster than along short rows
+    joint = np.asarray(total.T + prior)
+    largest = joint.max(axis=0)
+    if not np.isfinite(largest).all():
+        joint = np.where(np.isneginf(largest), prior, joint)
+        largest = joint.max(axis=0)
+    joint -= largest
+    joint -= np.log(np.exp(joint).sum(axis=0))
+    return joint.T
 
 
 def loo_evidence(chunk: Chunk, model: LeaveOneOut) -> FloatArray:

@@ -184,7 +184,7 @@ def what_is_left(share: FloatArray) -> FloatArray:
     Raise NotContainedError if it is negative, which says that the row is none of those in the sums.
     """
     left = 1.0 - share
-    if np.fmin.reduce(left, axis=None, initial=1.0) < _ROUNDING:
+    if not left.min(initial=1.0) >= _ROUNDING:  # also for NaN, where cells are missing
         if (left < -1e-6).any():
             row = int(np.argwhere(left < -1e-6)[0, 0])
             raise NotContainedError(row, float(left[row].min()))

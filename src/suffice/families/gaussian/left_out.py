@@ -11,19 +11,26 @@ import numpy as np
 from suffice._arrays import Array, FloatArray, IntArray, to_float64
 from suffice.families.cells import dense_rows
 from suffice.families.gaussian.covariance.constant import NEUTRAL_VARIANCE
-from suffice.families.gaussian.leaving import Scatters, what_is_left
-from suffice.families.gaussian.quadratic import whiteners
+from suffice.families.gaussian.leaving import PlugIn, Scatters, what_is_left
+from suffice.families.gaussian.quadratic import LOG_2PI, whiteners
 from suffice.families.left_out import LeftOut, Own, OwnClass, dense_parts
 
 #: squared distances between whitened means above which their differences are computed one class at a time
 _FAR = 1e5
+#: the least share of a scatter that may be left for products of sixteen shares not to underflow
+LEAST_SHARE = 1e-13
+
+
+def has_nan(x: FloatArray) -> bool:
+    """Return whether some number is NaN: one product finds out, faster than looking at each."""
+    flat = x.ravel(order="K")
+    return bool(np.isnan(np.dot(flat, flat)))
 
 
 def _weights(x: FloatArray, weight: FloatArray) -> FloatArray:
     """Return the weight of each cell, 1×1 if all are the same."""
-    missing = np.isnan(x)
-    if missing.any():
-        return np.where(missing, 0.0, weight[:, None])
+    if has_nan(x):
+        return np.where(np.isnan(x), 0.0, weight[:, None])
     return weight[:1, None] if (weight == weight[0]).all() else weight[:, None]
 
 
@@ -52,11 +59,65 @@ class DiagonalLeftOut(OwnClass):
             cells[members] = self._cells(part, c, _weights(part, own.weight[members]))
         return cells
 
+    def own_scores(self, x: Array, own: Own) -> FloatArray:
+        """Return log p of each row in its class without the row, (n,)."""
+        scores = np.empty(len(own))
+        for part in dense_parts(x):
+            rows, here = dense_rows(x[part]), own[part]
+            found = scores[part]
+            for c, members in here.classes():
+                of_class = np.take(rows, members, axis=0)
+                weight = _weights(of_class, here.weight[members])
+                summed = self._sums(of_class, c, weight)
+                if summed is None:
+                    cells = self._cells(of_class, c, weight)
+                    summed = cells @ np.ones(cells.shape[1])
+                found[members] = summed
+        return scores
+
+    def _sums(self, x: FloatArray, c: int, weight: FloatArray) -> FloatArray | None:
+        """Return log p of complete rows of one weight with few logarithms; None if that is not what they are.
+
+        With s_j = ρ z²/Λ of column j it is a constant − ½ Σ (log (1 − s_j) + ν N/(w (N − w)) s_j/(1 − s_j)).
+        """
+        scatters = self.scatters
+        if len(weight) > 1 or self.one_variance or scatters.known or not isinstance(scatters.density, PlugIn):
+            return None
+        leaving = scatters.leave(x, c, weight)
+        if weight[0, 0] == 0 or not (leaving.factor > 0).all():
+            return None
+        scatter, nu = scatters.scatter[c], scatters.rows[c] - leaving.rows
+        share = leaving.z
+        share *= share
+        share *= leaving.rho / scatter
+        left = 1.0 - share
+        if not left.min(initial=1.0) > LEAST_SHARE:
+            return None
+        share /= left
+        found = share @ (nu * leaving.factor / weight)[0]
+        found += log_products(left)
+        found += float(np.sum(LOG_2PI + np.log(scatter / nu)))
+        found *= -0.5
+        return found
+
     def _cells(self, x: FloatArray, c: int, weight: FloatArray) -> FloatArray:
         leaving = self.scatters.leave(x, c, weight)
         scatter, nu = remaining(self.scatters, leaving.z, leaving.rho, leaving.rows, c, one_variance=self.one_variance)
         apart = self.scatters.apart(x, leaving)
         return columns_log(self.scatters, apart, scatter, nu, leaving.count, by_column=self.by_column)
+
+
+def log_products(values: FloatArray) -> FloatArray:
+    """Return Σ_j log v_ij of values between `LEAST_SHARE` and 1, by the logarithms of products of sixteen."""
+    for _ in range(4):
+        half = values.shape[1] // 2
+        if half == 0:
+            break
+        products = values[:, :half] * values[:, half : 2 * half]
+        if values.shape[1] % 2:
+            products = np.concatenate([products, values[:, -1:]], axis=1)
+        values = products
+    return np.asarray(np.log(values) @ np.ones(values.shape[1]))
 
 
 def remaining(
@@ -95,7 +156,7 @@ def columns_log(
             cells = scatters.density.log(
                 summed, np.where(there, logs, 0.0).sum(1, keepdims=True), nu, there.sum(1, keepdims=True)
             )
-    if scatter.min(initial=1.0) <= 0 or np.isnan(cells).any():
+    if not np.isfinite(np.dot(cells.ravel(), cells.ravel())):
         observed = ~np.isnan(apart) if by_column else np.ones_like(cells, dtype=bool)
         cells = np.where(observed, np.where(scatter > 0, cells, -np.inf), 0.0)
     return cells
@@ -152,12 +213,12 @@ class FullLeftOut(OwnClass):
     def own_cells(self, x: Array, own: Own) -> FloatArray:
         """Return log p of each row in its class without the row, n×1; incomplete rows are in no covariance."""
         rows = dense_rows(x)
-        complete = ~np.isnan(rows).any(1)
+        complete = ~np.isnan(rows).any(1) if has_nan(rows) else np.ones(len(rows), dtype=bool)
         found = np.empty(len(rows))
         for c, members in own.classes():
             there = members[complete[members]]
             if len(there):
-                found[there] = self._scores(rows[there], c, own.weight[there])
+                found[there] = self._scores(np.take(rows, there, axis=0), c, own.weight[there])
         if not complete.all():
             incomplete = np.flatnonzero(~complete)
             scores = to_float64(self.distributions.score(rows[incomplete]))
@@ -206,9 +267,9 @@ class TiedLeftOut(LeftOut):
     def cells(self, x: Array, own: Own) -> FloatArray:
         """Return log p of each row under each class, n×1×k."""
         rows = dense_rows(x)
-        complete = ~np.isnan(rows).any(1)
-        if complete.all():
+        if not has_nan(rows):
             return self._scores(rows, own)[:, None, :]
+        complete = ~np.isnan(rows).any(1)
         found = np.array(to_float64(self.distributions.score(rows)))  # incomplete rows are in no covariance
         there = np.flatnonzero(complete)
         if len(there):
@@ -248,9 +309,11 @@ class TiedLeftOut(LeftOut):
         between = ((means[:, None, :] - means[None, :, :]) ** 2).sum(2)
         if between.max() < _FAR:
             products = white @ means.T
-            along = products[np.arange(len(codes)), codes][:, None] - products
-            squared = norm[:, None] + 2.0 * along + between[codes]
+            along = np.take(products.ravel(), np.arange(len(codes)) * len(means) + codes)[:, None] - products
             along += norm[:, None]
+            squared = 2.0 * along
+            squared -= norm[:, None]
+            squared += np.take(between, codes, axis=0)
         else:
             squared, along = np.empty((len(codes), len(means))), np.empty((len(codes), len(means)))
             for c, mean in enumerate(means):
