@@ -16,7 +16,9 @@ def log_prior_of_classes(given: Any, count: FloatArray, classes: list[Any]) -> F
     if isinstance(given, PseudoCount):
         share = (count + given.amount) / (count + given.amount).sum(-1, keepdims=True)
     elif isinstance(given, str) and given in ("empirical", "uniform"):
-        share = count / count.sum(-1, keepdims=True) if given == "empirical" else np.full(count.shape, 1.0 / len(classes))
+        share = (
+            count / count.sum(-1, keepdims=True) if given == "empirical" else np.full(count.shape, 1.0 / len(classes))
+        )
     elif isinstance(given, str) or given is None:
         raise ValueError(
             f"class_prior must be 'empirical', 'uniform', a PseudoCount, a mapping or an array, not {given!r}"

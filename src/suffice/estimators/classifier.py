@@ -14,8 +14,8 @@ from suffice._arrays import FloatArray, IntArray
 from suffice.diagnostics.identifiers import warn_of_identifiers
 from suffice.errors import EstimateError
 from suffice.estimators._class_answers import ClassAnswers
-from suffice.estimators._held_out_answers import HeldOutAnswers
 from suffice.estimators._from_parameters import FromParameters
+from suffice.estimators._held_out_answers import HeldOutAnswers
 from suffice.estimators.class_prior import log_prior_of_classes
 from suffice.estimators.families_of_statistics import families_of_statistics
 from suffice.estimators.partly_labelled import (
@@ -55,7 +55,9 @@ from suffice.tables.table import Table
 
 
 @documented
-class GenerativeClassifier(FromParameters, HeldOutAnswers, ClassAnswers, ClassifierSettings, ClassifierMixin, BaseEstimator):
+class GenerativeClassifier(
+    FromParameters, HeldOutAnswers, ClassAnswers, ClassifierSettings, ClassifierMixin, BaseEstimator
+):
     """A generative classifier: it models the distribution of the rows of each class.
 
     Each block of columns has a family of distributions given the class; blocks are independent given the class. One

@@ -10,7 +10,7 @@ import numpy as np
 from suffice._arrays import FloatArray, IntArray, to_numpy
 from suffice.families.categorical_distributions import CategoricalDistributions
 from suffice.families.codes import UNSEEN, Codes
-from suffice.families.left_out import OwnClass, Own
+from suffice.families.left_out import Own, OwnClass
 from suffice.families.products import log_of
 from suffice.statistics.base import NotContainedError
 from suffice.statistics.category_counts import CategoryCounts

@@ -52,7 +52,6 @@ class Own:
     def __getitem__(self, rows: slice | IntArray) -> Own:
         return Own(self.codes[rows], self.weight[rows])
 
-
     def classes(self) -> Iterator[tuple[int, IntArray]]:
         """Yield each class with the numbers of its rows."""
         order = np.argsort(self.codes, kind="stable")
@@ -170,8 +169,8 @@ class Stacked(OwnClass):
     def own_cells(self, x: Array, own: Own) -> FloatArray:
         """Return log p of each column under the row's own class without the row."""
         row = self.family.statistics(x, EachRow(own.weight))
-        left = self.statistics.only(own.codes) - row
         assert isinstance(row, Sums)
+        left = self.statistics.only(own.codes) - row
         found, impossible = self._estimated(self._with_locations(left, row), own.codes, left.count <= 0)
         cells = found.cell_scores(x, slice(None))
         if impossible.any():

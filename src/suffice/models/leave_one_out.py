@@ -101,11 +101,11 @@ def loo_log_posterior(chunk: Chunk, model: LeaveOneOut) -> FloatArray:
     posterior is the class prior.
     """
     own = model.own(chunk)
-    with _named(chunk, model):
+    with _Naming(chunk, model):
         prior = model.class_prior(own)
     total: FloatArray | None = None
     for block, part, rows in model.of(chunk):
-        with _named(chunk, model, block):
+        with _Naming(chunk, model, block):
             scores = part.scores(rows, own)
         total = scores if total is None else total + scores
     assert total is not None
@@ -123,11 +123,11 @@ def loo_log_posterior(chunk: Chunk, model: LeaveOneOut) -> FloatArray:
 def loo_evidence(chunk: Chunk, model: LeaveOneOut) -> FloatArray:
     """Kernel: log p(x_i | c) of each column or block by the model without row i, n×b×k."""
     own = model.own(chunk)
-    with _named(chunk, model):
+    with _Naming(chunk, model):
         model.class_prior(own)
     parts = []
     for block, part, rows in model.of(chunk):
-        with _named(chunk, model, block):
+        with _Naming(chunk, model, block):
             parts.append(part.cells(rows, own))
     return np.concatenate(parts, axis=1)
 
@@ -139,7 +139,7 @@ def _local(rows: Any) -> Any:
     return rows if isinstance(rows, Bags) or issparse(rows) else to_float64(rows)
 
 
-class _named:
+class _Naming:
     """A context in which errors about a row or a cell get the number of the row and the name of the column."""
 
     def __init__(self, chunk: Chunk, model: LeaveOneOut, block: Block | None = None) -> None:

@@ -146,7 +146,10 @@ class Posterior(ABC):
         What the prior takes from the data stays as it is for all rows.
         """
         return Refitted(
-            self.family, self.statistics, predictives, lambda left: type(self)(self.family, left, self.prior).predictives()
+            self.family,
+            self.statistics,
+            predictives,
+            lambda left: type(self)(self.family, left, self.prior).predictives(),
         )
 
     def predictive(self) -> Distribution:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-
 import numpy as np
 
 from suffice._arrays import Array, FloatArray, to_float64
@@ -24,7 +23,12 @@ class Averaged(Density):
         return 1.0 + 1.0 / count
 
     def log(
-        self, squared: FloatArray, log_determinant: FloatArray, rows: FloatArray, d: FloatArray | float, less: float = 0.0
+        self,
+        squared: FloatArray,
+        log_determinant: FloatArray,
+        rows: FloatArray,
+        d: FloatArray | float,
+        less: float = 0.0,
     ) -> FloatArray:
         """Return log Γ((ν + d)/2)/Γ(ν/2) − d/2 log π − ½ log |Λ| − (ν + d)/2 log(1 + q); −∞ for ν ≤ 0."""
         dof = rows - less
@@ -68,5 +72,3 @@ class DirichletMultinomialLeftOut(OwnClass):
     def ordinary(self, x: Array) -> FloatArray:
         """Return the scores of the posterior of all rows, without the multinomial coefficient."""
         return to_float64(self.distributions.score(x, common=False))
-
-

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from suffice._arrays import FloatArray
 from suffice.families.base import Distributions
 from suffice.families.gaussian import GaussianDistributions
-from suffice.families.lognormal import LogNormal
 from suffice.families.left_out import LeftOut
+from suffice.families.lognormal import LogNormal
 from suffice.families.transformed import TransformedDistributions, TransformedLeftOut
 from suffice.posteriors.base import Interval, Posterior, base_measure
 from suffice.posteriors.normal import NormalPosterior

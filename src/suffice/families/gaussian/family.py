@@ -29,8 +29,8 @@ from suffice.families.gaussian.covariance.constant import (
     resolved,
     with_constants,
 )
-from suffice.families.gaussian.distributions import GaussianDistributions
 from suffice.families.gaussian.covariance.posterior_means import PosteriorMean
+from suffice.families.gaussian.distributions import GaussianDistributions
 from suffice.families.gaussian.leaving import PlugIn, Scatters, shared_rows
 from suffice.families.gaussian.left_out import BesideConstants, left_out_of
 from suffice.families.gaussian.missing_in_runs import order_by_pattern
@@ -242,7 +242,10 @@ class Gaussian(Family):
         if conjugate is None:
             center, kappa, a, lost = moments.total_mean(), 0.0, 0.0, 0.0
         else:
-            center, kappa = np.broadcast_to(prior_mean(statistics, conjugate), (statistics.n_columns,))[varying], conjugate.mean_count
+            center, kappa = (
+                np.broadcast_to(prior_mean(statistics, conjugate), (statistics.n_columns,))[varying],
+                conjugate.mean_count,
+            )
             a, lost = structure.prior_rows(conjugate, len(varying)), conjugate.freedom
         if isinstance(structure, Given):
             nu = np.ones((1, 1) if structure.diagonal else 1)

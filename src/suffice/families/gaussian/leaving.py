@@ -38,7 +38,12 @@ class Density(ABC):
 
     @abstractmethod
     def log(
-        self, squared: FloatArray, log_determinant: FloatArray, rows: FloatArray, d: FloatArray | float, less: float = 0.0
+        self,
+        squared: FloatArray,
+        log_determinant: FloatArray,
+        rows: FloatArray,
+        d: FloatArray | float,
+        less: float = 0.0,
     ) -> FloatArray:
         """Return log p(x), given q = δᵀΛ⁻¹δ, log |Λ|, ν, the number of columns, and the rows of ν that they cost."""
 
@@ -51,7 +56,12 @@ class PlugIn(Density):
         return 1.0
 
     def log(
-        self, squared: FloatArray, log_determinant: FloatArray, rows: FloatArray, d: FloatArray | float, less: float = 0.0
+        self,
+        squared: FloatArray,
+        log_determinant: FloatArray,
+        rows: FloatArray,
+        d: FloatArray | float,
+        less: float = 0.0,
     ) -> FloatArray:
         """Return −½ (d log 2π + log |Λ| − d log ν + ν q)."""
         found = rows * squared

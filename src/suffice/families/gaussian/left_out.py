@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from suffice._arrays import Array, FloatArray, IntArray, to_float64
 from suffice.families.cells import dense_rows
@@ -213,7 +214,7 @@ class FullLeftOut(OwnClass):
     def own_cells(self, x: Array, own: Own) -> FloatArray:
         """Return log p of each row in its class without the row, n×1; incomplete rows are in no covariance."""
         rows = dense_rows(x)
-        complete = ~np.isnan(rows).any(1) if has_nan(rows) else np.ones(len(rows), dtype=bool)
+        complete: NDArray[np.bool_] = np.asarray(~np.isnan(rows).any(1)) if has_nan(rows) else np.ones(len(rows), bool)
         found = np.empty(len(rows))
         for c, members in own.classes():
             there = members[complete[members]]

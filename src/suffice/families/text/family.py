@@ -255,7 +255,7 @@ class Text(Family):
         refitted = Refitted(self, statistics, distributions, lambda left: self.estimate(left, fixed))
         if self.counts == "bernoulli":
             return PresenceLeftOut(statistics, fixed.amount, distributions, refitted)
-        total, before = statistics.total, fixed.amount * (fixed.weight > 0)
+        total, before = statistics.total, np.where(fixed.weight > 0, fixed.amount, 0.0)
 
         def words_of(x: Bags) -> Array:
             return distributions.cells(distributions._known(x))
