@@ -13,8 +13,9 @@ from suffice._arrays import FloatArray
 from suffice.errors import EstimateError
 from suffice.families.gaussian import Gaussian, GaussianDistributions
 from suffice.families.gaussian.covariance import Given
+from suffice.families.gaussian.diagonal_left_out import DiagonalLeftOut
 from suffice.families.gaussian.leaving import Scatters, Widened
-from suffice.families.gaussian.left_out import DiagonalLeftOut, FullLeftOut
+from suffice.families.gaussian.left_out import FullLeftOut
 from suffice.families.left_out import LeftOut
 from suffice.posteriors.base import Interval, Posterior, of_shape, tails
 from suffice.priors import KnownVariance, Prior, find_prior
