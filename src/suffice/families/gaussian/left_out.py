@@ -106,44 +106,46 @@ class TiedLeftOut(LeftOut):
         white = leaving.z @ whitener.T
         norm = np.einsum("ij,ij->i", white, white)
         left = what_is_left(rho * norm)
+        # k×n: a few classes side by side would be short rows
         squared = self._to_means(white, norm, codes, rho, left, means)
         own_squared = factor**2 * norm / np.where(left > 0, left, 1.0)
         alone = np.flatnonzero(factor == 0)
         if len(alone):
             away = (x[alone] - s.center) @ whitener.T
             own_squared[alone] = (away * away).sum(1)
-        rows, every = np.arange(n), s.count[:, 0]
-        squared[rows, codes] = own_squared
+        places, every = codes * n + np.arange(n), s.count[:, 0]
+        squared.ravel()[places] = own_squared
         wide = s.density.widening(every + s.kappa if s.kappa > 0 else np.maximum(every, 1.0))
-        logs = (log_determinant + np.log(np.where(left > 0, left, 1.0)))[:, None]
+        logs = (log_determinant + np.log(np.where(left > 0, left, 1.0)))[None]
         if not isinstance(wide, float):
-            of_rows = np.repeat(wide[None], n, axis=0)
-            of_rows[rows, codes] = s.density.widening(leaving.count[:, 0])
+            of_rows = np.repeat(wide[:, None], n, axis=1)
+            of_rows.ravel()[places] = s.density.widening(leaving.count[:, 0])
             squared, logs = squared / of_rows, logs + d * np.log(of_rows)
-        found = s.density.log(squared, logs, s.rows[0] - leaving.rows, float(d), d - 1.0)
-        return found if left.all() else np.where(left[:, None] > 0, found, -np.inf)
+        found = s.density.log(squared, logs, s.rows[0] - leaving.rows[:, 0], float(d), d - 1.0)
+        return found.T if left.all() else np.where(left[:, None] > 0, found.T, -np.inf)
 
     @staticmethod
     def _to_means(
         white: FloatArray, norm: FloatArray, codes: IntArray, rho: FloatArray, left: FloatArray, means: FloatArray
     ) -> FloatArray:
-        """Return δᵀΛ'⁻¹δ of each row and class, n×k, with the mean of its own class as it is with the row."""
+        """Return δᵀΛ'⁻¹δ of each class and row, k×n, with the mean of its own class as it is with the row."""
+        k, n = len(means), len(codes)
         between = ((means[:, None, :] - means[None, :, :]) ** 2).sum(2)
         if between.max() < _FAR:
-            products = white @ means.T
-            along = np.take(products.ravel(), np.arange(len(codes)) * len(means) + codes)[:, None] - products
-            along += norm[:, None]
+            products = means @ white.T
+            along = products.ravel()[codes * n + np.arange(n)] - products
+            along += norm
             squared = 2.0 * along
-            squared -= norm[:, None]
-            squared += np.take(between, codes, axis=0)
+            squared -= norm
+            squared += np.take(between, codes, axis=1)
         else:
-            squared, along = np.empty((len(codes), len(means))), np.empty((len(codes), len(means)))
+            squared, along = np.empty((k, n)), np.empty((k, n))
             for c, mean in enumerate(means):
                 delta = white + (means[codes] - mean)
-                squared[:, c] = np.einsum("ij,ij->i", delta, delta)
-                along[:, c] = np.einsum("ij,ij->i", white, delta)
+                squared[c] = np.einsum("ij,ij->i", delta, delta)
+                along[c] = np.einsum("ij,ij->i", white, delta)
         along *= along
-        along *= (rho / np.where(left > 0, left, 1.0))[:, None]
+        along *= rho / np.where(left > 0, left, 1.0)
         squared += along
         return squared
 
