@@ -564,3 +564,31 @@ def test_the_score_is_the_mean_log_probability_or_the_share_of_right_rows():
     np.testing.assert_allclose(model.loo_score(X, y, weight), np.average(logs[np.arange(len(y)), y], weights=weight))
     right = np.average(np.argmax(logs, axis=1) == y, weights=weight)
     np.testing.assert_allclose(model.loo_score(X, y, weight, scoring="accuracy"), right)
+
+
+def test_tables_of_any_library_and_models_from_files_and_statistics(tmp_path):
+    import polars
+
+    rng = np.random.default_rng(9)
+    y = rng.choice(["a", "b"], 60)
+    table = pd.DataFrame({"x": rng.normal(size=60), "s": rng.choice(["u", "v"], 60)})
+    model = NaiveBayes().fit(table, y)
+    expected = model.loo_log_proba(table, y)
+    np.testing.assert_allclose(model.loo_log_proba(polars.from_pandas(table), y.tolist()), expected)
+    np.testing.assert_allclose(model.loo_log_proba(table[["s", "x"]], pd.Series(y)), expected)
+    suffice.save(model, tmp_path / "model")
+    np.testing.assert_allclose(suffice.load(tmp_path / "model").loo_log_proba(table, y), expected)
+    first, rest = table[:20], table[20:]
+    forgotten = NaiveBayes.from_statistics(model.statistics_ - NaiveBayes().fit(first, y[:20]).statistics_)
+    fewer = NaiveBayes().fit(rest, y[20:]).loo_log_proba(rest, y[20:])
+    np.testing.assert_allclose(forgotten.loo_log_proba(rest, y[20:]), fewer, rtol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e140])
+def test_tiny_and_huge_numbers(scale):
+    rng = np.random.default_rng(10)
+    X, y = rng.normal(size=(30, 3)), np.arange(30) % 2
+    for covariance in ("diagonal", "tied-diagonal", "spherical", "full", "tied"):
+        expected = GaussianDiscriminant(covariance).fit(X, y).loo_log_proba(X, y)
+        found = GaussianDiscriminant(covariance).fit(X * scale, y).loo_log_proba(X * scale, y)
+        np.testing.assert_allclose(found, expected, rtol=1e-7)
