@@ -24,7 +24,11 @@ def refits(make, X, y, numbers, weight=None):
     return answers
 
 
-@each([case for case in CASES if case.name not in ("categorical", "gaussian-VVE", "gaussian-VEI")])
+#: folds keep the values and words of all rows, and these structures are estimated by iterations that stop early
+LEFT = ("categorical", "text", "text-bernoulli", "gaussian-VVE", "gaussian-VEI")
+
+
+@each([case for case in CASES if case.name not in LEFT])
 @law
 @given(shape=shapes(3))
 def test_k_folds_are_k_fits(case: Case, shape: Shape):
@@ -38,7 +42,7 @@ def test_k_folds_are_k_fits(case: Case, shape: Shape):
     np.testing.assert_allclose(model.kfold_log_proba(X, y, weight, folds=4), in_turn, **TOLERANCE)
 
 
-@pytest.mark.parametrize("estimate", ["map", "predictive"])
+@pytest.mark.parametrize("estimate", ["mean", "map", "predictive"])
 def test_mixed_tables_and_streams(estimate):
     table, y, families = mixed(200)
     if estimate == "predictive":

@@ -32,6 +32,7 @@ from suffice.families.gaussian.covariance.constant import resolved
 from suffice.models.joint import JointModel, log_posterior
 from suffice.models.schema import Encoder
 from suffice.posteriors.normal_inverse_wishart import AUTOMATIC
+from suffice.statistics.joint import JointStatistics
 from suffice.statistics.responsibilities import Labels
 
 from .cases import (
@@ -70,9 +71,10 @@ def without(model, X, y, weight, i):
         if model.estimate == "predictive":
             found.append(block.family.posterior(rest, fixed(block.family, sums, model.prior)).predictives())
         else:
-            found.append(block.family.estimate(rest, block.family.fixed_prior(sums, model._prior)))
+            (prior,) = model._at_mode(model.schema_.with_blocks([block]), JointStatistics(count, (sums,)), [model._prior])
+            found.append(block.family.estimate(rest, block.family.fixed_prior(sums, prior)))
     more = model._counted_before
-    log_prior = model._components(model.schema_, model.classes_, None).log_shares(count + more)
+    log_prior = model._components(model.schema_, model.classes_, ()).log_shares(count + more)
     return JointModel(model.schema_, log_prior, tuple(found))
 
 
@@ -115,7 +117,7 @@ def assert_law(model, X, y, weight=None):
         count = np.bincount(codes, weights=weights, minlength=len(model.classes_))
         counts = count[None] - np.eye(len(count))[codes] * weights[:, None]
         counts[np.abs(counts) < 1e-9] = 0.0
-        log_shares = model._components(model.schema_, model.classes_, None).log_shares
+        log_shares = model._components(model.schema_, model.classes_, ()).log_shares
         prior = np.array([log_shares(row + model._counted_before) for row in counts])
         joint = evidence.sum(1) + prior
         found = joint - np.logaddexp.reduce(joint, axis=1, keepdims=True)
@@ -232,7 +234,7 @@ def test_predictives_average_over_the_posterior_without_the_row(case: Case, prio
     ],
     ids=["count", "unbiased", "mode", "given", "textbook"],
 )
-@pytest.mark.parametrize("estimate", ["map", "predictive"])
+@pytest.mark.parametrize("estimate", ["mean", "map", "predictive"])
 def test_priors_of_gaussians(covariance, prior, estimate):
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], [5, 9, 16])
@@ -243,7 +245,7 @@ def test_priors_of_gaussians(covariance, prior, estimate):
 @pytest.mark.parametrize(
     "given", [GivenSphere(2.0), GivenDiagonal([1.0, 2.0]), GivenCovariance([[2.0, 1.0], [1.0, 3.0]])]
 )
-@pytest.mark.parametrize("estimate", ["map", "predictive"])
+@pytest.mark.parametrize("estimate", ["mean", "map", "predictive"])
 @pytest.mark.parametrize("prior", ["auto", NormalInverseWishart(mean_count=2.0)])
 def test_given_covariances_stay(given, estimate, prior):
     if estimate == "predictive" and prior != "auto":
@@ -280,7 +282,7 @@ def test_documents(family, weighted, prior):
 
 
 @pytest.mark.parametrize("class_prior", ["empirical", "uniform", PseudoCount(2.0), [0.2, 0.3, 0.5]])
-@pytest.mark.parametrize("estimate", ["map", "predictive"])
+@pytest.mark.parametrize("estimate", ["mean", "map", "predictive"])
 def test_class_probabilities_without_the_row(class_prior, estimate):
     X, y = POISSON.table(Shape(0, 3, 2, 3))
     model = NaiveBayes("poisson", class_prior=class_prior, estimate=estimate).fit(X, y)
@@ -307,7 +309,7 @@ def mixed(n=40, seed=0):
     return table, y, families
 
 
-@pytest.mark.parametrize("estimate", ["map", "predictive"])
+@pytest.mark.parametrize("estimate", ["mean", "map", "predictive"])
 def test_mixed_tables(estimate):
     table, y, families = mixed()
     if estimate == "predictive":
@@ -323,7 +325,7 @@ def test_mixed_tables(estimate):
 @pytest.mark.parametrize(
     "covariance", ["full", "tied", "diagonal", "tied-diagonal", "spherical", "tied-spherical", "VVE"]
 )
-@pytest.mark.parametrize("estimate", ["map", "predictive"])
+@pytest.mark.parametrize("estimate", ["mean", "map", "predictive"])
 def test_constant_columns_say_nothing(covariance, estimate):
     if (covariance, estimate) == ("VVE", "predictive"):
         pytest.skip("there is no posterior")
@@ -339,13 +341,13 @@ def test_constant_columns_say_nothing(covariance, estimate):
     alone = GaussianDiscriminant(covariance, estimate=estimate).fit(still, y)
     np.testing.assert_allclose(
         np.exp(alone.loo_log_proba(still, y))[0],
-        np.array([6.0, 7.0, 7.0]) / 20 if estimate == "map" else np.array([7.0, 8.0, 8.0]) / 23,
+        np.array([6.0, 7.0, 7.0]) / 20 if estimate != "predictive" else np.array([7.0, 8.0, 8.0]) / 23,
     )
 
 
 def refits_of_constant(model, X, y):
     """Return the refits; the prior of a predictive is given for the columns that vary."""
-    if model.estimate == "map":
+    if model.estimate != "predictive":
         return refits(model, X, y)
     part = GaussianDiscriminant(model.covariance, estimate="predictive").fit(X[:, 1:3], y)
     return refits(part, X[:, 1:3], y)

@@ -24,6 +24,7 @@ from suffice.models.named_statistics import ModelStatistics
 from suffice.models.predictive import prior_of_blocks
 from suffice.models.schema import Schema
 from suffice.priors import PriorSpec
+from suffice.statistics.joint import JointStatistics
 from suffice.statistics.responsibilities import PartialLabels
 from suffice.tables.labels import LabelCoder, class_list, row_weights
 from suffice.tables.sources import Source
@@ -56,6 +57,10 @@ class HeldOutAnswers:
     @abstractmethod
     def _counted_before(self) -> float:
         """The rows that each class has before the data, in the probabilities of the classes."""
+
+    @abstractmethod
+    def _at_mode(self, schema: Schema, joint: JointStatistics, priors: Sequence[PriorSpec]) -> Sequence[PriorSpec]:
+        """Return the priors under which an estimate is the posterior mode, if that is what `estimate` asks for."""
 
     @abstractmethod
     def _model_of(self, statistics: ModelStatistics, priors: Sequence[PriorSpec] | None) -> JointModel:
@@ -247,11 +252,11 @@ class HeldOutAnswers:
                 "this model was fitted by EM, where every row depends on all others, so that no row can be subtracted; "
                 "use kfold_log_proba(X, y)"
             )
-        parts = []
-        given = prior_of_blocks(statistics.schema, self.prior) if self.estimate == "predictive" else self._prior
-        for block, sums, found in zip(
-            statistics.schema.blocks, statistics.joint.blocks, self._joint.distributions, strict=True
-        ):
+        parts, schema = [], statistics.schema
+        every = [prior_of_blocks(schema, self.prior) if self.estimate == "predictive" else self._prior]
+        priors = self._at_mode(schema, statistics.joint, every * len(schema.blocks))
+        blocks = zip(schema.blocks, statistics.joint.blocks, priors, self._joint.distributions, strict=True)
+        for block, sums, given, found in blocks:
             if self.estimate == "predictive":
                 parts.append(block.family.posterior(sums, given).left_out(found))
             else:
@@ -261,7 +266,7 @@ class HeldOutAnswers:
         def log_prior(count: FloatArray) -> FloatArray:
             return log_prior_of_classes(self.class_prior, count + self._counted_before, labels)
 
-        return LeaveOneOut(statistics.schema, statistics.joint.class_count, log_prior, tuple(parts))
+        return LeaveOneOut(schema, statistics.joint.class_count, log_prior, tuple(parts))
 
     def _require_contained(self, engine: MemoryEngine, model: LeaveOneOut) -> None:
         """Raise ValueError if rows in memory have more weight in some class than the rows of training."""
