@@ -8,6 +8,7 @@ import numpy as np
 
 from suffice._arrays import FloatArray
 from suffice._axes import axes
+from suffice.models.one_line import in_one_line
 
 if TYPE_CHECKING:
     from suffice.models.explanations import Explanation
@@ -76,8 +77,7 @@ def _named(column: Any, cell: Any) -> str:
 
 
 def _short(text: str) -> str:
-    plain = " ".join(text.split()).replace("$", r"\$")  # a dollar sign would begin a formula
-    return plain if len(plain) <= _LONGEST else plain[: _LONGEST - 1] + "…"
+    return in_one_line(text, _LONGEST).replace("$", r"\$")  # a dollar sign would begin a formula
 
 
 def _finite(steps: FloatArray) -> FloatArray:

@@ -244,8 +244,8 @@ class Text(Family):
         weighted += fixed.amount if same else fixed.amount * (weight > 0)
         if fixed.amount == 0.0:
             require_rows(weighted.sum(1, keepdims=True))
-        with np.errstate(invalid="ignore"):  # 0 / 0 without any word
-            weighted /= weighted.sum(1, keepdims=True)
+        whole = weighted.sum(1, keepdims=True)
+        np.divide(weighted, whole, out=weighted, where=whole > 0)  # all 0 if every word is left out
         size = statistics.total @ (weight > 0) / np.maximum(statistics.count[:, 0], np.finfo(float).tiny)
         return self._with_probability(weighted, weight, size)
 
