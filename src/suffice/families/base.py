@@ -317,7 +317,7 @@ class Distributions(ABC):
     def covariance(self) -> FloatArray:
         """Return Cov x, k×d×d; here columns are independent given the class."""
         variance = self.variance()
-        return np.eye(variance.shape[1]) * variance[:, None, :]
+        return np.where(np.eye(variance.shape[1], dtype=bool), variance[:, None, :], 0.0)
 
     @abstractmethod
     def statistic_covariance(self) -> FloatArray:
