@@ -160,5 +160,7 @@ def _require_within(x: Array) -> None:
 
 
 def rows_to_columns(values: FloatArray) -> FloatArray:
-    """Return a 1-D array as a single column; a 2-D array is returned unchanged."""
-    return values[:, None] if values.ndim == 1 else values
+    """Return a 1-D array as a single column, and a single cell as one row; a 2-D array is returned unchanged."""
+    if values.ndim > 2:
+        raise ValueError(f"rows must be an array of at most two dimensions, but have the shape {values.shape}")
+    return values.reshape(-1, 1) if values.ndim < 2 else values

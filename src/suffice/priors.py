@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -282,6 +282,8 @@ class DiscretePrior(Conjugate):
     weights: ArrayLike | None = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.values, (str, Mapping)) or not hasattr(self.values, "__len__"):
+            raise TypeError(f"values must be a list of hypotheses, and weights another of numbers, not {self.values!r}")
         n = len(self.values)
         if n == 0:
             raise ValueError("a DiscretePrior needs at least one hypothesis, but values is empty")

@@ -18,6 +18,7 @@ from suffice import (
     Multinomial,
     NegativeBinomial,
     Poisson,
+    Text,
 )
 from suffice.families import FAMILIES
 
@@ -68,7 +69,12 @@ def test_the_density_is_scipys(family):
 
 
 def test_every_family_has_a_case():
-    assert set(CASES) == set(FAMILIES.values())
+    assert set(CASES) | {Text} == set(FAMILIES.values())
+
+
+def test_text_has_no_dictionary_to_give_probabilities_of():
+    with pytest.raises(TypeError, match="fit it to documents, or give a Multinomial"):
+        Text.from_parameters(probability=[0.5, 0.5])
 
 
 @each

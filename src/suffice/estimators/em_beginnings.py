@@ -87,7 +87,7 @@ def _begin_classifier(model: GenerativeClassifier, X: Any, y: Any, sample_weight
             priors = [block.family.fixed_prior(sums, model._prior) for block, sums in pairs]
         components = model._components(known.schema, known.classes, priors, known.class_of, missing=True)
         _require_columns(model, X)
-        reads = known_labels(model, known.classes)
+        reads = known_labels(model, known.classes, again=False)
         engine = passes.engine(X, y, sample_weight, known.schema, reads, n_jobs=model.n_jobs)
         return Prepared(components, engine, start), known.classes
     found = model._of_labelled(X, y, sample_weight)

@@ -146,7 +146,8 @@ class Inference:
             ("iterations", str(self.n_iter_) + ("" if self.converged_ else ", not converged")),
         ]
         if self._factor is None:
-            notes.append(("no standard errors:", "too many parameters for a Hessian"))
+            why = "too many parameters for a Hessian" if self.n_rows_ else "not known, because there are no rows"
+            notes.append(("no standard errors:", why))
         if self.alpha or self.firth:
             notes.append(("penalised:", f"alpha {self.alpha:g}" if self.alpha else "Firth's correction"))
         if self.aliased_:

@@ -124,12 +124,14 @@ def start_partly_labelled(
     return Prepared(components, engine, components.estimate(labelled.joint), never_seen=unknown)
 
 
-def known_labels(model: GenerativeClassifier, classes: NDArray[Any]) -> Callable[[Any, Any, int, int], PartialLabels]:
-    """Return the function that reads labels and weights in every pass of EM."""
+def known_labels(
+    model: GenerativeClassifier, classes: NDArray[Any], *, again: bool = True
+) -> Callable[[Any, Any, int, int], PartialLabels]:
+    """Return the function that reads labels and weights in every pass of EM; `again` if they were read before."""
     weight = float(model.unlabeled_weight)
     if not 0 <= weight < np.inf:
         raise ValueError(f"unlabeled_weight must be a number of at least 0, not {model.unlabeled_weight!r}")
-    coder = LabelCoder(classes, declared=True, missing_label=model.missing_label, again=True)
+    coder = LabelCoder(classes, declared=True, missing_label=model.missing_label, again=again)
 
     def known(labels: Any, weights: Any, n_rows: int, start: int) -> PartialLabels:
         return coder.partial(labels, weights, n_rows, start, unlabeled_weight=weight)

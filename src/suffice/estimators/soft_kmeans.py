@@ -85,8 +85,6 @@ class SoftKMeans(SoftKMeansSettings, Mixture):
 
     def _components(self, schema: Schema, priors: Any, missing: bool) -> Components:
         if self.stiffness is not None:
-            if not (np.isfinite(self.stiffness) and self.stiffness > 0):
-                raise ValueError(f"stiffness must be a positive number or None, not {self.stiffness!r}")
             spheres = Gaussian(GivenSphere(0.5 / float(self.stiffness)))
             schema = schema.with_blocks([type(block)(spheres, block.columns) for block in schema.blocks])
         return Components(schema, priors, _SHARES[self.shares], missing=missing)
@@ -95,6 +93,9 @@ class SoftKMeans(SoftKMeansSettings, Mixture):
         super()._check_parameters()
         if not isinstance(self.shares, str) or self.shares not in _SHARES:
             raise ValueError(f"shares must be 'learned' or 'equal', not {self.shares!r}")
+        given: Any = self.stiffness
+        if given is not None and not (isinstance(given, (int, float, np.number)) and 0 < given < np.inf):
+            raise ValueError(f"stiffness must be a positive number or None, not {given!r}")
 
     @property
     def cluster_centers_(self) -> FloatArray:

@@ -33,6 +33,7 @@ from suffice.statistics.responsibilities import Labels, Responsibilities
 from suffice.tables.labels import check_weight
 
 if TYPE_CHECKING:
+    from suffice.families.left_out import LeftOut
     from suffice.posteriors import Posterior
     from suffice.statistics.base import Statistics
 
@@ -164,6 +165,16 @@ class Family(ABC):
     @abstractmethod
     def with_parameters(self, arrays: Mapping[str, Any]) -> Distributions:
         """Return the distributions with these parameter arrays."""
+
+    def left_out(self, statistics: Any, prior: PriorSpec, distributions: Any) -> LeftOut:
+        """Return the scores of rows by the estimates without each of them, given the estimate from all rows.
+
+        The prior is as for `estimate`; what it takes from the data stays as it is for all rows.
+        """
+        from suffice.families.left_out import Refitted
+
+        fixed = self.fixed_prior(statistics, prior)
+        return Refitted(self, statistics, distributions, lambda left: self.estimate(left, fixed))
 
     # -- what else EM needs ------------------------------------------------------------------------------------
 
@@ -306,7 +317,7 @@ class Distributions(ABC):
     def covariance(self) -> FloatArray:
         """Return Cov x, k×d×d; here columns are independent given the class."""
         variance = self.variance()
-        return np.eye(variance.shape[1]) * variance[:, None, :]
+        return np.where(np.eye(variance.shape[1], dtype=bool), variance[:, None, :], 0.0)
 
     @abstractmethod
     def statistic_covariance(self) -> FloatArray:
@@ -357,6 +368,27 @@ class Distributions(ABC):
         ``common=False`` may leave out terms that are the same for every class, and leaves out cells with probability 0
         in all of them, whose logarithm is −∞ otherwise.
         """
+
+    @property
+    def by_column(self) -> bool:
+        """Whether each cell of a row has a log-density of its own, and these add up to that of the row."""
+        return False
+
+    def cell_scores(self, x: Array, classes: IntArray | slice) -> FloatArray:
+        """Return log p of each cell under one class per row, n×d; that of the whole row, n×1, unless `by_column`.
+
+        A missing cell has 0. The slice of all classes pairs row i with class i.
+        """
+        scores = to_float64(self.score(x))
+        rows = np.arange(len(scores))
+        return np.asarray(scores[rows, rows if isinstance(classes, slice) else classes])[:, None]
+
+    def evidence(self, x: Array) -> FloatArray:
+        """Return log p(x_j | c) of each cell under each class, n×d×k; of the whole row, n×1×k, unless `by_column`."""
+        if not self.by_column:
+            return to_float64(self.score(x))[:, None, :]
+        every = np.zeros(x.shape[0], dtype=np.intp)
+        return np.stack([self.cell_scores(x, every + c) for c in range(self.n_classes)], axis=2)
 
     @property
     def rules_out(self) -> bool:

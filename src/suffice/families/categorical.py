@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,10 +14,11 @@ from suffice import compiled
 from suffice._arrays import Array, FloatArray, IntArray, namespace, on_device_of, rows_to_columns, to_float64
 from suffice.families.base import Family
 from suffice.families.categorical_distributions import CategoricalDistributions
+from suffice.families.categorical_left_out import CategoricalLeftOut
 from suffice.families.codes import UNSEEN, Codes
 from suffice.families.distribution import Distribution
 from suffice.families.products import log_of, require_rows
-from suffice.families.usual import SHARE, Domain, as_row, require_names, require_sum_of_1
+from suffice.families.usual import SHARE, Domain, as_mapping, as_row, require_names, require_sum_of_1
 from suffice.priors import CountAtMode, PriorSpec, PseudoCount, resolve_prior
 from suffice.statistics.category_counts import CategoryCounts
 from suffice.statistics.responsibilities import Labels, Responsibilities
@@ -152,6 +153,14 @@ class Categorical(Family):
                 require_rows(statistics.total[:, column].sum(1, keepdims=True))
         return CategoricalDistributions.of_weights(self, statistics.sizes, statistics.total + alpha, alpha)
 
+    def left_out(
+        self, statistics: CategoryCounts, prior: PriorSpec, distributions: CategoricalDistributions
+    ) -> CategoricalLeftOut:
+        """Return the scores of rows by the estimates without each of them; the values stay those of all rows."""
+        pseudo = resolve_prior(prior, PseudoCount, PseudoCount(1.0))
+        before = np.full(statistics.total.shape, 0.0 if pseudo is None else pseudo.amount)
+        return CategoricalLeftOut(statistics, distributions, before)
+
     def with_parameters(self, arrays: Mapping[str, Any]) -> CategoricalDistributions:
         """Return the distributions with these parameter arrays."""
         return CategoricalDistributions(**arrays, family=self.of_sizes(arrays["sizes"]))
@@ -159,14 +168,20 @@ class Categorical(Family):
     @classmethod
     def _of_usual(cls, given: dict[str, Any]) -> CategoricalDistributions:
         require_names("Categorical", given, ["probability"], ["unseen"])
-        tables = given["probability"]
-        tables = [tables] if isinstance(tables, Mapping) else list(tables)
-        for table in tables:
-            if not isinstance(table, Mapping) or not table:
+        listed = given["probability"]
+        if as_mapping(listed) is not None or not isinstance(listed, Iterable):
+            listed = [listed]
+        tables = []
+        for each in listed:
+            table = as_mapping(each)
+            if not table:
                 raise ValueError(
                     f"the probability of a Categorical must be a mapping of values to probabilities, or one per "
-                    f"column, but is {table!r}"
+                    f"column, but is {each!r}"
                 )
+            if any(is_missing(value) for value in table):
+                raise ValueError(f"None and NaN are missing cells, which have no probability, but {each!r} has one")
+            tables.append(table)
         shares = [as_row("Categorical", "probability", list(table.values()), SHARE) for table in tables]
         for own in shares:
             require_sum_of_1(own, "the probabilities of a Categorical")

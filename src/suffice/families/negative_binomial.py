@@ -44,7 +44,8 @@ class NegativeBinomial(ColumnwiseFamily):
     neutral: ClassVar[float] = 0.0
 
     def __init__(self, shape: float = 1.0) -> None:
-        if not (np.isfinite(shape) and shape > 0):
+        given: Any = shape
+        if not (isinstance(given, (int, float, np.number)) and 0 < given < np.inf):
             raise ValueError(f"the shape of a NegativeBinomial must be a positive number, not {shape!r}")
         self.shape = float(shape)
 

@@ -86,3 +86,13 @@ def require_sum_of_1(values: FloatArray, what: str) -> None:
     """Raise ValueError unless probabilities sum to 1."""
     if abs(float(values.sum()) - 1.0) > _ROUNDING:
         raise ValueError(f"{what} must sum to 1, but sum to {values.sum():.10g}; divide them by their sum")
+
+
+def as_mapping(given: Any) -> Mapping[Any, Any] | None:
+    """Return a mapping, or a pandas Series or data frame with its index as keys, as a mapping; None for others."""
+    if isinstance(given, Mapping):
+        return given
+    if not hasattr(given, "to_dict") or not hasattr(given, "index"):
+        return None
+    found = given.to_dict("index") if hasattr(given, "columns") else given.to_dict()
+    return found if isinstance(found, Mapping) else None

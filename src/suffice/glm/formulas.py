@@ -59,7 +59,7 @@ def parse(text: str, columns: tuple[str, ...] = ()) -> Parsed:
         raise TypeError(f"formula must be a string such as 'count ~ age * city', not {text!r}")
     try:
         whole = formulaic.Formula(text, _context={"__formulaic_variables_available__": list(columns)})
-    except formulaic.errors.FormulaicError as error:
+    except (formulaic.errors.FormulaicError, SyntaxError) as error:
         raise ValueError(f"the formula {text!r} is not understood: {str(error).splitlines()[0]}") from error
     response, right = getattr(whole, "lhs", None), getattr(whole, "rhs", whole)
     if not isinstance(right, formulaic.SimpleFormula):
@@ -133,8 +133,7 @@ class FormulaDesign(Design):
     def encode(self, table: Table) -> Array:
         """Return the design matrix of some rows, n×p; NaN where a cell is missing."""
         matrix = self._computed(self.spec, table)
-        kept = [place for place, name in enumerate(self.spec.column_names) if name != "Intercept"]
-        return np.ascontiguousarray(matrix[:, kept])
+        return np.ascontiguousarray(matrix[:, _places(self.spec)])
 
     def own_offset(self, table: Table) -> FloatArray | None:
         """Return the sum of the offsets of the formula, (n,)."""
@@ -155,7 +154,11 @@ class FormulaDesign(Design):
             # the former raises for a level that was not there in training
             cells = self._numbers(given, term)[:, 0] if term.levels is None else level_codes(given, term)
             missing |= ~np.isfinite(cells)
-        found = _evaluate(spec, given, f"the formula {self.text!r}")[0]
+        try:
+            found = _evaluate(spec, given, f"the formula {self.text!r}")[0]
+        except ValueError:
+            Design.complain(self, [given])  # if cells are missing
+            raise
         found[missing] = np.nan  # formulaic reads a missing category as one without a coefficient
         return found
 
@@ -201,15 +204,18 @@ class FormulaSurvey(Survey):
             spec = _evaluate(parsed.terms, frame, f"the formula {self._text!r}")[1]
             if parsed.offsets is not None:
                 shift = _evaluate(parsed.offsets, frame, f"the offset of {self._text!r}")[1]
+                _require_numbers(shift, self._text)
         except ValueError:
             self._read([name for name in names if _occurs(name, self._text)], frame, estimator)  # if cells are missing
             raise
+        if not spec.column_names:
+            raise ValueError(f"the formula {self._text!r} has no columns and no intercept, so nothing is estimated")
         specs = [spec] if shift is None else [spec, shift]
         known = {str(variable) for each in specs for variable in each.required_variables}
         known |= {name for name in self._named.values() if isinstance(name, str)}
         self._read([name for name in names if name in known], frame, estimator)
         read = super().design() if known else Design(Schema((), 0, (), library=table.library), ())
-        columns = tuple(str(name) for name in spec.column_names if name != "Intercept")
+        columns = tuple(str(spec.column_names[place]) for place in _places(spec))
         self._made = FormulaDesign(
             read.schema, read.terms, read.offset, read.exposure, read.groups, spec=spec, columns=columns, shift=shift,
             text=self._text,
@@ -240,6 +246,18 @@ class FormulaSurvey(Survey):
         """Return the design."""
         assert self._made is not None
         return self._made
+
+
+def _places(spec: Any) -> list[int]:
+    """Return which columns of a specification are not its intercept; a column of the table may have its name."""
+    return [int(i) for term, places in spec.term_indices.items() if str(term) != _INTERCEPT for i in places]
+
+
+def _require_numbers(shift: Any, text: str) -> None:
+    """Raise ValueError unless each offset is one column of numbers."""
+    for term, places in shift.term_indices.items():
+        if len(places) != 1 or any(factor in shift.factor_contrasts for factor in term.factors):
+            raise ValueError(f"an offset must be one column of numbers, but offset{str(term)[1:]} of {text!r} is not")
 
 
 def _occurs(name: str, text: str) -> bool:

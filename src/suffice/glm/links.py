@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, ndtr, ndtri
 
 from suffice._arrays import FloatArray
+from suffice.families.names import did_you_mean
 
 #: probabilities stay this far from 0 and 1, as in R, so that their logarithms are finite
 _EDGE = np.finfo(np.float64).eps
@@ -247,5 +248,5 @@ def as_link(spec: str | Link) -> Link:
         except ValueError as error:
             raise ValueError(f"link={spec!r}: a power link is written with its exponent, like 'power(0.25)'") from error
     raise ValueError(
-        f"unknown link {spec!r}; give one of {', '.join(map(repr, LINKS))}, 'power(0.25)' with its exponent, or a Link"
+        f"unknown link {spec!r}{did_you_mean(spec, LINKS)}; give one of {', '.join(map(repr, LINKS))}, 'power(0.25)' with its exponent, or a Link"
     )

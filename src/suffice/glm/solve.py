@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_solve, cholesky, eigh, solve_triangular
+from scipy.linalg import cho_solve, cholesky, eigh
+from scipy.linalg.lapack import dtrtri
 
 from suffice._arrays import FloatArray
 from suffice.optimize.newton import Local
@@ -100,7 +101,7 @@ class Solver:
         """Return F with F Fᵀ = H⁻¹, q×q; zeros for the columns that are left out."""
         root, factor = self._factor(hessian)
         spread = np.zeros_like(hessian)
-        inverse = solve_triangular(factor, np.eye(len(factor)), lower=True, check_finite=False)
+        inverse = dtrtri(factor, lower=1)[0] if len(factor) else factor  # `solve_triangular` wakes threads for any size
         spread[np.ix_(self.kept, self.kept)] = inverse.T / root[:, None]
         return spread
 

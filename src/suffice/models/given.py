@@ -14,10 +14,11 @@ from suffice.families import Bernoulli, Categorical, Distribution, Distributions
 from suffice.families.categorical_distributions import CategoricalDistributions
 from suffice.families.gaussian import GaussianDistributions
 from suffice.families.text import WordDistributions
-from suffice.families.usual import SHARE, require_sum_of_1
+from suffice.families.usual import SHARE, as_mapping, require_sum_of_1
 from suffice.models.joint import JointModel
 from suffice.models.schema import Block, Categories, Schema
 from suffice.posteriors.predictive import Predictive
+from suffice.tables.factorize import is_missing
 from suffice.tables.labels import as_class_array, class_list, sorted_order
 
 
@@ -30,6 +31,8 @@ def given_classes(class_prior: Any) -> tuple[NDArray[Any], FloatArray]:
             f"{{'spam': 0.3, 'ham': 0.7}}, but is {class_prior!r}"
         )
     labels = list(prior)
+    if any(is_missing(label) for label in labels):
+        raise ValueError(f"None and NaN are missing labels, not classes, but class_prior is {class_prior!r}")
     labels = [labels[c] for c in sorted_order(labels)]
     try:
         share = np.array([prior[label] for label in labels], dtype=np.float64)
@@ -86,33 +89,27 @@ def gaussian_model(
     """Return the classes and the model of one Gaussian block; see `GaussianDiscriminant.from_parameters`."""
     classes, log_prior = given_classes(class_prior)
     labels = class_list(classes)
-    own_means = _per_class(means, labels, "means")
-    each = as_mapping(covariance) is not None or np.ndim(covariance) == 3
+    own_means = [list(one.values()) if isinstance(one, dict) else one for one in _per_class(means, labels, "means")]
+    if hasattr(covariance, "columns") and list(covariance.columns) == list(
+        covariance.index
+    ):  # as `frame.cov()` returns
+        covariance = covariance.to_numpy()
+    each = as_mapping(covariance) is not None or _n_dimensions(covariance) == 3
     spreads = _per_class(covariance, labels, "covariance") if each else [covariance] * len(labels)
     parts = [Gaussian.from_parameters(mean=m, covariance=s) for m, s in zip(own_means, spreads, strict=True)]
     found = together(parts, "the Gaussian")
     names = None if columns is None else tuple(columns)
-    if names is not None and len(names) != found.n_columns:
-        raise ValueError(f"columns must name {found.n_columns} columns, but names {list(names)}")
+    if names is not None and len(set(names)) != found.n_columns:
+        raise ValueError(f"columns must name {found.n_columns} columns, each once, but names {list(names)}")
     block = Block(found.family, tuple(range(found.n_columns)))
     return classes, JointModel(Schema(names, found.n_columns, (block,)), log_prior, (found,))
-
-
-def as_mapping(given: Any) -> Mapping[Any, Any] | None:
-    """Return a mapping, or a pandas Series or data frame with its index as keys, as a mapping; None for others."""
-    if isinstance(given, Mapping):
-        return given
-    if not hasattr(given, "to_dict") or not hasattr(given, "index"):
-        return None
-    found = given.to_dict("index") if hasattr(given, "columns") else given.to_dict()
-    return found if isinstance(found, Mapping) else None
 
 
 def _order(names: Sequence[Any]) -> list[int]:
     """Return the position of each column: as listed if they are words, by their numbers otherwise."""
     if all(isinstance(name, str) for name in names):
         return list(range(len(names)))
-    whole = [name for name in names if isinstance(name, int) and not isinstance(name, bool)]
+    whole = [int(name) for name in names if isinstance(name, (int, np.integer)) and not isinstance(name, bool)]
     if sorted(whole) != list(range(len(names))):
         raise ValueError(
             f"the columns must be names, or the positions 0, …, {len(names) - 1} of all columns, but are {list(names)}"
@@ -124,7 +121,7 @@ def _per_class(given: Any, labels: list[Any], what: str) -> list[Any]:
     """Return what belongs to each class, in the order of the classes."""
     found = as_mapping(given)
     if found is None:
-        listed = list(given) if np.ndim(given) > 0 else []
+        listed = list(given) if _n_dimensions(given) > 0 else []
         if len(listed) != len(labels):
             raise ValueError(
                 f"{what} must be a mapping of each class to its own, or an array of one per class in the order of "
@@ -134,6 +131,13 @@ def _per_class(given: Any, labels: list[Any], what: str) -> list[Any]:
     if set(found) != set(labels):
         raise ValueError(f"{what} must name every class, {labels}, but names {list(found)}")
     return [found[label] for label in labels]
+
+
+def _n_dimensions(given: Any) -> int:
+    try:
+        return np.ndim(given)
+    except ValueError:  # lists of several lengths
+        return 1
 
 
 def _of_classes(key: Any, given: Any, labels: list[Any]) -> list[Distribution]:

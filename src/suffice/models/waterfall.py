@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suffice._arrays import FloatArray
-from suffice._axes import axes
+from suffice._axes import axes, plain
 from suffice.models.one_line import in_one_line
 
 if TYPE_CHECKING:
@@ -23,7 +23,10 @@ def draw(explanation: Explanation, row: int, n: int, ax: Any) -> Any:
     """Draw one bar for the baseline, one per column with the largest contributions, and one for the sum."""
     if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
         raise ValueError(f"n must be a whole number of at least 1, but is {n!r}")
-    names, steps = _steps(explanation, range(len(explanation))[row], n)
+    rows = range(len(explanation))
+    if not isinstance(row, (int, np.integer)) or not -len(rows) <= row < len(rows):
+        raise IndexError(f"row must be one of the {len(rows)} explained rows, from 0 on, but is {row!r}")
+    names, steps = _steps(explanation, rows[row], n)
     shown = _finite(steps)
     ends = np.cumsum(shown)
     begins = np.concatenate([[0.0], ends[:-1]])
@@ -77,7 +80,7 @@ def _named(column: Any, cell: Any) -> str:
 
 
 def _short(text: str) -> str:
-    return in_one_line(text, _LONGEST).replace("$", r"\$")  # a dollar sign would begin a formula
+    return plain(in_one_line(text, _LONGEST))
 
 
 def _finite(steps: FloatArray) -> FloatArray:

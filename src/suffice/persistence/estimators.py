@@ -39,7 +39,7 @@ from suffice.persistence.models import (
     unpack_schema,
     unpack_statistics,
 )
-from suffice.persistence.regressions import restore, state
+from suffice.persistence.regressions import complete, restore, state
 from suffice.persistence.values import is_count, pack, require, unpack
 from suffice.selection.mixture_search import MixtureSearch
 
@@ -250,5 +250,8 @@ def _pack_linear(model: Linear, header: dict[str, Any], arrays: dict[str, NDArra
 def _unpack_linear(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Linear:
     model = _LINEAR[header["model"]](**{name: unpack(value) for name, value in header["params"].items()})
     threads(model.n_jobs)
-    restore(model, unpack(header["linear"]), {name.removeprefix("linear."): array for name, array in arrays.items()})
+    values, found = unpack(header["linear"]), {name.removeprefix("linear."): each for name, each in arrays.items()}
+    if header["version"] == 1:
+        values, found = complete(values, found, fit_intercept=model.fit_intercept)
+    restore(model, values, found)
     return model

@@ -30,6 +30,13 @@ _OPTIONAL: dict[str, Any] = {
 }  # fmt: skip
 
 
+#: what files of version 1 do not say: of a GLM, and of a classifier
+_NEW: dict[str, Any] = {"cov_type_": "nonrobust", "n_groups_": None, "_given": []}
+_NEW_OF_CLASSES = {"aliased_": [], "n_rows_": 0, "df_null_": 0, "df_residual_": 0} | dict.fromkeys(
+    ("null_deviance_", "aic_", "bic_"), float("nan")
+)
+
+
 def state(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return the plain values of a fitted model, including its design, and its arrays."""
     fitted = vars(model)
@@ -88,6 +95,20 @@ def restore(model: Any, values: Mapping[str, Any], arrays: Mapping[str, NDArray[
     missing = {"_factor", "intercept_"} if classes is None else {"_factor"}
     expected = {*_ARRAYS, *_VALUES} - (set() if classes is None else _NOT_OF_CLASSES)
     require(expected - missing <= {*again, *kept}, f"there is no {sorted(expected - missing - {*again, *kept})}")
+
+
+def complete(
+    values: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], *, fit_intercept: bool
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return the state in a file of version 1 with what such files lack; what nobody knows is NaN, or 0 rows."""
+    arrays = {"_totals": np.full(1, np.nan), **arrays}
+    if values.get("classes") is None:
+        return _NEW | dict(values), arrays
+    theta = arrays["_theta"].copy()
+    theta[:, 0] -= theta[:, 1:] @ arrays["_center"]
+    parameters = (theta if fit_intercept else theta[:, 1:]).ravel()
+    deviance = -2.0 * values["log_likelihood_"]
+    return _NEW_OF_CLASSES | {"deviance_": deviance} | dict(values), {"parameters_": parameters} | arrays
 
 
 def _design(packed: Mapping[str, Any]) -> Design:

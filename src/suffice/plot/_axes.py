@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from suffice._arrays import FloatArray
-from suffice._axes import axes
+from suffice._axes import axes, plain
 from suffice.tables.conversion import as_table
 
-__all__ = ["arranged", "axes", "colours", "numbers"]
+__all__ = ["arranged", "axes", "colours", "numbers", "plain"]
 
 
 def colours(k: int) -> list[Any]:

@@ -10,7 +10,7 @@ from suffice._arrays import FloatArray, to_float64
 from suffice.families import Categorical, Family, Gaussian, Text
 from suffice.families.cells import dense_rows
 from suffice.models.schema import find_column, listed
-from suffice.plot._axes import axes, colours
+from suffice.plot._axes import axes, colours, plain
 from suffice.tables.conversion import as_table
 from suffice.tables.labels import class_list
 
@@ -78,9 +78,9 @@ def densities(model: Any, X: Any, column: Any = None, y: Any = None, ax: Any = N
         if labels is not None:
             own = cells[labels == name]
             ax.hist(own, bins, weights=np.full(len(own), 1.0 / width), color=colour, alpha=0.25)
-        ax.plot(grid, curve, color=colour, marker="." if _whole(grid) else None, label=str(name))
+        ax.plot(grid, curve, color=colour, marker="." if _whole(grid) else None, label=plain(name))
     label = model.schema_.column_labels[place]
-    ax.set(xlabel=label if isinstance(label, str) else f"column {label}", ylabel="density")
+    ax.set(xlabel=plain(label) if isinstance(label, str) else f"column {label}", ylabel="density")
     ax.legend(frameon=False)
     return ax
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from suffice._arrays import FloatArray, IntArray
-from suffice.plot._axes import arranged, axes, colours, numbers
+from suffice.plot._axes import arranged, axes, colours, numbers, plain
 from suffice.tables.labels import class_list
 
 _RESOLUTION = 220
@@ -60,10 +60,10 @@ def regions(model: Any, X: Any, y: Any = None, ax: Any = None) -> Any:
     shown = np.random.default_rng(0).permutation(len(cells))[:_MOST_POINTS]
     for c in range(k):
         own = shown[codes[shown] == c]
-        ax.scatter(*cells[own].T, s=14, color=palette[c], edgecolors="white", linewidths=0.3, label=str(names[c]))
+        ax.scatter(*cells[own].T, s=14, color=palette[c], edgecolors="white", linewidths=0.3, label=plain(names[c]))
     _ellipses(model, ax)
     labels = getattr(X, "columns", ("x₁", "x₂"))
-    ax.set(xlabel=str(labels[0]), ylabel=str(labels[1]))
+    ax.set(xlabel=plain(labels[0]), ylabel=plain(labels[1]))
     ax.legend(frameon=True, framealpha=0.8, fontsize="small")
     return ax
 

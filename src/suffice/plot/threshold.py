@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suffice.plot._axes import axes
+from suffice.plot._axes import axes, plain
 
 if TYPE_CHECKING:
     from suffice.selection.thresholds import ThresholdCurve
@@ -28,7 +28,7 @@ def draw(curve: ThresholdCurve, ax: Any) -> Any:
     best, least = curve.best, curve.at(curve.best)
     ax.axvline(best, color="0.2", linewidth=0.8, linestyle=":")
     beside.plot([best], [least["cost"]], marker="o", color="0.2", markersize=5, label=f"least cost, T = {best:.3g}")
-    ax.set(xlabel=f"threshold T of {curve.positive!s}", ylabel="rows", xlim=(0.0, 1.0))
+    ax.set(xlabel=f"threshold T of {plain(curve.positive)}", ylabel="rows", xlim=(0.0, 1.0))
     beside.set_ylabel("cost")
     ax.set_ylim(bottom=0.0)
     beside.set_ylim(bottom=min(0.0, float(curve.cost.min())))

@@ -191,6 +191,29 @@ class SumOfHypotheses(Predictive):
         apart = (means[None] - center[:, None]) ** 2
         return np.einsum("kh,khd->kd", self.weights, self.hypotheses.variance()[None] + apart)
 
+    def covariance(self) -> FloatArray:
+        """Return Σ w (Cov x + E x E xᵀ) − (Σ w E x)(Σ w E x)ᵀ, k×d×d: the columns share their hypothesis."""
+        apart = self.hypotheses.mean()[None] - self.mean()[:, None]
+        within = np.tensordot(self.weights, self.hypotheses.covariance(), axes=1)
+        return np.asarray(within + np.einsum("kh,khi,khj->kij", self.weights, apart, apart))
+
+    def expected_rows(self, x: Any, shares: FloatArray) -> FloatArray:
+        """Return the rows with missing cells replaced by their expectation given the others."""
+        return self.hypotheses.expected_rows(x, np.einsum("nk,nkh->nh", shares, self._given(x)))
+
+    def sampled_rows(self, x: Any, classes: IntArray, rng: np.random.Generator) -> FloatArray:
+        """Return the rows with missing cells drawn, under a hypothesis drawn for each given its other cells."""
+        given = self._given(x)[np.arange(len(classes)), classes]
+        return self.hypotheses.sampled_rows(x, _drawn(given, rng), rng)
+
+    def _given(self, x: Any) -> FloatArray:
+        """Return p(h | the observed cells of x, c), n×k×h; the weights if no hypothesis allows the row."""
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.weights) + to_float64(self.hypotheses.score(x, True))[:, None, :]
+        highest = logs.max(axis=2, keepdims=True)
+        shares = np.where(np.isneginf(highest), self.weights, np.exp(logs - np.maximum(highest, -1e308)))
+        return np.asarray(shares / shares.sum(axis=2, keepdims=True))
+
     def score(self, x: Array, common: bool = True) -> Array:
         """Return log Σ_h w_h p(x | θ_h), n×k."""
         scores = to_float64(self.hypotheses.score(x, True))

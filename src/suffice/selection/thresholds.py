@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from suffice._arrays import FloatArray, to_numpy
 from suffice.models.decisions import cost_matrix
 from suffice.tables.labels import as_column, check_weight, class_list, sorted_order
+from suffice.tables.results import library_of, result_frame
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +32,8 @@ class ThresholdCurve:
         The number of rows, by true class and decision.
     cost : array of shape (m,)
         The total cost at each T; the number of errors if no costs were given.
+    library : str or None
+        The library of the data frame of the rows.
     """
 
     positive: Any
@@ -39,6 +43,7 @@ class ThresholdCurve:
     true_positives: NDArray[Any]
     true_negatives: NDArray[Any]
     cost: FloatArray
+    library: str | None = None
 
     def __len__(self) -> int:
         return len(self.threshold)
@@ -62,11 +67,15 @@ class ThresholdCurve:
         place = min(int(np.searchsorted(self.threshold, threshold)), len(self) - 1)
         return {"threshold": float(threshold)} | {name: getattr(self, name)[place].item() for name in _COLUMNS[1:]}
 
-    def to_frame(self) -> Any:
-        """Return the curve as a pandas data frame, one row per threshold."""
-        import pandas as pd
+    def to_frame(self, library: str | None = None) -> Any:
+        """Return the curve as a data frame, one row per threshold.
 
-        return pd.DataFrame({name: getattr(self, name) for name in _COLUMNS})
+        Parameters
+        ----------
+        library : "pandas", "polars" or "pyarrow", optional
+            The library of the frame; by default that of X, or one that is installed.
+        """
+        return result_frame({name: getattr(self, name) for name in _COLUMNS}, library, known=self.library)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw false positives, false negatives and cost against T, with the best T marked; return the axes.
@@ -139,6 +148,7 @@ def threshold_curve(
     if y is None:
         raise ValueError("a trade-off needs the classes of the rows; pass y, as in threshold_curve(model, X, y)")
     if of_model:
+        check_is_fitted(model)
         classes = to_numpy(model.classes_)
         labels = class_list(as_column(y))
         matrix = to_numpy(model.predict_proba(X)).astype(np.float64, copy=False)
@@ -155,7 +165,8 @@ def threshold_curve(
         row = int(np.flatnonzero(~((p >= 0.0) & (p <= 1.0)))[0])
         raise ValueError(f"probabilities must be between 0 and 1, but row {row} has {p[row]:g}")
     is_positive = np.fromiter((label == names[place] for label in labels), dtype=bool, count=len(labels))
-    return _curve(p, is_positive, names[place], _costs(cost, names, place), check_weight(sample_weight, len(p)))
+    curve = _curve(p, is_positive, names[place], _costs(cost, names, place), check_weight(sample_weight, len(p)))
+    return replace(curve, library=library_of(X if of_model else model))
 
 
 def _curve(

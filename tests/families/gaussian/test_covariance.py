@@ -303,7 +303,7 @@ def test_a_penalty_needs_a_resolved_prior():
     with pytest.raises(ValueError, match="resolve"):
         STRUCTURES["full"].log_prior(sigma, NormalInverseWishart(1, np.ones(2), 1.0), 1, 2, np.ones((1, 2)))
     with pytest.raises(ValueError, match="freedom"):
-        NormalInverseWishart(freedom=-1.0)
+        NormalInverseWishart(freedom=np.inf)
 
 
 # -- numbers of parameters, and names -----------------------------------------------------------------------------
