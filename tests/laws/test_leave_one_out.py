@@ -71,7 +71,8 @@ def without(model, X, y, weight, i):
         if model.estimate == "predictive":
             found.append(block.family.posterior(rest, fixed(block.family, sums, model.prior)).predictives())
         else:
-            (prior,) = model._at_mode(model.schema_.with_blocks([block]), JointStatistics(count, (sums,)), [model._prior])
+            one, joint = model.schema_.with_blocks([block]), JointStatistics(count, (sums,))
+            (prior,) = model._at_mode(one, joint, [model._prior])
             found.append(block.family.estimate(rest, block.family.fixed_prior(sums, prior)))
     more = model._counted_before
     log_prior = model._components(model.schema_, model.classes_, ()).log_shares(count + more)

@@ -248,5 +248,6 @@ def as_link(spec: str | Link) -> Link:
         except ValueError as error:
             raise ValueError(f"link={spec!r}: a power link is written with its exponent, like 'power(0.25)'") from error
     raise ValueError(
-        f"unknown link {spec!r}{did_you_mean(spec, LINKS)}; give one of {', '.join(map(repr, LINKS))}, 'power(0.25)' with its exponent, or a Link"
+        f"unknown link {spec!r}{did_you_mean(spec, LINKS)}; give one of "
+        f"{', '.join(map(repr, LINKS))}, 'power(0.25)' with its exponent, or a Link"
     )

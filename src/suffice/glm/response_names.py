@@ -78,6 +78,7 @@ def _kind(spec: Any) -> type[Response]:
     if isinstance(spec, str) and plain_name(spec) in _BY_PLAIN_NAME:
         return _BY_PLAIN_NAME[plain_name(spec)]
     raise ValueError(
-        f"unknown family {spec!r}{did_you_mean(spec, _BY_NAME)}; give one of {', '.join(map(repr, _BY_NAME))}, or one of the families Gaussian(), "
+        f"unknown family {spec!r}{did_you_mean(spec, _BY_NAME)}; give one of "
+        f"{', '.join(map(repr, _BY_NAME))}, or one of the families Gaussian(), "
         f"Bernoulli(), Poisson(), Gamma(), InverseGaussian() and NegativeBinomial(shape)"
     )
