@@ -282,6 +282,32 @@ def test_documents(family, weighted, prior):
     assert_law(model, DOCUMENTS, KINDS, weight)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("family", "prior"),
+    [
+        (Text(), "auto"),
+        (Text(ngrams=2, buckets=16), DirichletPrior(0.2)),
+        (Text("bernoulli"), "auto"),
+        (Text("bernoulli"), BetaPrior(0.5, 0.5)),
+        (Text("bernoulli"), BetaPrior(0.5, 2.0)),
+    ],
+)
+def test_predictives_of_documents(family, prior, weighted):
+    weight = np.linspace(0.5, 2.0, 12) if weighted else None
+    model = NaiveBayes(family, prior=prior, estimate="predictive").fit(DOCUMENTS, KINDS, weight)
+    assert_law(model, DOCUMENTS, KINDS, weight)
+
+
+@pytest.mark.parametrize("family", [Text(min_count=2, max_words=6), Text("bernoulli", min_count=2)])
+def test_predictives_of_documents_keep_the_words_of_all(family):
+    model = NaiveBayes(family, estimate="predictive").fit(DOCUMENTS, KINDS)
+    kept = np.array(model.schema_.categories[0].values)[model.distributions_[0].word_weight > 0].tolist()
+    of_kept = [None if text is None else [word for word in text.split() if word in kept] for text in DOCUMENTS]
+    only = NaiveBayes(Text(family.counts), estimate="predictive").fit(of_kept, KINDS)
+    np.testing.assert_allclose(model.loo_log_proba(DOCUMENTS, KINDS), only.loo_log_proba(of_kept, KINDS))
+
+
 @pytest.mark.parametrize("class_prior", ["empirical", "uniform", PseudoCount(2.0), [0.2, 0.3, 0.5]])
 @pytest.mark.parametrize("estimate", ["mean", "map", "predictive"])
 def test_class_probabilities_without_the_row(class_prior, estimate):
@@ -314,8 +340,7 @@ def mixed(n=40, seed=0):
 def test_mixed_tables(estimate):
     table, y, families = mixed()
     if estimate == "predictive":
-        del families["text"]
-        table = table.drop(columns=["text", "still"])  # another test is about constant columns
+        table = table.drop(columns="still")  # another test is about constant columns
     weight = np.linspace(0.5, 2.0, len(y))
     model = GenerativeClassifier(families, estimate=estimate).fit(table, y, weight)
     assert_law(model, table, y, weight)
