@@ -281,3 +281,16 @@ def test_one_component_and_one_row():
 def test_errors(call, message):
     with pytest.raises((ValueError, TypeError), match=message):
         call()
+
+
+@pytest.mark.parametrize("step", [e_step, m_step, lambda *given: next(em_steps(*given))])
+@pytest.mark.parametrize(
+    "model",
+    [GaussianDiscriminant("full"), NaiveBayes(), NaiveBayes(missing_label=None), GaussianDiscriminant(n_components=2)],
+)
+def test_labels_that_are_no_classes_of_a_fitted_model_are_refused(model, step):
+    X, y = clusters()
+    fitted = clone(model).fit(X, np.array(["a", "b", "c"])[y])
+    for labels in (["z"] * len(X), [*np.array(["a", "b", "c"])[y[:-1]], "z"], y):
+        with pytest.raises(ValueError, match="which is not among the classes"):
+            step(fitted, X, labels)

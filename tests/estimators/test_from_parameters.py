@@ -261,3 +261,43 @@ def test_a_damaged_file_of_such_a_model_is_refused(tmp_path):
     archive.write(path, header, arrays)
     with pytest.raises(suffice.ModelFileError, match="do not fit together"):
         suffice.load(path)
+
+
+def test_means_and_covariances_may_be_frames_as_pandas_computes_them():
+    rng = np.random.default_rng(0)
+    rows, y = pd.DataFrame(rng.normal(size=(40, 2)), columns=["u", "v"]), np.repeat(["a", "b"], 20)
+    means, within = rows.groupby(y).mean(), rows.cov()
+    shares = pd.Series(y).value_counts(normalize=True)
+    found = GaussianDiscriminant.from_parameters(shares, means, within, columns=rows.columns)
+    same = GaussianDiscriminant.from_parameters({"a": 0.5, "b": 0.5}, means.to_numpy(), within.to_numpy())
+    np.testing.assert_array_equal(found.predict_proba(rows), same.predict_proba(rows.to_numpy()))
+    each = {label: rows[y == label].cov() for label in "ab"}
+    own = GaussianDiscriminant.from_parameters(shares, means, each)
+    as_arrays = {label: cov.to_numpy() for label, cov in each.items()}
+    same = GaussianDiscriminant.from_parameters(shares, means.to_numpy(), as_arrays)
+    np.testing.assert_array_equal(own.predict_proba(rows.to_numpy()), same.predict_proba(rows.to_numpy()))
+
+
+@pytest.mark.parametrize("missing", [None, np.nan])
+def test_a_missing_label_is_no_class(missing):
+    with pytest.raises(ValueError, match="None and NaN are missing labels, not classes"):
+        NaiveBayes.from_parameters({"a": 0.5, missing: 0.5}, {"x": {"a": 0.5, missing: 0.5}})
+
+
+def test_positions_of_columns_may_be_numpy_integers():
+    plain, of_numpy = (
+        NaiveBayes.from_parameters({"a": 0.5, "b": 0.5}, {i: {"a": 0.1, "b": 0.8} for i in places})
+        for places in ([0, 1], np.arange(2))
+    )
+    np.testing.assert_array_equal(of_numpy.predict_proba([[1, 0]]), plain.predict_proba([[1, 0]]))
+
+
+@pytest.mark.parametrize("columns", [["u"], ["u", "u"], ["u", "v", "w"]])
+def test_each_column_has_a_name_of_its_own(columns):
+    with pytest.raises(ValueError, match="columns must name 2 columns, each once"):
+        GaussianDiscriminant.from_parameters({"a": 0.5, "b": 0.5}, [[0, 0], [1, 1]], np.eye(2), columns=columns)
+
+
+def test_means_of_several_lengths_are_refused():
+    with pytest.raises(ValueError, match="one mean per column"):
+        GaussianDiscriminant.from_parameters({"a": 0.5, "b": 0.5}, [[0, 0], [1, 1, 1]], np.eye(2))

@@ -733,3 +733,11 @@ def test_a_loaded_model_predicts_and_summarises_the_same(smokers, tmp_path, link
     assert loaded.get_params().keys() == model.get_params().keys()
     with pytest.raises(ValueError, match="call fit on this GLM first"):
         suffice.save(GLM(), tmp_path / "glm.suffice")
+
+
+@pytest.mark.parametrize(("family", "near"), [("gama", "gamma"), ("Poison", "poisson"), ("invers gaussian", "inverse")])
+def test_unknown_families_and_links_name_the_nearest_one(family, near):
+    with pytest.raises(ValueError, match=f"unknown family {family!r}; did you mean '{near}"):
+        GLM(family).fit([[0.0], [1.0]], [1.0, 2.0])
+    with pytest.raises(ValueError, match="unknown link 'ident'; did you mean 'identity'"):
+        GLM(link="ident").fit([[0.0], [1.0]], [1.0, 2.0])

@@ -324,3 +324,9 @@ def test_a_batch_without_weight_is_an_error_and_changes_nothing():
     with pytest.raises(ValueError, match="at least one row must have a positive weight"):
         one.partial_fit(X[:10], sample_weight=np.zeros(10))
     np.testing.assert_array_equal(one.partial_fit(X[:50]).means_, other.partial_fit(X[:50]).means_)
+
+
+@pytest.mark.parametrize("stiffness", [0, -1.0, np.nan, np.inf, "auto", [1.0, 2.0], np.ones(2)])
+def test_the_stiffness_is_one_positive_number(stiffness):
+    with pytest.raises(ValueError, match="stiffness must be a positive number or None"):
+        SoftKMeans(2, stiffness).fit([[0.0], [1.0], [2.0]])

@@ -1,6 +1,7 @@
 """A distribution from its usual parameters, for every family."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -139,3 +140,49 @@ def test_several_columns_of_categories_have_a_table_each():
 def test_what_is_no_parameter_is_refused(family, parameters, error, message):
     with pytest.raises(error, match=message):
         family.from_parameters(**parameters)
+
+
+@each
+def test_one_cell_is_one_row(family):
+    parameters, rows, _ = CASES[family]
+    found = family.from_parameters(**parameters)
+    if np.ndim(rows[0]):
+        with pytest.raises(ValueError, match=f"fitted to {len(rows[0])} columns, but the rows have 1"):
+            found.log_prob(1.0)
+        return
+    np.testing.assert_array_equal(found.log_prob(rows[0]), found.log_prob(rows[:1]))
+    np.testing.assert_array_equal(found.log_prob(None), [0.0])  # a missing cell
+
+
+@each
+def test_rows_have_at_most_two_dimensions(family):
+    parameters, rows, _ = CASES[family]
+    found = family.from_parameters(**parameters)
+    with pytest.raises(ValueError, match="at most two dimensions"):
+        found.log_prob(np.array([rows, rows]).reshape(2, 2, -1))
+
+
+def test_a_table_of_probabilities_may_be_a_series():
+    shares = {"a": 0.5, "b": 0.3, "c": 0.2}
+    of_mapping, of_series = (Categorical.from_parameters(probability=p) for p in (shares, pd.Series(shares)))
+    np.testing.assert_array_equal(of_series.log_prob(["a", "c"]), of_mapping.log_prob(["a", "c"]))
+    two = Categorical.from_parameters(probability=[pd.Series(shares), {"x": 1.0}])
+    assert two.log_prob([["b", "x"]]) == pytest.approx(np.log(0.3))
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
+def test_a_missing_value_has_no_probability(missing):
+    with pytest.raises(ValueError, match="None and NaN are missing cells"):
+        Categorical.from_parameters(probability={"a": 0.5, missing: 0.5})
+
+
+@pytest.mark.parametrize("wrong", [1.0, [0.5, 0.5], [[0.5, 0.5]], {}, None])
+def test_a_categorical_takes_mappings(wrong):
+    with pytest.raises(ValueError, match="must be a mapping of values to probabilities"):
+        Categorical.from_parameters(probability=wrong)
+
+
+@pytest.mark.parametrize("shape", [0, -1.0, np.nan, np.inf, "2", None, [1, 2], np.ones(2)])
+def test_the_shape_of_a_negative_binomial_is_one_positive_number(shape):
+    with pytest.raises(ValueError, match="the shape of a NegativeBinomial must be a positive number"):
+        NegativeBinomial(shape)

@@ -1,6 +1,7 @@
 """Formulas with interactions, categories, functions and offsets."""
 
 import pickle
+import re
 import sys
 
 import numpy as np
@@ -187,6 +188,46 @@ def test_what_a_formula_cannot_read_is_an_error_that_says_why(visits):
         GLM("poisson", formula=FORMULA, fit_intercept=False).fit(visits)
     with pytest.raises(ValueError, match="beside a formula, exposure=2 must be the name of a column"):
         fit("count ~ age", exposure=2)
+
+
+@pytest.mark.parametrize("offset", ["city", "C(city)", "poly(age, 2)"])
+def test_an_offset_is_one_column_of_numbers(visits, offset):
+    with pytest.raises(ValueError, match="an offset must be one column of numbers, but offset"):
+        GLM("poisson", formula=f"count ~ age + offset({offset})").fit(visits)
+    same = GLM("poisson", formula="count ~ age + offset(ill)").fit(visits)  # booleans are numbers
+    plain = GLM("poisson").fit(visits[["age"]], visits["count"], offset=visits["ill"].astype(float))
+    np.testing.assert_allclose(same.parameters_, plain.parameters_, rtol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["Intercept", "(intercept)", "class", "a b", "x:y", "q(", "é", "lambda", "C"])
+@pytest.mark.parametrize("rest", ["", " + 0", " + city"])
+def test_a_column_may_have_any_name(visits, name, rest):
+    model = GLM("poisson", formula=f"count ~ `{name}`{rest}").fit(visits.rename(columns={"age": name}))
+    plain = GLM("poisson", formula=f"count ~ age{rest}").fit(visits)
+    np.testing.assert_allclose(model.parameters_, plain.parameters_, rtol=1e-8)
+    np.testing.assert_allclose(model.predict(visits.rename(columns={"age": name})), plain.predict(visits), rtol=1e-8)
+    assert len(model.terms_) == len(plain.terms_)
+
+
+@pytest.mark.parametrize("formula", ["count ~ 0", "count ~ 0 + offset(age)", "count ~ age - age - 1"])
+def test_a_formula_needs_a_column_or_an_intercept(visits, formula):
+    with pytest.raises(ValueError, match="no columns and no intercept, so nothing is estimated"):
+        GLM("poisson", formula=formula).fit(visits)
+
+
+@pytest.mark.parametrize("formula", ["count ~ __import__('os').getcwd()", "count ~ age[", "count ~ f(", "count ~ a b"])
+def test_a_formula_that_cannot_be_read_is_named(visits, formula):
+    with pytest.raises(ValueError, match=f"the formula {re.escape(repr(formula))}"):
+        GLM("poisson", formula=formula).fit(visits)
+
+
+@pytest.mark.parametrize("missing", [None, np.nan])
+@pytest.mark.parametrize("places", [[0], [0, 1, 2]])
+def test_missing_categories_in_prediction_are_missing_cells(visits, missing, places):
+    model = GLM("poisson", formula="count ~ age + city").fit(visits)
+    rows = visits[:3].assign(city=[missing if i in places else "Bonn" for i in range(3)])
+    with pytest.raises(ValueError, match=r"in column 'city' .* missing"):
+        model.predict(rows)
 
 
 def test_formulaic_is_asked_for_where_it_is_missing(visits, monkeypatch):

@@ -21,6 +21,7 @@ from suffice import (
     NormalInverseWishart,
     PseudoCount,
 )
+from suffice.persistence.values import pack, unpack
 
 X, Y = load_iris(return_X_y=True)
 FRAME = pd.DataFrame(X, columns=["a", "b", "c", "d"]).assign(
@@ -231,3 +232,55 @@ def test_mixtures_with_a_constant_column_are_loaded_again(model, tmp_path):
     fitted = model.fit(X, sample_weight=np.where(np.arange(120) < 5, 0.0, 1.0))
     suffice.save(fitted, tmp_path / "model")
     np.testing.assert_allclose(suffice.load(tmp_path / "model").predict_proba(X), fitted.predict_proba(X), rtol=1e-9)
+
+
+COUNTS = np.random.default_rng(0).poisson(2.0, 150)
+REGRESSIONS = {
+    "poisson": lambda: suffice.GLM("poisson").fit(FRAME[["a", "b", "word"]], COUNTS),
+    "no intercept": lambda: suffice.GLM("gaussian", fit_intercept=False).fit(X, COUNTS),
+    "negative binomial": lambda: suffice.GLM("nb", shape=2.0).fit(X, COUNTS),
+    "bernoulli": lambda: suffice.GLM("bernoulli").fit(X, COUNTS > 2),
+    "logistic": lambda: suffice.LogisticRegression(alpha=1.0).fit(FRAME[["a", "b", "word"]], Y),
+    "two classes": lambda: suffice.LogisticRegression().fit(X, np.where(COUNTS > 2, "p", "q")),
+    "logistic, no intercept": lambda: suffice.LogisticRegression(alpha=1.0, fit_intercept=False).fit(X, Y),
+}
+#: what files of version 1 said of linear models: of all, of classifiers, and of others
+OF_ALL = {"design", "terms_", "n_iter_", "converged_", "log_likelihood_", "classes", "coef_", "intercept_"}
+OF_CLASSIFIERS = OF_ALL | {"_center", "_theta"}
+OF_OTHERS = OF_CLASSIFIERS | {
+    "aliased_", "n_rows_", "df_residual_", "df_null_", "deviance_", "null_deviance_", "dispersion_", "aic_", "bic_",
+    "_factor", "parameters_",
+}  # fmt: skip
+
+
+#: settings that came later
+NEW_SETTINGS = {"formula", "positive"}
+
+
+@pytest.mark.parametrize("name", REGRESSIONS)
+def test_regressions_in_files_of_version_1_come_back(name, tmp_path):
+    model = REGRESSIONS[name]()
+    table = FRAME[model.feature_names_in_] if hasattr(model, "feature_names_in_") else X
+    suffice.save(model, tmp_path / "new")
+    kept = OF_CLASSIFIERS if hasattr(model, "classes_") else OF_OTHERS
+    with zipfile.ZipFile(tmp_path / "new") as new, zipfile.ZipFile(tmp_path / "old", "w") as old:
+        for part in new.namelist():
+            data = new.read(part)
+            if part == "suffice.json":
+                header = json.loads(data)
+                header["version"] = 1
+                header["params"] = {key: value for key, value in header["params"].items() if key not in NEW_SETTINGS}
+                values = unpack(header["linear"])
+                header["linear"] = pack({key: value for key, value in values.items() if key in kept})
+                data = json.dumps(header).encode()
+            elif part.removeprefix("linear.").removesuffix(".npy") not in kept:
+                continue
+            old.writestr(part, data)
+    loaded = suffice.load(tmp_path / "old")
+    for method in {"predict", "predict_proba"} & set(dir(model)):
+        np.testing.assert_array_equal(getattr(loaded, method)(table), getattr(model, method)(table))
+    np.testing.assert_allclose(loaded.parameters_, model.parameters_, rtol=1e-12)
+    assert loaded.deviance_ == pytest.approx(model.deviance_)
+    assert str(loaded.summary()).splitlines()[2] == str(model.summary()).splitlines()[2] or hasattr(model, "classes_")
+    suffice.save(loaded, tmp_path / "again")
+    np.testing.assert_array_equal(suffice.load(tmp_path / "again").predict(table), model.predict(table))

@@ -9,7 +9,7 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
-from suffice import GaussianDiscriminant, Mixture, NaiveBayes, Poisson, plot
+from suffice import GaussianDiscriminant, Mixture, NaiveBayes, Poisson, plot, threshold_curve
 
 mpl.use("agg")
 data = load_iris(as_frame=True)
@@ -120,3 +120,36 @@ def test_densities_without_a_column_are_those_of_the_only_one_or_ask_for_it():
         np.testing.assert_array_equal(axes.lines[0].get_ydata(), named.lines[0].get_ydata())
     with pytest.raises(ValueError, match=r"one column, but the model has 2; choose one.*sepal length.*sepal width"):
         plot.densities(NaiveBayes().fit(X, y), X, y)
+
+
+#: a formula of TeX that is none, a price, and words
+NAMES = [r"$\x{", "price ($)", "$^2"]
+
+
+def test_names_with_dollar_signs_are_no_formulas_in_any_figure(tmp_path):
+    frame = X.set_axis(NAMES[:2], axis=1)
+    labels = np.array(NAMES, dtype=object)[data.target]
+    tied = GaussianDiscriminant("tied").fit(frame, labels)
+    figures = [
+        plot.regions(tied, frame, labels),
+        plot.densities(tied, frame, NAMES[0], labels),
+        tied.boundary(NAMES[0], NAMES[2]).plot(frame, labels),
+        GaussianDiscriminant("tied").fit(frame[[NAMES[0]]], labels).boundary(NAMES[0], NAMES[1]).plot(),
+        tied.explain(frame[:1]).plot(),
+        threshold_curve(tied, frame, labels, positive=NAMES[0]).plot(),
+    ]
+    for axes in figures:
+        axes.figure.savefig(tmp_path / "figure.png")
+        assert "$" in "".join(text.get_text() for text in axes.findobj(mpl.text.Text))
+
+
+def test_a_boundary_is_drawn_with_one_label_per_row():
+    boundary = GaussianDiscriminant("tied").fit(X, y).boundary("setosa", "virginica")
+    with pytest.raises(ValueError, match="X has 150 rows and y has 5 labels"):
+        boundary.plot(X, y[:5])
+
+
+@pytest.mark.parametrize("row", [3, -4, "a", None, 1.0])
+def test_a_waterfall_is_of_one_of_the_explained_rows(row):
+    with pytest.raises(IndexError, match="row must be one of the 3 explained rows"):
+        GaussianDiscriminant("tied").fit(X, y).explain(X[:3]).plot(row)

@@ -154,3 +154,33 @@ def test_a_model_with_hypotheses_can_be_saved(tmp_path):
 def test_hypotheses_that_make_no_sense_are_refused(family, values, weights, message):
     with pytest.raises(ValueError, match=message):
         family.posterior([1, 0, 1], DiscretePrior(values, weights)).weights  # noqa: B018
+
+
+@pytest.mark.parametrize("name", ["poisson", "gaussians", "dirichlet"])
+def test_columns_that_share_their_hypothesis_depend_on_each_other(name):
+    family, values, rows = HYPOTHESES[name]
+    if name == "poisson":
+        values, rows = [[1.0, 9.0], [9.0, 1.0], [4.0, 4.0]], np.array([[5, 5]])
+    found = family.posterior(rows[:1], DiscretePrior(values)).predictive()
+    np.testing.assert_allclose(np.diagonal(found.covariance()), found.variance())
+    draws = found.sample(60_000, random_state=0)
+    np.testing.assert_allclose(np.cov(draws.T), found.covariance(), atol=0.04 * found.variance().max())
+
+
+def test_missing_cells_are_filled_in_under_the_hypotheses_that_the_other_cells_leave():
+    rates = np.array([[1.0, 9.0], [9.0, 1.0]])
+    X, y = [[5, 5], [4, 4]], ["a", "b"]
+    model = NaiveBayes("poisson", prior=DiscretePrior(rates), estimate="predictive").fit(X, y)
+    rows = np.array([[9.0, np.nan], [np.nan, 3.0], [np.nan, np.nan]])
+    likely = np.array([stats.poisson(rates[:, 0]).pmf(9), stats.poisson(rates[:, 1]).pmf(3), [1.0, 1.0]])
+    shares = likely / likely.sum(axis=1, keepdims=True)  # both classes have the weights ½, ½
+    expected = np.where(np.isnan(rows), shares @ rates, rows)
+    np.testing.assert_allclose(model.impute(rows), expected)
+    drawn = np.array([model.impute(rows[:1], sample=True, random_state=seed)[0, 1] for seed in range(200)])
+    assert drawn.mean() == pytest.approx(expected[0, 1], abs=0.3)
+
+
+@pytest.mark.parametrize("values", [None, 0.5, {0.5: 0.9, 0.75: 0.1}, "0.5"])
+def test_hypotheses_are_a_list(values):
+    with pytest.raises(TypeError, match="values must be a list of hypotheses, and weights another of numbers"):
+        DiscretePrior(values)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
@@ -151,3 +152,19 @@ def test_the_figure_names_the_best_threshold():
     assert [text.get_text() for text in ax.get_legend().get_texts()][:2] == ["false positives", "false negatives"]
     assert f"T = {curve.best:.3g}" in ax.get_legend().get_texts()[-1].get_text()
     assert "least cost" in repr(curve)
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.Table.from_pydict])
+def test_a_frame_is_of_the_library_of_the_rows_or_the_one_asked_for(make):
+    rows, spam = {"x": [0.1, 0.4, 2.0, 3.0]}, [False, False, True, True]
+    curve = threshold_curve(NaiveBayes().fit(make(rows), spam), make(rows), spam)
+    assert type(curve.to_frame()) is type(make(rows))
+    for library, kind in (("pandas", pd.DataFrame), ("polars", pl.DataFrame), ("pyarrow", pa.Table)):
+        assert isinstance(curve.to_frame(library), kind)
+    assert isinstance(threshold_curve([0.1, 0.7], [False, True]).to_frame("polars"), pl.DataFrame)
+
+
+@pytest.mark.parametrize("model", [NaiveBayes(), LogisticRegression()])
+def test_a_model_that_is_not_fitted_says_so(model):
+    with pytest.raises(NotFittedError):
+        threshold_curve(model, [[0.0]], [True])
