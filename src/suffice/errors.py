@@ -23,9 +23,9 @@ class IdentifierWarning(UserWarning):
 
 
 class TextColumnWarning(UserWarning):
-    """A warning that a column was read as text, or that a column of text was read as categories.
+    """A warning that a column was read as text, that one of text was read as categories, or that no word of it is read.
 
-    It is not issued if the user names the family of the column, or if its type says what it is.
+    The first is not issued if the user names the family of the column, or if its type says what it is.
 
     Examples
     --------

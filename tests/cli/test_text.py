@@ -30,7 +30,9 @@ def table(tmp_path):
 
 def test_a_csv_column_of_sentences_is_learned_as_text(table, tmp_path):
     told = run("fit", table, "--target", "kind", "-o", tmp_path / "model.suffice")
-    assert "are sentences" in " ".join(told.output.split())
+    shown = " ".join(told.output.split())
+    assert "are sentences" in shown
+    assert "pass --family 'body=text' if that is intended, or --family 'body=categorical'" in shown
     assert load(tmp_path / "model.suffice").schema_.blocks[0].family.name == "text"
 
 

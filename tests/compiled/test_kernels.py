@@ -159,3 +159,21 @@ def test_rows_with_missing_values_and_their_fallbacks_agree(level):
             moments = expected_moments(found, weights[:, c], means[c])
             np.testing.assert_allclose(first[c], moments.first[0], rtol=1e-8, atol=1e-8)
             np.testing.assert_allclose(second[c], moments.second[0], rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize(("n", "d", "k"), [(1, 1, 1), (7, 3, 2), (333, 17, 11), (90, 300, 3)])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_variances_without_a_row_are_those_of_the_formula(level, n, d, k, dtype):
+    X, y, _ = tables(n, d, k, seed=2)
+    rng, X = np.random.default_rng(3), X.astype(dtype)
+    means = X.mean(0) + rng.normal(size=(k, d))
+    shares, factors, constant = rng.uniform(0, 1e-3, (k, d)), rng.uniform(1, 9, (k, d)), rng.normal(size=k)
+    shares[:, 0] *= 10.0  # some rows leave much less
+    s = shares[y] * (X.astype(float) - means[y]) ** 2
+    X[:, -1][s[:, -1] > 0.9] = np.nan
+    expected = -0.5 * (constant[y] + (np.log1p(-np.minimum(s, 0.9999)) + factors[y] * s / (1.0 - s)).sum(1))
+    expected[(s >= 1.0 - 1e-13).any(1) | np.isnan(X).any(1)] = np.nan
+    found = compiled.diagonal_left_out(X, y, means, shares, factors, constant, 1e-13)
+    inside = np.isnan(expected) | (s < 0.99).all(1)
+    np.testing.assert_allclose(found[inside], expected[inside], rtol=1e-10, atol=1e-10)
+    assert inside.any()

@@ -1,6 +1,7 @@
 """Columns of text in estimators: tables and lists of documents, the rule for kinds, explanations, EM, files."""
 
 import warnings
+from collections import deque
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import suffice
 from suffice import (
+    GLM,
     GenerativeClassifier,
     LogisticRegression,
     Mixture,
@@ -58,6 +60,15 @@ def _documents(n=150, seed=0):
         pd.Series(MAILS, name="body", dtype="string"),
         pl.Series("body", MAILS),
         pa.chunked_array([MAILS[:2], MAILS[2:]]),
+        pa.array(MAILS),
+        pa.array(MAILS).dictionary_encode(),
+        pd.Index(MAILS),
+        pd.Series(MAILS, dtype=pd.ArrowDtype(pa.large_string())),
+        np.ma.array(MAILS),
+        deque(MAILS),
+        dict(enumerate(MAILS)).values(),
+        pa.array(MAILS).cast(pa.string_view()),
+        pa.table({"body": pa.array(MAILS).cast(pa.string_view())}),
         pd.DataFrame({"body": MAILS}),
         pl.DataFrame({"body": MAILS}),
         pa.table({"body": MAILS}),
@@ -126,6 +137,24 @@ def test_a_cell_that_is_no_document_is_named():
         NaiveBayes("text").fit(np.zeros((3, 1)), [0, 1, 1])
 
 
+@pytest.mark.parametrize(
+    ("documents", "message"),
+    [
+        ([mail.encode() for mail in MAILS], r"b'buy cheap.* in row 0.*decode it first"),
+        (np.array(MAILS, dtype="S"), "decode it first"),
+        ((mail for mail in MAILS), r"generator, which can be read only once; pass list\(X\)"),
+        (set(MAILS), "2D array"),
+        ([1, 2, 3, 4, 5], "holds a int, 1 in row 0, but documents must be text"),
+        (np.arange(5.0), "documents must be text"),
+        (np.array([(mail,) for mail in MAILS], dtype=[("body", "U40")]), "2D array"),
+        (pd.DataFrame([[mail, mail] for mail in MAILS], columns=["body", "body"]), "'body' occurs more than once"),
+    ],
+)
+def test_what_is_no_sequence_of_documents_is_refused_with_a_remedy(documents, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        NaiveBayes("text").fit(documents, KINDS)
+
+
 def test_several_columns_of_text_have_a_dictionary_each():
     frame = pd.DataFrame({"subject": ["hi", "hi you", "re: now", "now"], "body": ["now", "now or", "hi", "hi there"]})
     model = NaiveBayes("text").fit(frame, [0, 0, 1, 1])
@@ -173,6 +202,9 @@ def test_a_family_that_is_given_never_warns():
         (["I agree with this statement", "I do not agree at all"] * 5, "Categorical"),
         (["red", "green", "red", " ".join(MAILS)], "Categorical"),
         (["", "", ""], "Categorical"),
+        (["+49 30 1234 5678", "+49 30 1235 9999", "+1 212 555 0100"], "Categorical"),  # four parts without a letter
+        (["0.1 0.2 0.3 0.4", "0.2 0.1 0.0 0.9", "1 2 3 4"], "Categorical"),
+        (["Mon 3 Jan at 10:20", "Tue 4 Jan at 11:30", "Fri 7 Jan at 9:10"], "Categorical"),
     ],
 )
 @pytest.mark.parametrize(
@@ -202,13 +234,20 @@ def test_sentences_that_are_read_as_categories_are_warned_of():
     with pytest.warns(TextColumnWarning, match="holds sentences.*was read as categories"):
         NaiveBayes({"body": "categorical"}).fit(pd.DataFrame({"body": documents}), y)
     names = [f"Person Number{number}" for number in range(60)]
-    with pytest.warns(suffice.IdentifierWarning, match="if its cells are text, read them by the family 'text'"):
+    with pytest.warns(suffice.IdentifierWarning, match=r"if its cells are text, pass families=\{'name': 'text'\}"):
         NaiveBayes().fit(pd.DataFrame({"name": names}), np.arange(60) % 2)
 
 
 def test_models_without_text_columns_read_text_as_categories():
-    model = LogisticRegression(alpha=1e-3).fit(FRAME[["body"]], KINDS)
+    with pytest.warns(TextColumnWarning, match="'body' are sentences, but a linear model reads each") as caught:
+        model = LogisticRegression(alpha=1e-3).fit(FRAME[["body"]], KINDS)
+    assert len(caught) == 1
     assert model.predict(FRAME[["body"]]).tolist() == KINDS
+    LogisticRegression(alpha=1e-3).fit(FRAME[["body"]].astype("category"), KINDS)  # declared
+    with pytest.warns(TextColumnWarning):
+        GLM("poisson", alpha=1.0).fit(FRAME, range(5))
+    with pytest.raises(ValueError, match=r"'x{59}… in row 0, which was not there"):
+        model.predict(pd.DataFrame({"body": ["x" * 5000]}))
     with pytest.raises(ValueError, match="holds a list"):
         LogisticRegression().fit(pd.DataFrame({"words": TOKENS}), [0, 0, 1, 1])
 
@@ -295,6 +334,34 @@ def test_mixtures_have_top_words_of_their_components():
     assert list(parts.top_words(2)) == [0, 1, 2]
 
 
+@pytest.mark.parametrize("n", [0, -1, 1.5, None])
+def test_the_number_of_top_words_is_a_whole_number(n):
+    with pytest.raises(ValueError, match="n must be a whole number of at least 1"):
+        NaiveBayes("text").fit(MAILS, KINDS).top_words(n)
+
+
+def test_long_words_and_words_with_line_breaks_are_printed_in_one_short_line():
+    model = NaiveBayes("text").fit([["x" * 5000, "a\nb"], [" ", "\u2028d"]], [0, 1])
+    shown = [model.explain([["x" * 5000, "a\nb", " ", "\u2028d"]]).text(), str(model.top_words()), str(model.summary())]
+    for text in shown:
+        assert all(part in text for part in ("xxxx…", "a b", "d"))
+        assert max(map(len, text.splitlines())) < 130
+    assert [len(text.splitlines()) for text in shown[:2]] == [7, 2]
+    assert all("' '" in text for text in shown[:2])
+
+
+def test_the_words_of_a_row_counted_from_the_end_are_those_of_the_row():
+    explanation = NaiveBayes("text").fit(MAILS, KINDS).explain(MAILS)
+    assert explanation.words(-1) == explanation.words(len(MAILS) - 1)
+    assert explanation.text(-2) == explanation.text(len(MAILS) - 2)
+
+
+def test_distributions_of_documents_are_no_given_parameters():
+    of_documents = {"spam": Text().fit(MAILS[:2]), "ham": Text().fit(MAILS[2:])}
+    with pytest.raises(ValueError, match=r"dictionary of its own.*give a Multinomial"):
+        NaiveBayes.from_parameters({"spam": 0.5, "ham": 0.5}, {"body": of_documents})
+
+
 def test_top_words_need_a_column_of_text():
     with pytest.raises(ValueError, match="the model has none"):
         NaiveBayes().fit(np.eye(3), [0, 1, 1]).top_words()
@@ -378,6 +445,37 @@ def test_models_of_text_are_saved_and_loaded(family, tmp_path):
         loaded = suffice.load(path)
         np.testing.assert_allclose(loaded.predict_proba(FRAME), saved.predict_proba(FRAME), rtol=1e-12)
         assert loaded.schema_.blocks == saved.schema_.blocks
+
+
+@pytest.mark.parametrize("estimate", ["mean", "predictive"])
+@pytest.mark.parametrize(
+    "settings", [{"min_count": 9}, {"min_count": 9, "max_words": 2}, {"min_count": 9, "buckets": 8}]
+)
+@pytest.mark.parametrize("kind", [{}, {"counts": "bernoulli"}, {"complement": True}, {"weighting": "tf-idf"}])
+def test_settings_that_leave_out_every_word_leave_the_shares_of_the_classes(kind, settings, estimate, tmp_path):
+    if estimate == "predictive" and kind.keys() - {"counts"}:
+        pytest.skip("there is no posterior")
+    with pytest.warns(
+        TextColumnWarning, match=r"column 0 say nothing: .*none is in 9 documents \(min_count\)"
+    ) as caught:
+        model = NaiveBayes(Text(**kind, **settings), estimate=estimate).fit(MAILS, KINDS)
+    assert len(caught) == 1
+    suffice.save(model, tmp_path / "model.suffice")
+    for found in (model, suffice.load(tmp_path / "model.suffice")):
+        np.testing.assert_allclose(found.predict_proba([*NEW, None]), np.tile(model.class_prior_, (4, 1)))
+        assert not found.parameters()["value"].isna().any()
+        assert found.top_words() == {"ham": [], "spam": []}
+
+
+def test_words_and_classes_that_are_no_unicode_are_saved(tmp_path):
+    documents = [["a\0b", "\0", ""], ["\ud83d", "\ude00", "\xff"], ["a b", "c\n"], ["", "\ud83d\ude00"]]
+    y = np.array(["x", "x", "\udfff", "\udfff"], dtype=object)
+    model = NaiveBayes("text").fit(documents, y)
+    suffice.save(model, tmp_path / "model.suffice")
+    loaded = suffice.load(tmp_path / "model.suffice")
+    assert loaded.schema_.categories[0].values == model.schema_.categories[0].values
+    assert loaded.classes_.tolist() == model.classes_.tolist()
+    np.testing.assert_array_equal(loaded.predict_proba(documents), model.predict_proba(documents))
 
 
 def test_a_function_that_finds_words_is_used_and_not_saved(tmp_path):
@@ -467,8 +565,46 @@ def test_statistics_of_other_words_are_not_merged():
         GenerativeClassifier.from_statistics(a, families=Text(lowercase=False))
 
 
+@pytest.mark.filterwarnings("ignore:the documents of column 0 say nothing")
 @pytest.mark.parametrize("documents", [["", ""], [None, None], ["!", "?"]])
 def test_documents_without_any_word_say_nothing(documents):
     for family in (Text(), Text("bernoulli"), Text(weighting="tf-idf"), Text(complement=True), Text(max_words=3)):
         model = NaiveBayes(family).fit([*documents, *documents], [0, 1, 1, 1])
         np.testing.assert_allclose(model.predict_proba(["word", None])[0], model.class_prior_)
+
+
+@pytest.mark.filterwarnings("ignore:the documents of column 0 say nothing")
+@pytest.mark.parametrize("family", ["text", Text("bernoulli"), Text(weighting="tf-idf"), Text(buckets=16)])
+@pytest.mark.parametrize("documents", [[""] * 8, [None] * 8, ["?", ""] * 4])
+def test_mixtures_of_documents_without_any_word_find_one_cluster(documents, family):
+    mixture = Mixture(2, family, random_state=0).fit(documents)
+    assert len(set(mixture.predict(documents))) == 1
+
+
+def test_models_of_documents_are_compared():
+    documents, y = _documents(60)
+    curves = suffice.compare(NaiveBayes("text"), NaiveBayes(Text("bernoulli")), documents, y, sizes=[12], n_splits=2)
+    assert (curves.error < 0.5).all()
+
+
+def test_em_in_pieces_takes_documents_that_are_not_in_a_table():
+    documents, y = _documents(60)
+    mixture = Mixture(3, "text", random_state=0).fit(documents)
+    assert suffice.e_step(mixture, documents).q.shape == (60, 3)
+    assert next(suffice.em_steps(mixture, documents)).gap == pytest.approx(0.0, abs=1e-6)
+    classifier = NaiveBayes("text").fit(documents, y)
+    np.testing.assert_allclose(suffice.e_step(classifier, documents).q, classifier.predict_proba(documents))
+    imputer = suffice.Imputer(Mixture(2, "text", random_state=0)).fit(documents)
+    assert imputer.transform(documents[:2])[:, 0].tolist() == documents[:2]
+
+
+def test_documents_of_which_no_word_is_read_are_warned_of():
+    genes = ["A C G T", "G T C A", "T T A C"]
+    with pytest.warns(TextColumnWarning, match=r"'body' say nothing: no words were found.*Text\(tokens=...\)"):
+        NaiveBayes({"body": "text"}).fit(pd.DataFrame({"body": genes}), [0, 1, 1])
+    with pytest.warns(TextColumnWarning, match="no words were found"):
+        Mixture(1, "text").fit(genes)
+    NaiveBayes(Text(tokens=str.split)).fit(genes, [0, 1, 1])
+    NaiveBayes("text").fit([None, None, None], [0, 1, 1])  # missing, which summary() says
+    NaiveBayes("text").partial_fit(genes, [0, 1, 1])  # words may come later
+    NaiveBayes(Text(min_count=4), missing_label=None).fit([*MAILS, "cheap"], ["spam", "ham", *[None] * 4])

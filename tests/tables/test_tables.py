@@ -21,6 +21,9 @@ LIBRARIES = {
     ),
     "polars categorical": lambda columns: pl.DataFrame(columns).with_columns(pl.col("city").cast(pl.Categorical)),
     "arrow": pa.table,
+    "arrow string views": lambda columns: pa.table(
+        {k: pa.array(v).cast(pa.string_view()) if k == "city" else pa.array(v) for k, v in columns.items()}
+    ),
     "arrow dictionary": lambda columns: pa.table(
         {k: pa.array(v).dictionary_encode() if k == "city" else pa.array(v) for k, v in columns.items()}
     ),

@@ -218,6 +218,27 @@ def test_a_document_that_is_no_text_is_refused_by_its_row_and_nothing_changes(ba
     assert numbers == {"known": 0}
 
 
+@pytest.mark.parametrize("returned", [None, 5, "buy now", [1, 2], ["buy", None], [["buy"]], b"buy", [b"buy"]])
+@pytest.mark.parametrize("library", [False, True])
+def test_a_function_that_returns_no_words_is_named(returned, library, monkeypatch):
+    if not library:
+        monkeypatch.setattr(compiled, "library", None)
+    numbers = {"known": 0}
+    with pytest.raises(ValueError, match=r"'now' in row 1, but tokens must return a list of its words, and returned"):
+        count_words(
+            ["see", "now"], Reading(tokens=lambda text: [text] if text == "see" else returned), numbers, grow=True
+        )
+    assert numbers == {"known": 0}
+
+
+@pytest.mark.parametrize("as_words", [list, tuple, iter, np.array, dict.fromkeys])
+def test_a_function_may_return_any_iterable_of_words(as_words):
+    numbers = {}
+    bags = count_words(["see you"], Reading(tokens=lambda text: as_words(text.split())), numbers, grow=True)
+    assert numbers == {"see": 0, "you": 1}
+    assert bags.counts.toarray().tolist() == [[1, 1]]
+
+
 def test_an_error_of_the_users_function_reaches_the_user_and_nothing_changes():
     def tokens(text):
         return text.split() if text != "bad" else 1 / 0

@@ -110,7 +110,8 @@ def fit(
 ) -> None:
     """Learn a model from a table and write it to a file.
 
-    Numbers are Gaussian, booleans Bernoulli and words categorical, unless --family chooses another family.
+    Numbers are Gaussian, booleans Bernoulli, words categorical and sentences bags of words, unless --family chooses
+    another family.
 
     In a CSV file, empty cells, NA, NaN and null are missing values.
 

@@ -77,6 +77,7 @@ from suffice.compiled.discrete import (  # noqa: E402
 )
 from suffice.compiled.gaussian import (  # noqa: E402
     complete_rows,
+    diagonal_left_out,
     diagonal_moments,
     diagonal_scores,
     full_moments,
@@ -115,6 +116,7 @@ __all__ = [
     "PatternSums",
     "complete_rows",
     "count_codes",
+    "diagonal_left_out",
     "diagonal_moments",
     "diagonal_pass",
     "diagonal_scores",

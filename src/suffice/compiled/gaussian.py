@@ -111,6 +111,30 @@ def diagonal_scores(x: Array, means: FloatArray, variance: FloatArray, constant:
     return out.T
 
 
+def diagonal_left_out(
+    x: Array,
+    codes: IntArray,
+    means: FloatArray,
+    shares: FloatArray,
+    factors: FloatArray,
+    constant: FloatArray,
+    least: float,
+) -> FloatArray | None:
+    """Return −½ (constant_c + Σ_j log (1 − s_j) + factor_cj s_j/(1 − s_j)), (n,), with s_j = share_cj (x_j − μ_cj)².
+
+    c is the class of the row. It is NaN in rows with missing cells, or where some 1 − s_j is not above `least`.
+    """
+    found = compiled._rows(x)
+    if found is None or compiled.library is None:
+        return None
+    rows, kind = found
+    (n, d), k = rows.shape, len(means)
+    out = np.empty(n)
+    parameters = (compiled._reals(part) for part in (means, shares, factors, constant, np.array([least])))
+    compiled.library("diagonal_left_out", kind, rows, n, d, k, np.ascontiguousarray(codes, np.int64), *parameters, out)
+    return out
+
+
 def linear_scores(x: Array, origin: FloatArray, linear: FloatArray, constant: FloatArray) -> FloatArray | None:
     """Return constant_c + z·linear_c with z = x − origin, n×k."""
     found = compiled._rows(x)

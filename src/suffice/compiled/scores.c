@@ -75,6 +75,58 @@ EXPORT int64_t NAME(diagonal_scores)(const CELL *x, int64_t stride, int64_t n, i
     return 0;
 }
 
+/* the logarithm of the product of the numbers of a register, each of which is a product of at most 16 shares */
+INLINE double log_of_lanes(doubles product) {
+    double lanes[LANES], total = 0.0;
+    store(lanes, product);
+    for (int r = 0; r < LANES; r++) total += log(lanes[r]);
+    return total;
+}
+
+/* out[i] = −½ (constant_c + Σ_j log (1 − s_j) + factor_cj s_j / (1 − s_j)) with s_j = share_cj (x_ij − μ_cj)², c = codes[i]:
+ * the log-density of row i by its class without it. NaN if a cell is missing or 1 − s_j is not above `least`. NumPy
+ * fallback: DiagonalLeftOut in suffice.families.gaussian.diagonal_left_out. */
+EXPORT int64_t NAME(diagonal_left_out)(const CELL *x, int64_t stride, int64_t n, int64_t d, int64_t k,
+                                       const int64_t *codes, const double *means, const double *shares,
+                                       const double *factors, const double *constant, const double *least,
+                                       double *out) {
+    for (int64_t i = 0; i < n; i++) {
+        if (codes[i] < 0 || codes[i] >= k) return OUT_OF_RANGE;
+        const double *mean = means + codes[i] * d, *share = shares + codes[i] * d, *factor = factors + codes[i] * d;
+        const CELL *row = x + i * stride;
+        doubles product = broadcast(1.0), sums = broadcast(0.0), smallest = broadcast(1.0);
+        double total = 0.0, lowest = 1.0;
+        int64_t j = 0;
+        for (int64_t step = 1; j + LANES <= d; j += LANES, step++) {
+            const doubles z = widen(row + j) - load(mean + j), s = z * z * load(share + j), left = 1.0 - s;
+            sums += load(factor + j) * s / left;
+            product *= left;
+            smallest = where(left >= smallest, smallest, left); /* NaN is taken, too */
+            if (step % 16 == 0) {
+                total += log_of_lanes(product);
+                product = broadcast(1.0);
+            }
+        }
+        double lanes[3][LANES], rest = 1.0;
+        store(lanes[0], product), store(lanes[1], sums), store(lanes[2], smallest);
+        for (; j < d; j++) {
+            const double z = (double)row[j] - mean[j], s = z * z * share[j], left = 1.0 - s;
+            total += factor[j] * s / left;
+            rest *= left;
+            lowest = left >= lowest ? lowest : left;
+        }
+        for (int r = 0; r < LANES; r++) {
+            if (rest < 1e-100) total += log(rest), rest = 1.0;
+            rest *= lanes[0][r] > 1e-100 ? lanes[0][r] : 1.0;
+            if (!(lanes[0][r] > 1e-100)) total += log(lanes[0][r]);
+            total += lanes[1][r];
+            lowest = lanes[2][r] >= lowest ? lowest : lanes[2][r];
+        }
+        out[i] = lowest > least[0] ? -0.5 * (constant[codes[i]] + total + log(rest)) : NAN;
+    }
+    return 0;
+}
+
 /* sums = z·linear of G classes; linear is d×K with K classes side by side. */
 INLINE void linear_group(const double *block, int64_t d, const double *linear, int64_t K, double *sums, const int G) {
     doubles low[MAX_CLASSES], high[MAX_CLASSES];

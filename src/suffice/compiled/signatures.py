@@ -163,6 +163,11 @@ KERNELS: dict[str, tuple[tuple[str, ...], str]] = {
         """x: cell[n, d] rows; n; d; k; scaled; origin: double[d]; means: double[k, d]; halves: double[k, d];
         constant: double[k]; block: double[2 * MOST_LANES * d] scratch; out: double[k, n] out""",
     ),
+    "diagonal_left_out": (
+        REALS,
+        """x: cell[n, d] rows; n; d; k; codes: int64[n]; means: double[k, d]; shares: double[k, d];
+        factors: double[k, d]; constant: double[k]; least: double[1]; out: double[n] out""",
+    ),
     "linear_scores": (
         REALS,
         """x: cell[n, d] rows; n; d; k; origin: double[d]; linear: double[d, k]; constant: double[k];

@@ -26,7 +26,7 @@ from suffice.statistics.moments import Moments
 from suffice.tables.arrays import ArrayTable
 from suffice.tables.sources import Source
 from suffice.tables.table import Table
-from suffice.tables.text import DISTINCT, SEVERAL, places
+from suffice.tables.text import DISTINCT, SEVERAL, places, words_in
 
 _FEWEST_ROWS = 50
 _DISTINCT = 0.9
@@ -80,10 +80,10 @@ def identifiers_sentence(found: Sequence[tuple[Any, str]]) -> str:
 def unique_values(statistics: ModelStatistics, n_rows: int) -> Iterator[tuple[Any, str]]:
     """Yield the categorical columns whose values are almost all distinct, with the reason."""
     for column, n_values, n_cells in _distinct(statistics, n_rows, _DISTINCT):
-        reason = f"{n_values:,} distinct values in {n_cells:,} rows"
+        label, reason = statistics.schema.column_labels[column], f"{n_values:,} distinct values in {n_cells:,} rows"
         if _words_per_value(statistics.schema, column) >= 2:
-            reason += "; if its cells are text, read them by the family 'text'"
-        yield statistics.schema.column_labels[column], reason
+            reason += f"; if its cells are text, pass families={{{label!r}: 'text'}}"
+        yield label, reason
 
 
 def sentences(statistics: ModelStatistics, n_rows: int) -> Iterator[tuple[Any, str]]:
@@ -108,10 +108,10 @@ def _distinct(statistics: ModelStatistics, n_rows: int, share: float) -> Iterato
 
 
 def _words_per_value(schema: Schema, column: int) -> float:
-    """Return the median number of words of the values of a column, 0 if they are not text."""
+    """Return the median number of words of the values of a column, at most `SEVERAL`, 0 if they are not text."""
     values = schema.categories[column].values
     some = [values[place] for place in places(len(values))]
-    return median(len(value.split()) if isinstance(value, str) else 0 for value in some)
+    return median(words_in(value) if isinstance(value, str) else 0 for value in some)
 
 
 def row_numbers(table: Table, schema: Schema, statistics: ModelStatistics | None) -> Iterator[tuple[Any, str]]:

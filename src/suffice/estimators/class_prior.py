@@ -12,11 +12,13 @@ from suffice.priors import PseudoCount
 
 
 def log_prior_of_classes(given: Any, count: FloatArray, classes: list[Any]) -> FloatArray:
-    """Return log p(c), (k,): empirical, equal, smoothed or given; see `class_prior` of `GenerativeClassifier`."""
+    """Return log p(c), (k,), or n×k for n×k weights: empirical, equal, smoothed or given; see `class_prior`."""
     if isinstance(given, PseudoCount):
-        share = (count + given.amount) / (count + given.amount).sum()
+        share = (count + given.amount) / (count + given.amount).sum(-1, keepdims=True)
     elif isinstance(given, str) and given in ("empirical", "uniform"):
-        share = count / count.sum() if given == "empirical" else np.full(len(count), 1.0 / len(count))
+        share = (
+            count / count.sum(-1, keepdims=True) if given == "empirical" else np.full(count.shape, 1.0 / len(classes))
+        )
     elif isinstance(given, str) or given is None:
         raise ValueError(
             f"class_prior must be 'empirical', 'uniform', a PseudoCount, a mapping or an array, not {given!r}"
@@ -33,4 +35,4 @@ def log_prior_of_classes(given: Any, count: FloatArray, classes: list[Any]) -> F
                 f"but is {share.tolist()}"
             )
     with np.errstate(divide="ignore"):
-        return np.asarray(np.log(share))
+        return np.broadcast_to(np.log(share), count.shape)

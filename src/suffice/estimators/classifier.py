@@ -15,6 +15,7 @@ from suffice.diagnostics.identifiers import warn_of_identifiers
 from suffice.errors import EstimateError
 from suffice.estimators._class_answers import ClassAnswers
 from suffice.estimators._from_parameters import FromParameters
+from suffice.estimators._held_out_answers import HeldOutAnswers
 from suffice.estimators.class_prior import log_prior_of_classes
 from suffice.estimators.families_of_statistics import families_of_statistics
 from suffice.estimators.partly_labelled import (
@@ -35,6 +36,7 @@ from suffice.estimators.warn import (
     warn_of_incomplete_rows,
     warn_of_light_rows,
     warn_of_missing_labels,
+    warn_of_no_words,
     warn_of_text,
     warn_of_tiny_columns,
 )
@@ -56,7 +58,9 @@ from suffice.tables.table import Table
 
 
 @documented
-class GenerativeClassifier(FromParameters, ClassAnswers, ClassifierSettings, ClassifierMixin, BaseEstimator):
+class GenerativeClassifier(
+    FromParameters, HeldOutAnswers, ClassAnswers, ClassifierSettings, ClassifierMixin, BaseEstimator
+):
     """A generative classifier: it models the distribution of the rows of each class.
 
     Each block of columns has a family of distributions given the class; blocks are independent given the class. One
@@ -160,8 +164,10 @@ class GenerativeClassifier(FromParameters, ClassAnswers, ClassifierSettings, Cla
         if sizes.max() > 1:
             learned = fit_components_of_classes(self, X, y, sample_weight, statistics, sizes, coder.n_rows)
             return self._adopt_outcome(learned)
-        if coder.n_missing == 0 and not has_missing_cells(statistics.joint):
-            return self._adopt(statistics)
+        if coder.n_missing == 0:
+            warn_of_no_words(statistics)
+            if not has_missing_cells(statistics.joint):
+                return self._adopt(statistics)
         return self._adopt_outcome(fit_partly_labelled(self, X, y, sample_weight, statistics))
 
     def _of_labelled(self, X: Any, y: Any, sample_weight: Any) -> tuple[ModelStatistics, LabelCoder] | NDArray[Any]:
@@ -343,10 +349,14 @@ class GenerativeClassifier(FromParameters, ClassAnswers, ClassifierSettings, Cla
         components = self._components(statistics.schema, statistics.classes, priors, statistics.class_of)
         if self.estimate != "predictive":
             return components.estimate(statistics.joint)
-        # the posterior mean of the class shares under a uniform prior: each class is counted once more
-        empirical = isinstance(self.class_prior, str) and self.class_prior == "empirical"
         count = statistics.joint.class_count
-        return predictive_model(statistics, self.prior, components.log_shares(count + 1.0 if empirical else count))
+        return predictive_model(statistics, self.prior, components.log_shares(count + self._counted_before))
+
+    @property
+    def _counted_before(self) -> float:
+        """The rows that each class has before the data: 1 for the posterior mean of shares under a uniform prior."""
+        empirical = isinstance(self.class_prior, str) and self.class_prior == "empirical"
+        return 1.0 if self.estimate == "predictive" and empirical else 0.0
 
     def _components(
         self,

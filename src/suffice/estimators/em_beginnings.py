@@ -24,7 +24,6 @@ from suffice.models.missing import learn_known, lifted, uncorrelated
 from suffice.optimize import em
 from suffice.priors import PriorSpec
 from suffice.statistics.responsibilities import PartialLabels
-from suffice.tables.conversion import as_table
 from suffice.tables.labels import LabelCoder, NoLabels, check_weight
 from suffice.tables.sources import Source
 
@@ -134,7 +133,7 @@ def is_fitted(model: Estimator) -> bool:
 
 def _require_columns(model: Estimator, X: Any) -> None:
     if not isinstance(X, Source):
-        model.schema_.check(as_table(X), type(model).__name__, extra=True)
+        model.schema_.check(model.schema_.as_table(X), type(model).__name__, extra=True)
 
 
 def require_estimator(model: Any) -> None:

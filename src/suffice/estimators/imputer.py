@@ -107,7 +107,8 @@ class Imputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "estimator_")
         if not isinstance(X, Source):
-            table, schema = as_table(X), self._schema
+            schema = self._schema
+            table = schema.as_table(X)
             schema.check(table, type(self).__name__)
             ordered = schema.arranged(table)
             if ordered is not table and isinstance(ordered, FrameTable):

@@ -16,7 +16,7 @@ from suffice.engines.base import ONE_BLAS_THREAD
 from suffice.estimators._component_answers import ComponentAnswers
 from suffice.estimators.partly_labelled import Prepared, iterate, nothing_known
 from suffice.estimators.settings import MixtureSettings, documented
-from suffice.estimators.warn import warn_of_light_rows, warn_of_text, warn_of_tiny_columns
+from suffice.estimators.warn import warn_of_light_rows, warn_of_no_words, warn_of_text, warn_of_tiny_columns
 from suffice.families import Gaussian, reads_documents
 from suffice.families.gaussian import GaussianDistributions
 from suffice.mixtures.best_start import Start, Starts, compatible
@@ -246,6 +246,7 @@ class Mixture(ComponentAnswers, MixtureSettings, DensityMixin, BaseEstimator):
             X, None, sample_weight, schema_of=schema_of, coder=coder, n_jobs=self.n_jobs, documents=documents
         )
         warn_of_text(overall.schema)
+        warn_of_no_words(overall)
 
         def again(schema: Schema) -> JointStatistics:
             return passes.gather(

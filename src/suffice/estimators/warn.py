@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 
 from suffice.errors import MissingLabelsWarning, TextColumnWarning, warn_user
+from suffice.families import Text
 from suffice.families.gaussian.covariance.constant import constant
+from suffice.families.text.weights import frequent_words
 from suffice.models.named_statistics import ModelStatistics
 from suffice.models.schema import Schema
 from suffice.statistics.moments import DiagonalMoments, Moments
+from suffice.statistics.word_counts import WordCounts
 from suffice.tables.labels import LabelCoder
 
 _PRIOR_OUTWEIGHS = (
@@ -66,6 +69,23 @@ def warn_of_text(schema: Schema) -> None:
             f"intended, or {{{names[0]}: 'categorical'}} to read each cell as one value",
             TextColumnWarning,
         )
+
+
+def warn_of_no_words(statistics: ModelStatistics) -> None:
+    """Warn of columns of text of which no word is read, so that they say nothing."""
+    for block, sums in zip(statistics.schema.blocks, statistics.joint.blocks, strict=True):
+        if not isinstance(sums, WordCounts) or not isinstance(block.family, Text) or not sums.observed.any():
+            continue
+        kept = frequent_words(sums, block.family.min_count, block.family.max_words) > 0
+        if sums.weight[kept].any():
+            continue
+        what = (
+            f"all words were left out, since none is in {block.family.min_count} documents (min_count); lower it"
+            if sums.weight.any()
+            else "no words were found, which are runs of two or more letters or digits; Text(tokens=...) finds others"
+        )
+        name = statistics.schema.column_labels[block.columns[0]]
+        warn_user(f"the documents of column {name!r} say nothing: {what}", TextColumnWarning)
 
 
 def warn_of_tiny_columns(statistics: ModelStatistics) -> None:

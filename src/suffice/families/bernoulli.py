@@ -182,6 +182,13 @@ class BernoulliDistributions(ColumnwiseDistributions):
         yes, no = self._yes_and_no(x)
         return self._apart[0].n_nowhere(yes) + self._apart[1].n_nowhere(no)
 
+    def cell_scores(self, x: Array, classes: IntArray | slice) -> FloatArray:
+        """Return log p where the cell is 1, log (1 − p) where it is 0."""
+        log_yes, log_no = self._logs
+        rows = dense_rows(x)
+        terms = np.where(rows == 1.0, log_yes[classes], log_no[classes])
+        return np.where(np.isnan(rows), 0.0, terms)
+
     def draw(self, classes: IntArray, rng: np.random.Generator) -> FloatArray:
         """Return zeros and ones."""
         p = self.probability[classes]

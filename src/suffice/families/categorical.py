@@ -14,6 +14,7 @@ from suffice import compiled
 from suffice._arrays import Array, FloatArray, IntArray, namespace, on_device_of, rows_to_columns, to_float64
 from suffice.families.base import Family
 from suffice.families.categorical_distributions import CategoricalDistributions
+from suffice.families.categorical_left_out import CategoricalLeftOut
 from suffice.families.codes import UNSEEN, Codes
 from suffice.families.distribution import Distribution
 from suffice.families.products import log_of, require_rows
@@ -151,6 +152,14 @@ class Categorical(Family):
             for column in statistics.columns():
                 require_rows(statistics.total[:, column].sum(1, keepdims=True))
         return CategoricalDistributions.of_weights(self, statistics.sizes, statistics.total + alpha, alpha)
+
+    def left_out(
+        self, statistics: CategoryCounts, prior: PriorSpec, distributions: CategoricalDistributions
+    ) -> CategoricalLeftOut:
+        """Return the scores of rows by the estimates without each of them; the values stay those of all rows."""
+        pseudo = resolve_prior(prior, PseudoCount, PseudoCount(1.0))
+        before = np.full(statistics.total.shape, 0.0 if pseudo is None else pseudo.amount)
+        return CategoricalLeftOut(statistics, distributions, before)
 
     def with_parameters(self, arrays: Mapping[str, Any]) -> CategoricalDistributions:
         """Return the distributions with these parameter arrays."""

@@ -162,6 +162,17 @@ class CategoricalDistributions(Distributions):
             scores = terms if scores is None else scores + terms
         return scores
 
+    @property
+    def by_column(self) -> bool:
+        """True: columns are independent given the class."""
+        return True
+
+    def cell_scores(self, x: Codes, classes: IntArray | slice) -> FloatArray:
+        """Return log p of the value of each cell under one class per row."""
+        codes = to_numpy(self._known(x))
+        of = np.arange(len(codes)) if isinstance(classes, slice) else classes
+        return np.stack([table[codes[:, j], of] for j, table in enumerate(self._tables)], axis=1)
+
     def sample(self, classes: IntArray, rng: np.random.Generator) -> FloatArray:
         """Return the codes of the drawn values, as floats; -1 if a column has no values."""
         rows = np.empty((len(classes), len(self.sizes)))

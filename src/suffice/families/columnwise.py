@@ -18,6 +18,7 @@ from suffice._arrays import Array, FloatArray, as_like, issparse, namespace
 from suffice.errors import EstimateError
 from suffice.families.base import Family
 from suffice.families.cells import dense_rows, in_double, invalid_cell, observed_cells, weighted_counts
+from suffice.families.left_out import LeftOut, Stacked
 from suffice.families.products import require_rows
 from suffice.priors import Prior, PriorSpec, PseudoCount, resolve_prior
 from suffice.statistics.responsibilities import Responsibilities
@@ -225,6 +226,22 @@ class ColumnwiseFamily(Family):
         """Return the prior of k components, given the statistics of all rows as one class."""
         rows = self.prior_as_rows(overall, prior)
         return None if rows is None else self.rows_of_components(rows, overall, k)
+
+    def left_out(self, statistics: Sums, prior: PriorSpec, distributions: Any) -> LeftOut:
+        """Return the scores of rows by the estimates without each of them: those of their classes, all at once."""
+        fixed = self.fixed_prior(statistics, prior)
+        return Stacked(
+            self,
+            statistics,
+            distributions,
+            lambda left, codes: self.estimate(left, fixed),
+            self.neutral_phi(statistics.count.shape[1]),
+            certain=fixed is not None,
+        )
+
+    def neutral_phi(self, n_columns: int) -> FloatArray:
+        """Return φ of a row of neutral cells, (p,), the location if there are no rows."""
+        return np.hstack(self.phi(np.full(n_columns, self.neutral)))
 
     def log_prior(self, distributions: Any, statistics: Sums, prior: PriorSpec) -> float:
         """Return Σ α (η m − A(η)), the log-likelihood of α more rows with φ = m; at the mode, less the offset."""

@@ -99,6 +99,27 @@ class ColumnwiseDistributions(Distributions):
         return scores + as_like(to_float64(self.family.log_base_measure(x)), scores)[:, None]
 
     @property
+    def by_column(self) -> bool:
+        """True: columns are independent given the class."""
+        return True
+
+    def cell_scores(self, x: Array, classes: IntArray | slice) -> FloatArray:
+        """Return φ(x_j)·η_cj − A(η_cj) + log h(x_j) of each cell under one class per row."""
+        rows = dense_rows(in_double(x))
+        missing = np.isnan(rows)
+        filled = np.where(missing, self.family.neutral, rows) if missing.any() else rows
+        if self.cancels():
+            terms = self.centred(filled, np.arange(len(rows)) if isinstance(classes, slice) else classes)
+        else:
+            terms = -self._normalizers[classes]
+            with np.errstate(invalid="ignore"):
+                for part, eta in zip(self.family.phi(filled), self.natural_parts(), strict=True):
+                    terms += np.where(part == 0.0, 0.0, part * eta[classes])  # 0 · (−∞) = 0
+            base = self.family.cell_base(filled)
+            terms = terms if base is None else terms + base
+        return np.where(missing, 0.0, terms) if filled is not rows else terms
+
+    @property
     def rules_out(self) -> bool:
         """Whether the cells of some class are always 0 in some column."""
         return any(factor.impossible is not None for factor in self._factors)

@@ -17,6 +17,7 @@ from suffice.families.beta import UNIT_SPREAD, rows_for_each
 from suffice.families.cells import dense_rows, in_double, invalid_cell, observed_cells
 from suffice.families.columnwise import PseudoRows, refuse_cells, require_finite
 from suffice.families.concentration import concentrations, dirichlet_spread, trigamma
+from suffice.families.left_out import LeftOut, Stacked
 from suffice.families.products import require_rows
 from suffice.families.spread import share_of_components, spread_rows, without_rounding
 from suffice.families.usual import POSITIVE, Domain
@@ -158,6 +159,19 @@ class Dirichlet(Family):
         within = np.where(statistics.count > 0, self.spread(self._means(statistics)), 0.0)
         return spread_rows(statistics.count, within, self._overall_spread(statistics), _UNIT_SPREAD, pseudo.amount)
 
+    def left_out(self, statistics: SignedSums, prior: PriorSpec, distributions: DirichletDistributions) -> LeftOut:
+        """Return the scores of rows by the estimates without each of them: those of their classes, all at once."""
+        fixed, d = self.prior_as_rows(statistics, prior), statistics.total.shape[1]
+        nothing = np.full(d, -np.log(d))
+        return Stacked(
+            self,
+            statistics,
+            distributions,
+            lambda left, codes: self.estimate(left, fixed),  # type: ignore[arg-type]
+            nothing,
+            certain=fixed is not None,
+        )
+
     def _overall_spread(self, statistics: SignedSums) -> FloatArray:
         everything = SignedSums(statistics.count.sum(0, keepdims=True), statistics.total.sum(0, keepdims=True))
         return self.spread(self._means(everything))[0]
@@ -231,6 +245,12 @@ class DirichletDistributions(Distributions):
         logs = self.family.logarithms(x)
         scores = logs @ as_like(self.alpha - 1.0, logs).T
         return scores - as_like(self.family.log_normalizer(self.alpha - 1.0), scores)
+
+    def cell_scores(self, x: Array, classes: IntArray | slice) -> FloatArray:
+        """Return log p of each row under one class per row, n×1."""
+        eta = self.alpha - 1.0
+        terms = to_float64(self.family.logarithms(x)) * eta[classes]
+        return np.asarray(terms.sum(1) - self.family.log_normalizer(eta)[classes])[:, None]
 
     def sample(self, classes: IntArray, rng: np.random.Generator) -> FloatArray:
         """Return rows that sum to 1; parts that underflow to 0 become a tiny positive number."""

@@ -15,9 +15,11 @@ from suffice import compiled
 from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, to_float64
 from suffice.families.base import Distributions, Family
 from suffice.families.cells import dense_rows, in_double, invalid_cell, observed_cells, require_not_negative
+from suffice.families.left_out import LeftOut, Refitted
 from suffice.families.poisson import log_factorials
 from suffice.families.products import LogParameters, log_of, log_product, require_rows
 from suffice.families.usual import NOT_NEGATIVE, SHARE, Domain, as_row, require_names, require_sum_of_1
+from suffice.families.words_left_out import PositionsLeftOut
 from suffice.priors import CountAtMode, PriorSpec, PseudoCount, resolve_prior
 from suffice.statistics.responsibilities import Responsibilities
 from suffice.statistics.sums import Sums
@@ -103,6 +105,14 @@ class Multinomial(Family):
         smoothed = np.where(smoothed.sum(1, keepdims=True) > 0, smoothed, 1.0)  # no words, and none from the prior
         rows = np.maximum(statistics.count[:, 0], np.finfo(float).tiny)
         return MultinomialDistributions(smoothed / smoothed.sum(1, keepdims=True), total.sum(1) / rows)
+
+    def left_out(self, statistics: Sums, prior: PriorSpec, distributions: MultinomialDistributions) -> LeftOut:
+        """Return the scores of rows by the estimates without each of them."""
+        pseudo, total = resolve_prior(prior, PseudoCount, PseudoCount(1.0)), statistics.total
+        ones = np.ones(total.shape[1])
+        before = ones * (0.0 if pseudo is None else pseudo.amount)
+        refitted = Refitted(self, statistics, distributions, lambda left: self.estimate(left, prior))
+        return PositionsLeftOut(total, before, ones, distributions, in_double, self.log_base_measure, refitted)
 
     def with_parameters(self, arrays: Mapping[str, Any]) -> MultinomialDistributions:
         """Return the distributions with these parameter arrays."""

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, to_float64
 from suffice.families.base import Distributions, Family
 from suffice.families.cells import dense_rows, in_double
+from suffice.families.left_out import LeftOut, Own
 from suffice.priors import PriorSpec
 from suffice.statistics.base import Statistics
 from suffice.statistics.responsibilities import Responsibilities
@@ -116,6 +117,10 @@ class TransformedFamily(Family):
         """Return distributions at least as good as `start`."""
         return self.of(self.inner.improve(statistics, prior, None if start is None else start.of_y))
 
+    def left_out(self, statistics: Any, prior: PriorSpec, distributions: TransformedDistributions) -> LeftOut:
+        """Return the scores of rows by the estimates of g(x) without each of them."""
+        return TransformedLeftOut(self, self.inner.left_out(statistics, prior, distributions.of_y), distributions)
+
     def fixed_prior(self, statistics: Any, prior: PriorSpec, everything: Any = None) -> PriorSpec:
         """Return the prior with the parts that it takes from the data fixed."""
         return self.inner.fixed_prior(statistics, prior, everything)
@@ -207,6 +212,17 @@ class TransformedDistributions(Distributions):
         """Return KL(p ‖ q) of g(x): the Jacobian cancels."""
         return float(self.of_y.divergence(c, other.of_y, against))
 
+    @property
+    def by_column(self) -> bool:
+        """Whether the columns of g(x) have log-densities of their own."""
+        return bool(self.of_y.by_column)
+
+    def cell_scores(self, x: Array, classes: IntArray | slice) -> FloatArray:
+        """Return log q(g(x_j)) + log |dg/dx_j| of each cell under one class per row."""
+        slopes = np.nan_to_num(self.family.log_slope(dense_rows(x)))
+        slopes = slopes if self.by_column else slopes.sum(1, keepdims=True)
+        return np.asarray(self.of_y.cell_scores(self.family.prepare(x), classes)) + slopes
+
     def score(self, x: Array, common: bool = True) -> Array:
         """Return log q(g(x) | c), plus the logarithm of the Jacobian, which all classes share, if `common`."""
         scores = self.of_y.score(self.family.prepare(x), common)
@@ -244,3 +260,30 @@ class TransformedDistributions(Distributions):
     def marginal(self, columns: IntArray) -> Self:
         """Return the distributions of some of the columns."""
         return replace(self, of_y=self.of_y.marginal(columns))
+
+
+@dataclass(frozen=True, eq=False)
+class TransformedLeftOut(LeftOut):
+    """The scores of g(x) without each row: the Jacobian does not change.
+
+    Parameters
+    ----------
+    family : TransformedFamily
+    of_y : LeftOut
+        That of g(x).
+    distributions : TransformedDistributions
+    """
+
+    family: TransformedFamily
+    of_y: LeftOut
+    distributions: Any
+
+    def cells(self, x: Array, own: Own) -> FloatArray:
+        """Return log p of each column under each class."""
+        slopes = np.nan_to_num(self.family.log_slope(dense_rows(x)))
+        slopes = slopes if self.by_column else slopes.sum(1, keepdims=True)
+        return self.of_y.cells(self.family.prepare(x), own) + slopes[:, :, None]
+
+    def scores(self, x: Array, own: Own) -> FloatArray:
+        """Return log q(g(x_i) | c), n×k."""
+        return self.of_y.scores(self.family.prepare(x), own)

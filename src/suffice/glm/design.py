@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from suffice._arrays import Array, FloatArray, issparse, to_float64
+from suffice.errors import TextColumnWarning, warn_user
 from suffice.models.schema import Schema, find_column, listed
 from suffice.tables.arrays import ArrayTable
+from suffice.tables.factorize import beginning
 from suffice.tables.labels import sorted_order
 from suffice.tables.table import Kind, Table
 
@@ -165,10 +167,11 @@ def level_codes(table: Table, term: Term) -> FloatArray:
     unseen = np.flatnonzero(codes == -1.0)
     if len(unseen):
         row = int(unseen[0])
-        shown = ", ".join(map(repr, term.levels[:8])) + (", …" if len(term.levels) > 8 else "")
+        shown = ", ".join(map(beginning, term.levels[:8])) + (", …" if len(term.levels) > 8 else "")
+        cell = beginning(found.values[found.codes[row]])
         raise ValueError(
-            f"column {term.label!r} holds {found.values[found.codes[row]]!r} in row {row + table.offset}, which was "
-            f"not there in training, so it has no coefficient; the levels are {shown}. Drop the rows, or train on them"
+            f"column {term.label!r} holds {cell} in row {row + table.offset}, which was not there in training, so "
+            f"it has no coefficient; the levels are {shown}. Drop the rows, or train on them"
         )
     return codes
 
@@ -233,6 +236,7 @@ class Survey:
     def design(self) -> Design:
         """Return the design of the tables so far."""
         assert self._schema is not None
+        self._warn_of_text(self._schema)
         terms, kept = [], self._intercept
         for column, kind in enumerate(self._kinds):
             if column in self._places.values():
@@ -243,6 +247,21 @@ class Survey:
             terms.append(Term(column, self._schema.column_labels[column], levels, levels is not None and not kept))
             kept = kept or levels is not None
         return Design(self._schema, tuple(terms), **self._places)
+
+    def _warn_of_text(self, schema: Schema) -> None:
+        """Warn once of columns of sentences, each of which becomes a column of its own."""
+        texts = [
+            repr(schema.column_labels[column])
+            for column, kind in enumerate(self._kinds)
+            if kind is Kind.TEXT and column not in self._places.values()
+        ]
+        if texts:
+            warn_user(
+                f"the cells of column {', '.join(texts)} are sentences, but a linear model reads each different one as "
+                f"a category, which says nothing about rows with other sentences; leave it out, or use NaiveBayes, "
+                f"which reads words",
+                TextColumnWarning,
+            )
 
     def center(self, design: Design) -> FloatArray:
         """Return the means of the numeric columns, and 0 for dummy columns, (p,)."""

@@ -223,6 +223,8 @@ class Points:
 
 
 def _side_by_side(points: Sequence[Any]) -> Any:
+    if not any(block.shape[1] for block in points):  # documents without any word
+        return np.zeros((points[0].shape[0], 1))
     if any(issparse(block) for block in points):
         from scipy import sparse
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice._arrays import FloatArray, IntArray
+from suffice.models.one_line import in_one_line
 from suffice.models.word_terms import WordTerms
 from suffice.tables.labels import class_list
 from suffice.tables.results import result_frame
@@ -17,6 +18,8 @@ from suffice.tables.table import Table
 
 #: the name of what belongs to no column, in text, frames and figures
 BASELINE = "(baseline)"
+#: characters of a word that are printed
+_LONGEST = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,9 +130,9 @@ class Explanation:
         shown = [int(j) for j in self._order(row)[:n] if values[j] != 0.0 or (j in texts and texts[int(j)].of(row))]
         entries = [(BASELINE, float(self.baseline[row]))]
         for j in shown:
-            entries.append((str(self.columns[j]), float(values[j])))
+            entries.append((in_one_line(str(self.columns[j])), float(values[j])))
             words = texts[j].of(row) if j in texts else []
-            entries += [(f"  {word}", value) for word, value in words[:n]]
+            entries += [(f"  {in_one_line(word, _LONGEST) or repr(word)}", value) for word, value in words[:n]]
             if len(words) > n:
                 entries.append((f"  (other words, {len(words) - n:,})", sum(value for _, value in words[n:])))
         if len(values) > len(shown):

@@ -13,6 +13,7 @@ from suffice._arrays import FloatArray
 from suffice.families import Bernoulli, Categorical, Distribution, Distributions, Gaussian
 from suffice.families.categorical_distributions import CategoricalDistributions
 from suffice.families.gaussian import GaussianDistributions
+from suffice.families.text import WordDistributions
 from suffice.families.usual import SHARE, as_mapping, require_sum_of_1
 from suffice.models.joint import JointModel
 from suffice.models.schema import Block, Categories, Schema
@@ -186,6 +187,11 @@ def _alone(part: Distribution) -> Distributions:
     everything, c = part._together, part._c
     if isinstance(everything, Predictive):
         raise ValueError(f"{part!r} is an average over parameters; give a distribution with parameters of its own")
+    if isinstance(everything, WordDistributions):
+        raise ValueError(
+            f"{part!r} has a dictionary of its own, so that those of several classes do not fit together; fit "
+            f"NaiveBayes('text') to documents, or give a Multinomial with one column per word"
+        )
     k = everything.n_classes
     arrays = everything.parameters()
     arrays.pop("constant", None)

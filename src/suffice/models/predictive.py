@@ -8,6 +8,7 @@ from suffice._arrays import FloatArray
 from suffice.errors import EstimateError
 from suffice.models.joint import JointModel
 from suffice.models.named_statistics import ModelStatistics
+from suffice.models.schema import Schema
 from suffice.posteriors import takes
 from suffice.priors import Prior, PriorSpec, check_prior
 from suffice.tables.labels import class_list
@@ -31,6 +32,13 @@ def check_estimate(estimate: Any, prior: PriorSpec) -> None:
         )
 
 
+def prior_of_blocks(schema: Schema, prior: PriorSpec) -> PriorSpec:
+    """Return a prior that the blocks of other families ignore, if it is for some of them."""
+    if isinstance(prior, Prior) and any(takes(block.family, prior) for block in schema.blocks):
+        return [prior]
+    return prior
+
+
 def predictive_model(statistics: ModelStatistics, prior: PriorSpec, log_prior: FloatArray) -> JointModel:
     """Return p(y) p(x | y, data), with the parameters of each block integrated out under their posterior.
 
@@ -43,8 +51,7 @@ def predictive_model(statistics: ModelStatistics, prior: PriorSpec, log_prior: F
         log p(y), or log p(m) if classes have several components.
     """
     schema, predictives = statistics.schema, []
-    if isinstance(prior, Prior) and any(takes(block.family, prior) for block in schema.blocks):
-        prior = [prior]  # in a list, the other blocks ignore it
+    prior = prior_of_blocks(schema, prior)
     for block, sums in zip(schema.blocks, statistics.joint.blocks, strict=True):
         try:
             predictives.append(block.family.posterior(sums, prior).predictives())

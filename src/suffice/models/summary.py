@@ -14,6 +14,7 @@ from suffice._arrays import FloatArray, IntArray
 from suffice.families import Bernoulli, Categorical, Multinomial, Text
 from suffice.families.gaussian import GaussianDistributions
 from suffice.models.joint import JointModel
+from suffice.models.one_line import in_one_line
 from suffice.models.parameters import mean_of_columns, variance_of_columns
 from suffice.models.top_words import top_words
 from suffice.statistics.category_counts import CategoryCounts
@@ -156,7 +157,7 @@ class ModelSummary:
             return ["…"] * len(self.labels)
         name = self.model.schema.column_labels[column]
         told = top_words(self.model.components, None, list(range(len(self.labels))), _VALUES, name)
-        return [", ".join(_in_one_line(word, 30) for word, _ in told[c]) or "…" for c in told]
+        return [", ".join(in_one_line(word, 30) for word, _ in told[c]) or "…" for c in told]
 
     # -- the table ------------------------------------------------------------------------------------------------
 
@@ -201,7 +202,7 @@ class ModelSummary:
 
     def __str__(self) -> str:
         n_classes = min(len(self.labels), _CLASSES)
-        rows = [[_in_one_line(cell) for cell in row] for row in self._rows(n_classes)]
+        rows = [[in_one_line(cell) for cell in row] for row in self._rows(n_classes)]
         widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
         while len(widths) > 4 and sum(widths) + 2 * (len(widths) - 1) > _WIDTH:
             widths.pop()
@@ -269,7 +270,7 @@ def _counted(n: int, noun: str) -> str:
 def _most_probable(probability: FloatArray, values: Sequence[Any]) -> str:
     order: IntArray = np.argsort(-probability, kind="stable")[:_VALUES]
     more = ", …" if len(values) > _VALUES else ""
-    return ", ".join(f"{_in_one_line(str(values[v]), 30)} {_percent(probability[v])}" for v in order) + more
+    return ", ".join(f"{in_one_line(str(values[v]), 30)} {_percent(probability[v])}" for v in order) + more
 
 
 def _percent(share: float) -> str:
@@ -301,9 +302,3 @@ def _with_deviation(mean: float, deviation: float) -> str:
         mean = round(mean, decimals) + 0.0  # −0.00 becomes 0.00
         return f"{mean:,.{decimals}f} ± {deviation:,.{decimals}f}"
     return f"{mean:.6g} ± {deviation:.2g}"
-
-
-def _in_one_line(text: str, longest: int = 60) -> str:
-    """Return text without line breaks, shortened to `longest` characters."""
-    plain = " ".join(text.split())
-    return plain if len(plain) <= longest else plain[: longest - 1] + "…"

@@ -11,6 +11,7 @@ from suffice._arrays import FloatArray
 from suffice.families import Text
 from suffice.families.products import log_of
 from suffice.models.joint import JointModel, log_sums
+from suffice.models.one_line import in_one_line
 from suffice.models.schema import find_column
 
 
@@ -39,11 +40,11 @@ class TopWords(Mapping[Any, list[tuple[str, float]]]):
 
     def __str__(self) -> str:
         width = max((len(str(label)) for label in self), default=0)
-        lines = (
-            f"{label!s:<{width}}  {', '.join(f'{word} {value:.2g}' for word, value in words)}"
-            for label, words in self._found.items()
-        )
-        return "\n".join(line.rstrip() for line in lines)
+        lines = []
+        for label, words in self._found.items():
+            shown = ", ".join(f"{in_one_line(word, 30) or repr(word)} {value:.2g}" for word, value in words)
+            lines.append(f"{label!s:<{width}}  {shown}".rstrip())
+        return "\n".join(lines)
 
 
 def top_words(
@@ -58,6 +59,8 @@ def top_words(
     labels : sequence
         The names of the classes.
     """
+    if not isinstance(n, (int, np.integer)) or n < 1:
+        raise ValueError(f"n must be a whole number of at least 1, but is {n!r}")
     schema = model.schema
     texts = [number for number, block in enumerate(schema.blocks) if isinstance(block.family, Text)]
     if not texts:

@@ -8,6 +8,7 @@ import numpy as np
 
 from suffice._arrays import FloatArray
 from suffice._axes import axes, plain
+from suffice.models.one_line import in_one_line
 
 if TYPE_CHECKING:
     from suffice.models.explanations import Explanation
@@ -79,8 +80,7 @@ def _named(column: Any, cell: Any) -> str:
 
 
 def _short(text: str) -> str:
-    shown = plain(" ".join(text.split()))
-    return shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…"
+    return plain(in_one_line(text, _LONGEST))
 
 
 def _finite(steps: FloatArray) -> FloatArray:

@@ -47,6 +47,7 @@ class WordTerms:
 
         Under the Bernoulli model there are absent words too: the largest, and the sum of the others.
         """
+        row = range(len(self.bags))[row]
         bag = self.bags[row : row + 1]
         if bag.missing[0]:
             return []

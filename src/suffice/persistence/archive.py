@@ -38,7 +38,8 @@ _DESCRIPTION = re.compile(
 def write(path: Path, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write the file atomically: a failure leaves no partial file."""
     whole = {"format": FORMAT, "version": FORMAT_VERSION, "written_by": f"suffice {__version__}", **header}
-    text = json.dumps(whole, ensure_ascii=False, allow_nan=True)  # may raise, so before any file is touched
+    # may raise, so before any file is touched; names and words may hold lone surrogates
+    text = json.dumps(whole, ensure_ascii=False, allow_nan=True).encode("utf-8", "surrogatepass")
     if path.exists() and not path.is_file() and not path.is_dir():  # as root, os.replace would replace /dev/null
         raise OSError(errno.ENOTSUP, "a device, a pipe or a socket cannot be replaced by a model", str(path))
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from suffice._arrays import FloatArray
 from suffice.families.base import Distributions, Family
 from suffice.families.distribution import Distribution
+from suffice.families.left_out import LeftOut, Refitted
 from suffice.priors import Prior, PriorSpec
 from suffice.statistics.base import Statistics
 from suffice.statistics.responsibilities import Labels
@@ -138,6 +139,18 @@ class Posterior(ABC):
     @abstractmethod
     def predictives(self) -> Distributions:
         """Return the predictive p(x | statistics) of one more row, with the parameters integrated out, per class."""
+
+    def left_out(self, predictives: Any) -> LeftOut:
+        """Return the scores of rows by the predictives without each of them, given those of all rows.
+
+        What the prior takes from the data stays as it is for all rows.
+        """
+        return Refitted(
+            self.family,
+            self.statistics,
+            predictives,
+            lambda left: type(self)(self.family, left, self.prior).predictives(),
+        )
 
     def predictive(self) -> Distribution:
         """Return the predictive p(x | statistics) of one more row, if there is one class."""

@@ -14,6 +14,7 @@ from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, to_f
 from suffice.families.base import Distributions
 from suffice.families.bernoulli import Bernoulli, BernoulliDistributions
 from suffice.families.distribution import Distribution
+from suffice.families.left_out import LeftOut, Stacked
 from suffice.posteriors.base import Interval, Posterior, of_shape, tails
 from suffice.posteriors.predictive import Predictive
 from suffice.priors import BetaPrior, Prior, PseudoCount, find_prior
@@ -80,6 +81,16 @@ class BetaPosterior(Posterior):
     def log_evidence(self, x: ArrayLike | None = None) -> FloatArray:
         """Return Σ_j log B(a_n, b_n) − log B(a, b), (k,), for the zeros and ones in their order."""
         return np.asarray((betaln(self.a, self.b) - betaln(*self._before)).sum(1))
+
+    def left_out(self, predictives: Distributions) -> LeftOut:
+        """Return the scores of rows by the predictives without each of them: those of their classes, all at once."""
+        a, b = self._before
+        nothing = np.zeros(a.shape[1])
+
+        def estimate(left: Any, codes: IntArray) -> Distributions:
+            return BetaPosterior(self.family, left, BetaPrior(a[codes], b[codes])).predictives()
+
+        return Stacked(self.family, self.statistics, predictives, estimate, nothing, certain=True)
 
     def predictive(self, draws: int = 1) -> Distribution:
         """Return the distribution of one more row, or of the ones in `draws` rows, if there is one class."""

@@ -14,9 +14,12 @@ from suffice._arrays import FloatArray
 from suffice.families.base import Distributions
 from suffice.families.categorical import Categorical
 from suffice.families.categorical_distributions import CategoricalDistributions
+from suffice.families.categorical_left_out import CategoricalLeftOut
+from suffice.families.left_out import LeftOut
 from suffice.families.multinomial import Multinomial, MultinomialDistributions
 from suffice.posteriors.base import Interval, Posterior, base_measure, of_shape, tails
 from suffice.posteriors.dirichlet_multinomial import DirichletMultinomialDistributions
+from suffice.posteriors.left_out import DirichletMultinomialLeftOut
 from suffice.priors import DirichletPrior, Prior, PseudoCount, find_prior
 from suffice.statistics.category_counts import CategoryCounts
 
@@ -120,6 +123,12 @@ class DirichletPosterior(Posterior):
             if column.stop > column.start:
                 evidence += gammaln(self._before[:, column].sum(1)) - gammaln(self.alpha[:, column].sum(1))
         return np.asarray(evidence + base_measure(self.family, x, self.n_classes))
+
+    def left_out(self, predictives: Any) -> LeftOut:
+        """Return the scores of rows by the predictives without each of them."""
+        if isinstance(predictives, DirichletMultinomialDistributions):
+            return DirichletMultinomialLeftOut(self.statistics.total, self._before, predictives)
+        return CategoricalLeftOut(self.statistics, predictives, self._before)
 
     def predictives(self) -> Distributions:
         """Return the distributions of one more row: Categorical with the mean, or Dirichlet–multinomial."""

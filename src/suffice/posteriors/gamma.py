@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaincinv, gammaln
 
-from suffice._arrays import FloatArray
+from suffice._arrays import FloatArray, IntArray
 from suffice.families.base import Distributions
 from suffice.families.columnwise import smoothed_mean
+from suffice.families.left_out import LeftOut, Stacked
 from suffice.families.poisson import Poisson
 from suffice.posteriors.base import Interval, Posterior, base_measure, of_shape, tails
 from suffice.posteriors.lomax import LomaxDistributions
@@ -94,6 +95,16 @@ class GammaPosterior(Posterior):
         a, b = self._before
         terms = a * np.log(b) - gammaln(a) + gammaln(self.shape) - self.shape * np.log(self.rate)
         return np.asarray(terms.sum(1) + base_measure(self.family, x, self.n_classes))
+
+    def left_out(self, predictives: Distributions) -> LeftOut:
+        """Return the scores of rows by the predictives without each of them: those of their classes, all at once."""
+        shape, rate = self._before
+        nothing, kind = np.zeros(shape.shape[1]), type(self)
+
+        def estimate(left: Any, codes: IntArray) -> Distributions:
+            return kind(self.family, left, GammaPrior(shape[codes], rate[codes])).predictives()
+
+        return Stacked(self.family, self.statistics, predictives, estimate, nothing, certain=True)
 
     def predictives(self) -> Distributions:
         """Return the distributions of one more row: negative binomial."""

@@ -24,6 +24,7 @@ from suffice.families.gaussian.covariance.constant import (
     with_constants,
 )
 from suffice.families.gaussian.covariance.data_scaled_prior import freedom, given_scatter, pull_to_prior_mean
+from suffice.families.gaussian.leaving import shared_rows
 from suffice.priors import NormalInverseWishart
 from suffice.statistics.moments import Moments
 
@@ -73,7 +74,7 @@ def hyperparameters(structure: Covariance, moments: Moments, prior: NormalInvers
     # under a flat prior κ_n is at least 1, as after one row
     count = np.maximum(n, 1.0) if kappa == 0.0 else kappa + n
     rows = freedom(n, prior) if kappa == 0.0 or prior.scatter is None else n - prior.freedom
-    dof = _shared(structure, rows, a, d)
+    dof = shared_rows(structure, rows, a, d)
     given = given_scatter(prior, d)
     if a > 0 and given is None:
         estimate = structure.estimate(moments, prior)
@@ -118,16 +119,7 @@ def _with_constants(
 def degrees_before(structure: Covariance, prior: NormalInverseWishart, k: int, d: int) -> FloatArray:
     """Return the ν of the prior itself, in the shape of `Hyperparameters.dof`."""
     nothing = np.full((k, d if structure.diagonal else 1), -prior.freedom)
-    return _shared(structure, nothing, structure.prior_rows(prior, d), d)
-
-
-def _shared(structure: Covariance, rows: FloatArray, a: float, d: int) -> FloatArray:
-    """Return a + the rows of all classes and columns that share a variance; such columns have a rows each."""
-    if structure.tied:
-        rows = rows.sum(0, keepdims=True)
-    if structure.one_variance:
-        return np.asarray(a * d + rows.sum(1, keepdims=True))
-    return np.asarray(a + (rows if structure.diagonal else rows[:, 0]))
+    return shared_rows(structure, nothing, structure.prior_rows(prior, d), d)
 
 
 def _pooled(structure: Covariance, scatter: FloatArray, prior_scatter: FloatArray) -> FloatArray:

@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 from suffice._arrays import FloatArray
 from suffice.families.base import Distributions
 from suffice.families.gaussian import GaussianDistributions
+from suffice.families.left_out import LeftOut
 from suffice.families.lognormal import LogNormal
-from suffice.families.transformed import TransformedDistributions
+from suffice.families.transformed import TransformedDistributions, TransformedLeftOut
 from suffice.posteriors.base import Interval, Posterior, base_measure
 from suffice.posteriors.normal import NormalPosterior
 from suffice.posteriors.normal_inverse_gamma import NormalInverseGammaPosterior
@@ -74,6 +75,10 @@ class LogNormalPosterior(Posterior):
         logs = self.family.prepare(self.family.encode(x))
         k = self.n_classes
         return evidence + base_measure(self.family, x, k) - base_measure(self.family.inner, logs, k)
+
+    def left_out(self, predictives: Any) -> LeftOut:
+        """Return the scores of rows by the predictives of log x without each of them."""
+        return TransformedLeftOut(self.family, self.of_logs.left_out(predictives.of_y), predictives)
 
     def predictives(self) -> Distributions:
         """Return the distributions of one more row: log x has one t per column, or a Gaussian if σ² is known."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, to_float64
 from suffice.families.base import Family
-from suffice.families.cells import require_not_negative
+from suffice.families.cells import dense_rows, require_not_negative
 from suffice.posteriors.predictive import Predictive
 
 
@@ -49,7 +49,7 @@ class LomaxDistributions(Predictive):
         with np.errstate(invalid="ignore"):
             return np.where(np.isinf(a), np.inf, self.mean() ** 2 * (self.shape / (a - 2.0)))
 
-    def _terms(self, rows: FloatArray, c: int) -> FloatArray:
+    def _terms(self, rows: FloatArray, c: int | IntArray | slice) -> FloatArray:
         a, b = self.shape[c], self.rate[c]
         return np.where(np.isnan(rows), 0.0, np.log(a) - np.log(b) - (a + 1.0) * np.log1p(rows / b))
 
@@ -58,6 +58,16 @@ class LomaxDistributions(Predictive):
         require_not_negative(x, "a waiting time must not be negative")
         rows = to_float64(x.toarray() if issparse(x) else x)
         return as_like(np.stack([self._terms(rows, c).sum(1) for c in range(self.n_classes)], axis=1), x)
+
+    @property
+    def by_column(self) -> bool:
+        """True: columns are independent given the class."""
+        return True
+
+    def cell_scores(self, x: Array, classes: IntArray | slice) -> FloatArray:
+        """Return log p(x_j) of each cell under one class per row."""
+        rows = dense_rows(x)
+        return self._terms(rows, classes)
 
     def sample(self, classes: IntArray, rng: np.random.Generator) -> FloatArray:
         """Return waiting times."""

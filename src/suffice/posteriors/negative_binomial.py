@@ -11,7 +11,7 @@ import numpy as np
 from suffice._arrays import Array, FloatArray, IntArray, as_like, issparse, to_float64
 from suffice.families.cells import dense_rows, in_double, observed_cells, require_not_negative
 from suffice.families.poisson import Poisson
-from suffice.posteriors.predictive import Predictive, log_rising, log_rising_cells
+from suffice.posteriors.predictive import Predictive, gamma_ratio, log_rising, log_rising_cells
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +68,18 @@ class NegativeBinomialDistributions(Predictive):
             scores += to_float64(observed) @ self._log_none.T
         in_library = as_like(scores, x)
         return in_library + self.family.log_base_measure(x)[:, None] if common else in_library
+
+    @property
+    def by_column(self) -> bool:
+        """True: columns are independent given the class."""
+        return True
+
+    def cell_scores(self, x: Array, classes: IntArray | slice) -> FloatArray:
+        """Return log p(x_j) of each cell under one class per row."""
+        rows = dense_rows(in_double(x))
+        there = np.where(np.isnan(rows), 0.0, rows)
+        terms = gamma_ratio(self.shape[classes], there) - there * self._log_more[classes] + self._log_none[classes]
+        return np.where(np.isnan(rows), 0.0, terms + self.family.cell_base(there))
 
     def sample(self, classes: IntArray, rng: np.random.Generator) -> FloatArray:
         """Return counts."""

@@ -13,6 +13,10 @@ from suffice._arrays import FloatArray
 from suffice.errors import EstimateError
 from suffice.families.gaussian import Gaussian, GaussianDistributions
 from suffice.families.gaussian.covariance import Given
+from suffice.families.gaussian.diagonal_left_out import DiagonalLeftOut
+from suffice.families.gaussian.leaving import Scatters, Widened
+from suffice.families.gaussian.left_out import FullLeftOut
+from suffice.families.left_out import LeftOut
 from suffice.posteriors.base import Interval, Posterior, of_shape, tails
 from suffice.priors import KnownVariance, Prior, find_prior
 
@@ -134,6 +138,21 @@ class NormalPosterior(Posterior):
         logs = logs - 0.5 * off_squared + 0.5 * np.broadcast_to(np.log(kappa / self.count), shape).sum(1)
         pooled = np.ndim(squared) == 0
         return np.asarray(logs.sum(keepdims=True) if pooled and k > 1 else logs) - 0.5 * squared
+
+    def left_out(self, predictives: GaussianDistributions) -> LeftOut:
+        """Return the scores of rows by the predictives without each of them: only their means change."""
+        scatters = Scatters(
+            count=self.statistics.count,
+            kappa=self._known.count,
+            location=self.mean(),
+            center=self._center,
+            scatter=self.variance[None],
+            rows=np.ones((1, 1) if self.variance.ndim == 1 else 1),
+            freedom=0.0,
+            density=Widened(),
+            known=True,
+        )
+        return (DiagonalLeftOut if self.variance.ndim == 1 else FullLeftOut)(scatters, predictives)
 
     def predictives(self) -> GaussianDistributions:
         """Return the distributions of one more row: N(m_n, Σ (1 + 1/κ_n))."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,9 +14,13 @@ from suffice.errors import EstimateError
 from suffice.families.base import Distributions
 from suffice.families.gaussian import Gaussian, GaussianDistributions
 from suffice.families.gaussian.covariance.constant import NEUTRAL_VARIANCE, with_constants
-from suffice.families.gaussian.covariance.data_scaled_prior import given_scatter
+from suffice.families.gaussian.covariance.data_scaled_prior import given_scatter, prior_mean
+from suffice.families.gaussian.leaving import Scatters
+from suffice.families.gaussian.left_out import BesideConstants, left_out_of
+from suffice.families.left_out import LeftOut
 from suffice.posteriors.base import Interval, Posterior, of_shape, tails
 from suffice.posteriors.hyperparameters import Hyperparameters, degrees_before, hyperparameters
+from suffice.posteriors.left_out import Averaged
 from suffice.posteriors.side_by_side import Part, SideBySide
 from suffice.posteriors.student import StudentDistributions
 from suffice.priors import KnownVariance, NormalInverseWishart, Prior, find_prior
@@ -110,6 +114,31 @@ class GaussianPosterior(Posterior):
         if part is not None:
             parts.append((np.flatnonzero(varies), part))  # type: ignore[arg-type]
         return SideBySide(self.family, parts)
+
+    def left_out(self, predictives: Any) -> LeftOut:
+        """Return the scores of rows by the predictives without each of them: downdates of rank one."""
+        hyper, prior, d = self._hyper.of_varying, self._conjugate_prior, self.location.shape[1]
+        varying = np.flatnonzero(self._hyper.varies)
+        inner = None
+        if hyper is not None:
+            moments = self.statistics.to_layout(self.family.structure.layout).of_columns(varying)
+            # with a proper prior a class may have less than the rows that its mean costs
+            freedom = prior.freedom if prior.mean_count == 0.0 or prior.scatter is None else 0.0
+            scatters = Scatters(
+                count=moments.count,
+                kappa=prior.mean_count,
+                location=hyper.location,
+                center=np.broadcast_to(prior_mean(self.statistics, prior), (d,))[varying],
+                scatter=hyper.scatter,
+                rows=hyper.dof,
+                freedom=freedom,
+                density=Averaged(),
+            )
+            part = predictives.parts[1][1] if isinstance(predictives, SideBySide) else predictives
+            inner = left_out_of(self.family, scatters, part)
+        if inner is not None and len(varying) == d:
+            return inner
+        return BesideConstants(varying, inner, predictives, self.location[0])
 
     def _proper(self, least: float) -> tuple[FloatArray, FloatArray]:
         """Return the ν of the prior and its scatter a·V; raise ValueError if the prior is improper."""

@@ -45,7 +45,9 @@ def log_rising(x: Array, a: FloatArray, rate: FloatArray | None = None) -> Float
         values = dense[rows, columns]
     terms = log_rising_cells(values, a, columns, rate)
     terms[:, np.isnan(values)] = 0.0
-    return np.stack([np.bincount(rows, weights=of_class, minlength=x.shape[0]) for of_class in terms], axis=1)
+    # without any cell, bincount returns whole numbers
+    sums = [np.bincount(rows, weights=of_class, minlength=x.shape[0]) for of_class in terms]
+    return np.stack(sums, axis=1).astype(np.float64, copy=False)
 
 
 def log_rising_cells(values: FloatArray, a: FloatArray, columns: Array, rate: FloatArray | None = None) -> FloatArray:

@@ -77,6 +77,19 @@ class StudentColumns(Predictive):
             columns.append(xp.sum(missing_as_zero(terms, observed), axis=1))
         return xp.stack(columns, axis=1)
 
+    @property
+    def by_column(self) -> bool:
+        """True: each column has a t of its own."""
+        return True
+
+    def cell_scores(self, x: Array, classes: IntArray | slice) -> FloatArray:
+        """Return log t(x_j) of each cell under one class per row."""
+        rows = dense_rows(x)
+        dof, scale = self.dof[classes], self.squared_scale[classes]
+        z = np.abs(rows - self.means[classes]) / np.sqrt(dof * scale)
+        bent = 2.0 * np.where(z > 1e100, np.log(np.maximum(z, 1.0)), 0.5 * np.log1p(np.minimum(z, 1e100) ** 2))
+        return np.where(np.isnan(rows), 0.0, self._constants[classes] - 0.5 * (dof + 1.0) * bent)
+
     def _bent(self, x: Array, c: int) -> Array:
         """Return log(1 + (x − μ)²/(ν s²)), n×d."""
         z = self._scaled(x, c)

@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from suffice._arrays import Array, FloatArray, IntArray
 from suffice.families.base import Distributions
+from suffice.families.left_out import LeftOut, Own, Refitted
 from suffice.families.text import Text, WordDistributions
 from suffice.families.text.distributions import PositionDistributions
+from suffice.families.text.left_out import PresenceLeftOut
 from suffice.posteriors.base import of_shape
 from suffice.posteriors.beta import BetaPosterior
 from suffice.posteriors.dirichlet import DirichletPosterior
+from suffice.posteriors.left_out import DirichletMultinomialLeftOut
 from suffice.posteriors.predictive import gamma_ratio, log_rising, log_rising_cells
 from suffice.priors import PseudoCount, find_prior
+from suffice.statistics.word_counts import WordCounts
 from suffice.tables.words import Bags
 
 
@@ -71,6 +75,26 @@ class WordPosterior(DirichletPosterior):
         p = self._of_all_words(self.alpha / whole[:, None])
         return DirichletWords(cast(Text, self.family), p, self._weight, self._mean_size(), whole)
 
+    def left_out(self, predictives: Any) -> LeftOut:
+        """Return the scores of documents by the predictives without each of them; the words stay those of all."""
+        kept = self._weight > 0
+        return DocumentsLeftOut(self.statistics.total * kept, self._of_all_words(self._before), predictives)
+
+
+@dataclass(frozen=True, eq=False)
+class DocumentsLeftOut(DirichletMultinomialLeftOut):
+    """The same for documents: of the words that are not left out, and without the multinomial coefficient."""
+
+    distributions: DirichletWords  # type: ignore[assignment]
+
+    def own_scores(self, x: Bags, own: Own) -> FloatArray:
+        """Return the log-density of each document in its class without it, (n,)."""
+        return super().own_scores(self.distributions.kept(x), own)
+
+    def own_cells(self, x: Bags, own: Own) -> FloatArray:
+        """Return the log-density of each document in its class without it, n×1."""
+        return self.own_scores(x, own)[:, None]
+
 
 class PresencePosterior(BetaPosterior):
     """p ~ Beta(a + documents with the word, b + documents without it), each word of each class by itself; k×V."""
@@ -102,6 +126,18 @@ class PresencePosterior(BetaPosterior):
             raise ValueError(f"the predictive distribution is that of one document, but draws={draws!r}")
         return self._with_probability(self.mean())
 
+    def left_out(self, predictives: Any) -> LeftOut:
+        """Return the scores of documents by the predictives without each of them; the words stay those of all."""
+
+        def estimate(left: WordCounts) -> Distributions:
+            return self._with_probability(PresencePosterior(self.family, left, self.prior).mean())
+
+        refitted = Refitted(self.family, self.statistics, predictives, estimate)
+        a, b = self._before
+        if np.ptp(np.append(a, b)) > 0:
+            return refitted
+        return PresenceLeftOut(self.statistics, float(a.flat[0]) if a.size else 1.0, predictives, refitted)
+
     def _with_probability(self, p: FloatArray) -> WordDistributions:
         family = cast(Text, self.family)
         weight = family.fixed_words(self.statistics, None).weight
@@ -126,7 +162,7 @@ class DirichletWords(PositionDistributions):
     def _alpha(self) -> FloatArray:
         return self.probability * self.concentration[:, None]
 
-    def _kept(self, x: Bags) -> Array:
+    def kept(self, x: Bags) -> Array:
         """Return the counts of the words that are not left out."""
         cells = self.cells(self._known(x)).tocoo()
         there = (self.word_weight[cells.col] > 0) & (cells.data > 0)
@@ -140,7 +176,7 @@ class DirichletWords(PositionDistributions):
 
     def score(self, x: Bags, common: bool = True) -> Array:
         """Return log p(x | c), n×k."""
-        cells = self._kept(x)
+        cells = self.kept(x)
         return self._of_totals(cells) + log_rising(cells, self._alpha)
 
     @property
@@ -150,13 +186,13 @@ class DirichletWords(PositionDistributions):
 
     def log_ratio(self, x: Bags, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return the difference of Σ log Γ(α_w + x_w)/Γ(α_w), and as the rest what the length of the document adds."""
-        cells, rows = self._kept(x), np.arange(len(x))
+        cells, rows = self.kept(x), np.arange(len(x))
         words, totals = log_rising(cells, self._alpha), self._of_totals(cells)
         return (words[rows, a] - words[rows, b])[:, None], totals[rows, a] - totals[rows, b]
 
     def present_words(self, x: Bags, classes: IntArray) -> tuple[IntArray, FloatArray]:
         """Return the numbers of the words of one document, and log Γ(α_w + x_w)/Γ(α_w) of each in some classes."""
-        cells = self._kept(x)
+        cells = self.kept(x)
         return cells.indices, log_rising_cells(cells.data, self._alpha[classes], cells.indices)
 
     def _draw(self, c: int, rng: np.random.Generator) -> IntArray:

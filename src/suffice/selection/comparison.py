@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from suffice._arrays import FloatArray, IntArray
 from suffice.optimize.interrupts import end_early, keep_on_interrupt
-from suffice.tables.conversion import as_table
+from suffice.tables.document_tables import as_document_table
 from suffice.tables.factorize import factorize
 from suffice.tables.labels import as_objects_if_mixed
 from suffice.tables.results import result_frame
@@ -244,7 +244,7 @@ def compare(
     >>> curves.error.shape
     (2, 3, 3)
     """
-    table, labels = as_table(X), np.asarray(y)
+    table, labels = as_document_table(X), np.asarray(y)
     missing = factorize(as_objects_if_mixed(y)).codes < 0 if labels.ndim == 1 else np.zeros(len(labels), dtype=bool)
     unlabelled = np.flatnonzero(missing)
     if len(unlabelled):

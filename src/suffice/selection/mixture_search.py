@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
-from suffice._arrays import FloatArray, IntArray
+from suffice._arrays import IntArray
 from suffice._threads import threads
 from suffice.engines.base import ONE_BLAS_THREAD
 from suffice.estimators.mixture import Mixture
 from suffice.estimators.settings import SearchSettings, documented
 from suffice.estimators.warn import warn_of_light_rows
 from suffice.families import reads_documents
-from suffice.models.summary import ModelSummary
 from suffice.optimize.interrupts import end_early, keep_on_interrupt
 from suffice.priors import PriorSpec
+from suffice.selection._best_answers import BestAnswers
 from suffice.selection.grids import FIGURES, Grid
 from suffice.selection.numeric_grid import NumericGrid
 from suffice.selection.strategy import in_threads
@@ -55,7 +55,7 @@ class _Settings(SearchSettings):
 
 
 @documented
-class MixtureSearch(_Settings, DensityMixin, BaseEstimator):
+class MixtureSearch(BestAnswers, _Settings, DensityMixin, BaseEstimator):
     """A search that fits mixtures of several sizes and covariance structures, and keeps the best.
 
     All structures of one size start from clusters of agglomeration (`mixtures.agglomeration`), and then from the
@@ -215,23 +215,6 @@ class MixtureSearch(_Settings, DensityMixin, BaseEstimator):
             self.feature_names_in_ = best.feature_names_in_
         return self
 
-    # -- the best mixture ---------------------------------------------------------------------------------------
-
-    @property
-    def _best(self) -> Mixture:
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_
-
-    def predict(self, X: Any) -> IntArray:
-        """Return the most probable component of each row under the best mixture, (n,).
-
-        Parameters
-        ----------
-        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
-            The rows, with the columns of training.
-        """
-        return self._best.predict(X)
-
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> IntArray:
         """Run the search, and return the most probable component of each row under the best mixture, (n,).
 
@@ -251,93 +234,6 @@ class MixtureSearch(_Settings, DensityMixin, BaseEstimator):
         """
         return self.fit(X, y, sample_weight).predict(X)
 
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Return p(c | x) under the best mixture, n×k.
-
-        Parameters
-        ----------
-        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
-            The rows, with the columns of training.
-        """
-        return self._best.predict_proba(X)
-
-    def predict_log_proba(self, X: Any) -> FloatArray:
-        """Return log p(c | x) under the best mixture, n×k.
-
-        Parameters
-        ----------
-        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
-            The rows, with the columns of training.
-        """
-        return self._best.predict_log_proba(X)
-
-    def predict_joint_log_proba(self, X: Any) -> FloatArray:
-        """Return log p(x, c) under the best mixture, n×k.
-
-        Parameters
-        ----------
-        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
-            The rows, with the columns of training.
-        """
-        return self._best.predict_joint_log_proba(X)
-
-    def score_samples(self, X: Any) -> FloatArray:
-        """Return log p(x) of each row under the best mixture, (n,).
-
-        Parameters
-        ----------
-        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
-            The rows, with the columns of training.
-        """
-        return self._best.score_samples(X)
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return the mean log-likelihood per row under the best mixture; see `Mixture.score`.
-
-        Parameters
-        ----------
-        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
-            The rows, with the columns of training.
-        y : ignored
-            Accepted for compatibility with scikit-learn.
-        sample_weight : array of shape (n,), optional
-            The weight of each row.
-        """
-        return self._best.score(X, y, sample_weight)
-
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, IntArray]:
-        """Draw rows from the best mixture, and their components; see `Mixture.sample`.
-
-        Parameters
-        ----------
-        n_samples : int, default 1
-            The number of rows.
-        random_state : int, Generator, RandomState or None, default None
-            The seed.
-
-        Returns
-        -------
-        rows : data frame or array
-            The rows, in the table type of the training data.
-        components : array of shape (n_samples,)
-            The component of each row.
-        """
-        return self._best.sample(n_samples, random_state)
-
-    def impute(self, X: Any, *, random_state: Any = None, sample: bool = False) -> Any:
-        """Return the table with its missing cells filled in by the best mixture; see `Mixture.impute`.
-
-        Parameters
-        ----------
-        X : array, sparse array, data frame, `suffice.scan(...)` or `suffice.stream(...)`
-            The rows, with the columns of training.
-        sample : bool, default False
-            Whether to draw the missing cells instead of their expectations.
-        random_state : int, Generator, RandomState or None, default None
-            The seed of the draws.
-        """
-        return self._best.impute(X, random_state=random_state, sample=sample)
-
     def to_frame(self, library: str | None = None) -> Any:
         """Return `results_` as a data frame with one row per mixture of the grid.
 
@@ -347,24 +243,6 @@ class MixtureSearch(_Settings, DensityMixin, BaseEstimator):
             The library of the frame; by default that of the training table, or one that is installed.
         """
         return result_frame(self.results_, library, known=self._best.schema_.library)
-
-    def summary(self) -> ModelSummary:
-        """Return what the best mixture has learned; see `Mixture.summary`."""
-        return self._best.summary()
-
-    def parameters(self, family: Any = None, *, wide: bool = False, library: str | None = None) -> Any:
-        """Return the parameters of the best mixture as a data frame; see `Mixture.parameters`.
-
-        Parameters
-        ----------
-        family : name of a family or Family, optional
-            Return the parameters of the columns of this family only.
-        wide : bool, default False
-            Whether to return one column per component instead of one row.
-        library : "pandas", "polars" or "pyarrow", optional
-            The library of the frame; by default that of the training table, or one that is installed.
-        """
-        return self._best.parameters(family, wide=wide, library=library)
 
     def plot(self, ax: Any = None) -> Any:
         """Plot the criterion against the number of components, one line per structure; return the axes.

@@ -21,6 +21,29 @@ from suffice._arrays import FloatArray, IntArray
 _REGISTRY: dict[str, type[Statistics]] = {}
 
 
+class NotContainedError(ValueError):
+    """An error because sums that only grow would become negative: what is subtracted was never added.
+
+    Parameters
+    ----------
+    c : int
+        The number of the class.
+    left : float
+        What would be left of a sum.
+    """
+
+    def __init__(self, c: int, left: float) -> None:
+        self.c = c
+        self.left = left
+        super().__init__(
+            f"statistics can only be subtracted from sums that contain them: class number {c} would be left with "
+            f"{left:g}; subtract only rows that were added before"
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.c, self.left)
+
+
 @dataclass(frozen=True, eq=False)
 class Statistics(ABC):
     """Weighted sums over the rows of one block of columns, one row per class.
@@ -206,8 +229,5 @@ def taken_out(before: FloatArray, part: FloatArray) -> FloatArray:
     rounding = 1e-9 * np.abs(before)
     if (left < -rounding - 1e-9 * np.abs(part)).any():
         worst = np.unravel_index(np.argmin(left), left.shape)
-        raise ValueError(
-            f"statistics can only be subtracted from sums that contain them: class number {worst[0]} would be left "
-            f"with {left[worst]:g}; subtract only rows that were added before"
-        )
+        raise NotContainedError(int(worst[0]), float(left[worst]))
     return np.where(left <= rounding, 0.0, left)

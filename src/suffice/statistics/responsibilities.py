@@ -127,6 +127,54 @@ class Labels(Responsibilities):
 
 
 @dataclass
+class EachRow(Responsibilities):
+    """Every row is a class of its own: R is the diagonal matrix of the weights, so that the sums are those of one row.
+
+    Parameters
+    ----------
+    weight : array of shape (n,)
+        The weight of each row.
+    """
+
+    weight: FloatArray
+
+    def __post_init__(self) -> None:
+        self.n_classes = len(self.weight)
+
+    def __len__(self) -> int:
+        return len(self.weight)
+
+    def __getitem__(self, rows: slice | NDArray[np.bool_] | IntArray) -> EachRow:
+        return EachRow(self.weight[rows])
+
+    def matrix(self, like: Array) -> Array:
+        """Return R itself, n×n."""
+        return as_like(np.diag(self.weight), like)
+
+    def row_weight(self, like: Array) -> Array:
+        """Return the weight of each row."""
+        return as_like(self.weight, like)
+
+    def totals(self) -> FloatArray:
+        """Return the weight of each row."""
+        return self.weight
+
+    def rows_of(self, centers: FloatArray, x: Array) -> Array:
+        """Return the centres, of which each row has one."""
+        return as_like(centers, x)
+
+    def groups(self, x: Array) -> Iterator[tuple[int, Array, Array | None]]:
+        """Yield each row with its weight."""
+        weight = self.row_weight(x)
+        for row in range(len(self)):
+            yield row, x[row : row + 1], weight[row : row + 1]
+
+    def sums(self, x: Array) -> FloatArray:
+        """Return the rows times their weights, n×p, in float64."""
+        return to_float64(x.toarray() if issparse(x) else x) * self.weight[:, None]
+
+
+@dataclass
 class SoftLabels(Responsibilities):
     """A weight per row and class: given probabilities, or the posterior of the last EM iteration."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,11 @@ def _from_array_like(X: Any) -> Table:
         raise TypeError(
             f"a table must be an array, a sparse array or a data frame, but X is {type(X).__name__}; to read files, "
             f"pass suffice.scan(...)"
+        )
+    if isinstance(X, Iterator):
+        raise TypeError(
+            f"a table must be in memory, but X is a {type(X).__name__}, which can be read only once; pass list(X), or "
+            f"suffice.stream(...) of batches"
         )
     try:
         array = np.asarray(X)

@@ -2,38 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, ValuesView
 from typing import Any
 
 import numpy as np
 
 from suffice.tables.columns import ObjectTable
 from suffice.tables.conversion import as_table
-from suffice.tables.frames import FrameTable
+from suffice.tables.frames import FrameTable, as_frame_table
 from suffice.tables.table import Table
 
 
 def as_document_table(X: Any) -> Table:
     """Return documents as a table of one column; tables are returned as `as_table` reads them.
 
-    Documents are a list, a tuple, a 1-D array or a Series of texts, of lists of words, or of missing values; a single
-    text is one document. A list of lists holds the words of one document per inner list, also if all are equally long,
-    unless each holds a single text of several words: then it is a table of one column.
+    Documents are a list, a 1-D array, a Series or another sequence of texts, of lists of words, or of missing values; a
+    single text is one document. A list of lists holds the words of one document per inner list, also if all are equally
+    long, unless each holds a single text of several words: then it is a table of one column.
 
     Examples
     --------
     >>> as_document_table(["see you", "buy now"]).documents(0), as_document_table([["see", "you"]]).documents(0)
     (['see you', 'buy now'], [['see', 'you']])
     """
-    if isinstance(X, str):
+    if isinstance(X, (str, bytes)):
         X = [X]
     if isinstance(X, (list, tuple)) and not _is_table_of_one_column(X):
         return _column_of(X)
-    if isinstance(X, np.ndarray):
-        return _column_of(X.tolist()) if X.ndim == 1 and X.dtype.kind in "OUT" else as_table(X)
     if isinstance(X, (list, tuple, Table)):
         return as_table(X)
-    return _of_series(X) or as_table(X)
+    if not isinstance(X, np.ndarray):
+        table: Table | None = as_frame_table(X)
+        if table is None:
+            table = _of_series(X)
+        if table is not None:
+            return table
+    if _is_one_dimensional(X):
+        return _column_of(X.tolist() if hasattr(X, "tolist") else list(X))
+    return as_table(X)
 
 
 def as_documents(X: Any) -> Sequence[Any]:
@@ -49,6 +55,13 @@ def _is_table_of_one_column(X: Sequence[Any]) -> bool:
     if not X or not all(isinstance(row, (list, tuple)) and len(row) == 1 for row in X):
         return False
     return any(isinstance(row[0], str) and len(row[0].split()) > 1 for row in X)
+
+
+def _is_one_dimensional(X: Any) -> bool:
+    """Return whether X is a sequence of cells: a 1-D array of NumPy, pandas or Arrow, a deque, the values of a dict."""
+    if isinstance(X, (Sequence, ValuesView)) or getattr(X, "ndim", None) == 1:
+        return getattr(getattr(X, "dtype", None), "names", None) is None  # not the records of a structured array
+    return hasattr(X, "to_pylist") and not hasattr(X, "columns")  # an array of Arrow, but not a table
 
 
 def _column_of(documents: Sequence[Any]) -> ObjectTable:

@@ -35,7 +35,21 @@ def as_frame_table(X: Any) -> FrameTable | None:
         return None
     if not isinstance(frame, nw.DataFrame):
         return None
-    return FrameTable(frame)
+    return FrameTable(_with_plain_strings(frame) if frame.implementation.is_pyarrow() else frame)
+
+
+def _with_plain_strings(frame: Any) -> Any:
+    """Return a frame of Arrow without string views, for which Arrow lacks functions; polars hands them over."""
+    import narwhals.stable.v2 as nw
+    import pyarrow as pa
+
+    table = frame.to_native()
+    if not any(str(column.type) == "string_view" for column in table.schema):
+        return frame
+    columns = [
+        column.with_type(pa.large_string()) if str(column.type) == "string_view" else column for column in table.schema
+    ]
+    return nw.from_native(table.cast(pa.schema(columns)), eager_only=True)
 
 
 def _require_unique_names(X: Any) -> None:

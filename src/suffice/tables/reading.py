@@ -16,21 +16,20 @@ _WORD = re.compile(r"\w\w+")
 
 
 class NotWordsError(TypeError):
-    """A document is neither text nor a list of words."""
+    """A document is neither text nor a list of words, or the user's function does not return its words."""
 
-    def __init__(self, document: Any) -> None:
-        super().__init__(f"a document must be text or a list of words, but is {shown(document)}")
-        self.document = document
+    def __init__(
+        self, document: Any, requirement: str = "documents must be text or lists of words", remedy: str | None = None
+    ) -> None:
+        super().__init__(f"{requirement}, but found {shown(document)}")
+        self.document, self.requirement = document, requirement
+        of_bytes = "decode it first, as by document.decode()"
+        otherwise = of_bytes if isinstance(document, bytes) else "clean it, or read it as another kind of column"
+        self.remedy = remedy or otherwise
 
     def in_row(self, row: int) -> InvalidCellError:
         """Return the error for the document of a row of a table."""
-        return InvalidCellError(
-            "documents must be text or lists of words",
-            found=shown(self.document),
-            row=row,
-            column=0,
-            remedy="clean it, or read it as another kind of column",
-        )
+        return InvalidCellError(self.requirement, found=shown(self.document), row=row, column=0, remedy=self.remedy)
 
 
 @dataclass(frozen=True)
@@ -86,19 +85,29 @@ class Reading:
         """Return the words of a document without n-grams; a list of words is taken as it is."""
         if isinstance(document, str):
             text = self.lowered(document)
-            return _WORD.findall(text) if self.tokens is None else _strings(self.tokens(text))
-        if not isinstance(document, (list, tuple, np.ndarray)):
+            return _WORD.findall(text) if self.tokens is None else _returned(self.tokens(text), document)
+        words = _strings(document) if isinstance(document, (list, tuple, np.ndarray)) else None
+        if words is None:
             raise NotWordsError(document)
-        return _strings(document)
+        return words
 
     def lowered(self, document: str) -> str:
         """Return the document in small letters, or as it is."""
         return document.lower() if self.lowercase else document
 
 
-def _strings(words: Any) -> list[str]:
-    """Return words as a list, if all are strings."""
+def _strings(words: Any) -> list[str] | None:
+    """Return words as a list; None if some are no strings."""
     found: list[Any] = words.tolist() if isinstance(words, np.ndarray) else list(words)
-    if not all(issubclass(kind, str) for kind in set(map(type, found))):
-        raise NotWordsError(found)
-    return found
+    return found if all(issubclass(kind, str) for kind in set(map(type, found))) else None
+
+
+def _returned(found: Any, document: str) -> list[str]:
+    """Return what the user's function returned as a list, if it is words."""
+    # the letters of a text could pass for words, but were hardly meant: list(text) says so
+    words = _strings(found) if isinstance(found, Iterable) and not isinstance(found, str) else None
+    if words is None:
+        what = repr(found) if found is None else shown(found)
+        requirement = f"tokens must return a list of its words, and returned {what}"
+        raise NotWordsError(document, requirement, "change the function")
+    return words

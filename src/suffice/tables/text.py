@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 import statistics
 from collections.abc import Sequence
 from typing import Any
@@ -14,13 +16,15 @@ LOOKED_AT = 1000
 SEVERAL = 4
 #: the share of the cells that must be distinct
 DISTINCT = 0.5
+_WITH_LETTER = re.compile(r"[^\W\d_]\S*")
 
 
 def reads_as_text(cells: Sequence[Any]) -> bool:
     """Return whether cells are text rather than categories.
 
-    At least half of those that are not missing must be distinct, and at least half must have four words or more. So a
-    single odd cell changes nothing; names of cities, answers to be ticked, and long labels that repeat are categories.
+    At least half of those that are not missing must be distinct, and at least half must have four words or more; a word
+    has a letter. So a single odd cell changes nothing; names of cities, telephone numbers, answers to be ticked, and
+    long labels that repeat are categories.
 
     Examples
     --------
@@ -32,7 +36,18 @@ def reads_as_text(cells: Sequence[Any]) -> bool:
     words = [cell for cell in cells if isinstance(cell, str) and not cell.isspace() and cell]
     if not words or len(set(words)) < DISTINCT * len(words):
         return False
-    return statistics.median(len(cell.split(maxsplit=SEVERAL)) for cell in words) >= SEVERAL
+    return statistics.median(map(words_in, words)) >= SEVERAL
+
+
+def words_in(cell: str) -> int:
+    """Return how many of the parts between blanks have a letter, up to the number that the rule needs.
+
+    Examples
+    --------
+    >>> words_in("+49 30 1234 5678"), words_in("room 12, 2nd floor"), words_in("I was here, and you")
+    (0, 3, 4)
+    """
+    return sum(1 for _ in itertools.islice(_WITH_LETTER.finditer(cell), SEVERAL))
 
 
 def places(n_rows: int) -> range:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 
+_FAMILIES = re.compile(r"(?:families=)?\{'(?P<column>[^'{}]*)': (?:'(?P<family>\w+)'|(?P<other>\w+)\(\))\}")
+
 
 def describe(error: BaseException, work: str = "table") -> str:
     """Return an error's message on one line.
@@ -29,4 +31,17 @@ def describe(error: BaseException, work: str = "table") -> str:
         return f"there is not enough memory for this {work}; end other programs, or give this one more"
     message = " ".join(str(error).split()) or type(error).__name__
     # an argument in Python is an option on the command line
-    return re.sub(r"pass families=\{'(.*?)': Categorical\(\)\}", r"pass --family '\1=categorical'", message)
+    return as_options(message)
+
+
+def as_options(message: str) -> str:
+    """Return a message with the families that it advises as options of the command line.
+
+    Examples
+    --------
+    >>> as_options("pass families={'body': 'text'} if that is intended, or {'body': 'categorical'} to read …")
+    "pass --family 'body=text' if that is intended, or --family 'body=categorical' to read …"
+    """
+    return _FAMILIES.sub(
+        lambda found: f"--family '{found['column']}={(found['family'] or found['other']).lower()}'", message
+    )

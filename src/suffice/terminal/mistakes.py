@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-from suffice.terminal.descriptions import describe
+from suffice.terminal.descriptions import as_options, describe
 from suffice.terminal.help import PlainGroup
 
 #: the error for a wrong option or argument; taken as the parent of BadParameter, because typer may bundle its own click
@@ -71,4 +71,4 @@ def say(kind: str, message: str) -> None:
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    say("warning", " ".join(str(message).split()))
+    say("warning", as_options(" ".join(str(message).split())))

@@ -171,6 +171,19 @@ class GaussianDistributions(Distributions):
         scores = xp.where(xp.isnan(scores), -xp.inf, scores)
         return scores if common else self._with_limits(x, scores)
 
+    @property
+    def by_column(self) -> bool:
+        """Whether there are no covariances."""
+        return self.family.structure.diagonal
+
+    def cell_scores(self, x: Array, classes: IntArray | slice) -> FloatArray:
+        """Return −½ (log 2πσ² + (x_j − μ_j)²/σ²) of each cell under one class per row; that of the row if full."""
+        if not self.by_column:
+            return super().cell_scores(x, classes)
+        rows, variance = dense_rows(x), self.variance()[classes]
+        terms = -0.5 * (LOG_2PI + np.log(variance) + (rows - self.means[classes]) ** 2 / variance)
+        return np.where(np.isnan(rows), 0.0, terms)
+
     def _with_limits(self, x: Array, scores: Array) -> Array:
         """Return the scores with their limits for rows whose squares overflow for every class.
 

@@ -31,9 +31,12 @@ from suffice.families.gaussian.covariance.constant import (
 )
 from suffice.families.gaussian.covariance.posterior_means import PosteriorMean
 from suffice.families.gaussian.distributions import GaussianDistributions
+from suffice.families.gaussian.leaving import PlugIn, Scatters, shared_rows
+from suffice.families.gaussian.left_out import BesideConstants, left_out_of
 from suffice.families.gaussian.missing_in_runs import order_by_pattern
 from suffice.families.gaussian.moments import diagonal_moments, full_moments, tied_moments
 from suffice.families.gaussian.quadratic import LOG_2PI
+from suffice.families.left_out import LeftOut
 from suffice.families.products import require_rows
 from suffice.families.usual import NUMBER, POSITIVE, Domain, as_row, as_rows, require_names
 from suffice.priors import NormalInverseWishart, PriorSpec, require_positive_definite, resolve_prior
@@ -206,6 +209,51 @@ class Gaussian(Family):
             share = np.divide(kappa, kappa + count, out=np.ones_like(count), where=kappa + count > 0)
             mean = mean + share * (center - mean)
         return mean, self.structure.estimate(statistics, conjugate, start)
+
+    def left_out(self, statistics: Moments, prior: PriorSpec, distributions: GaussianDistributions) -> LeftOut:
+        """Return the scores of rows by the estimates without each of them.
+
+        Structures whose covariances are averages are downdated. For the others one estimate per row is made.
+        """
+        structure, conjugate = self.structure, self._conjugate_prior(prior)
+        if not isinstance(structure, (PosteriorMean, Given)):
+            return super().left_out(statistics, prior, distributions)
+        still = distributions.constant
+        varying = np.arange(statistics.n_columns) if still is None else np.flatnonzero(~still)
+        inner = None
+        if len(varying):
+            part = distributions if still is None else distributions.marginal(varying)
+            inner = left_out_of(self, self._scatters(statistics, conjugate, part.compact, part.means, varying), part)
+        if still is None:
+            assert inner is not None
+            return inner
+        return BesideConstants(varying, inner, distributions, distributions.means[0])
+
+    def _scatters(
+        self,
+        statistics: Moments,
+        conjugate: NormalInverseWishart | None,
+        compact: FloatArray,
+        means: FloatArray,
+        varying: IntArray,
+    ) -> Scatters:
+        """Return the scatters Λ = νΣ of the columns that vary, which includes the rows of the prior."""
+        structure, moments = self.structure, statistics.of_columns(varying).to_layout(self.structure.layout)
+        if conjugate is None:
+            center, kappa, a, lost = moments.total_mean(), 0.0, 0.0, 0.0
+        else:
+            center, kappa = (
+                np.broadcast_to(prior_mean(statistics, conjugate), (statistics.n_columns,))[varying],
+                conjugate.mean_count,
+            )
+            a, lost = structure.prior_rows(conjugate, len(varying)), conjugate.freedom
+        if isinstance(structure, Given):
+            nu = np.ones((1, 1) if structure.diagonal else 1)
+        else:
+            nu = shared_rows(structure, np.maximum(moments.count - lost, 0.0), a, len(varying))
+        scatter = (compact[:, :1] if structure.one_variance else compact) * (nu[:, None, None] if nu.ndim == 1 else nu)
+        known = isinstance(structure, Given)
+        return Scatters(moments.count, kappa, means, center, scatter, nu, lost, PlugIn(), known=known)
 
     def _conjugate_prior(self, prior: PriorSpec) -> NormalInverseWishart | None:
         return resolve_prior(prior, NormalInverseWishart, NormalInverseWishart())

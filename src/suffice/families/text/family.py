@@ -13,6 +13,7 @@ from scipy.special import expit, logsumexp
 from suffice._arrays import Array, FloatArray, issparse, to_float64
 from suffice.families.base import Family
 from suffice.families.distribution import Distribution
+from suffice.families.left_out import LeftOut, Refitted
 from suffice.families.products import log_of, require_rows
 from suffice.families.text.cells import occurrences, presence, scaled_logs
 from suffice.families.text.distributions import (
@@ -21,7 +22,9 @@ from suffice.families.text.distributions import (
     PresenceDistributions,
     WordDistributions,
 )
+from suffice.families.text.left_out import PresenceLeftOut
 from suffice.families.text.weights import FixedWords, frequent_words, rarity, scaled
+from suffice.families.words_left_out import ComplementLeftOut, PositionsLeftOut
 from suffice.priors import CountAtMode, PriorSpec, PseudoCount, resolve_prior
 from suffice.statistics.responsibilities import Labels, Responsibilities
 from suffice.statistics.word_counts import WordCounts
@@ -241,8 +244,8 @@ class Text(Family):
         weighted += fixed.amount if same else fixed.amount * (weight > 0)
         if fixed.amount == 0.0:
             require_rows(weighted.sum(1, keepdims=True))
-        with np.errstate(invalid="ignore"):  # 0 / 0 without any word
-            weighted /= weighted.sum(1, keepdims=True)
+        whole = weighted.sum(1, keepdims=True)
+        np.divide(weighted, whole, out=weighted, where=whole > 0)  # all 0 if every word is left out
         size = statistics.total @ (weight > 0) / np.maximum(statistics.count[:, 0], np.finfo(float).tiny)
         return self._with_probability(weighted, weight, size)
 
@@ -254,6 +257,21 @@ class Text(Family):
         np.minimum(p, 1.0, out=p)
         p[:, ~kept] = 0.0
         return self._with_probability(p, fixed.weight, p.sum(1))
+
+    def left_out(self, statistics: WordCounts, prior: PriorSpec, distributions: Any) -> LeftOut:
+        """Return the scores of documents by the estimates without each of them; the words stay those of all."""
+        fixed = self.fixed_words(statistics, prior)
+        refitted = Refitted(self, statistics, distributions, lambda left: self.estimate(left, fixed))
+        if self.counts == "bernoulli":
+            return PresenceLeftOut(statistics, fixed.amount, distributions, refitted)
+        total, before = statistics.total, np.where(fixed.weight > 0, fixed.amount, 0.0)
+
+        def words_of(x: Bags) -> Array:
+            return distributions.cells(distributions._known(x))
+
+        if self.complement:
+            return ComplementLeftOut(total.sum(0) - total, before, fixed.weight, distributions, words_of)
+        return PositionsLeftOut(total, before, fixed.weight, distributions, words_of, None, refitted)
 
     def fixed_words(self, statistics: WordCounts, prior: PriorSpec, everything: Any = None) -> FixedWords:
         """Return the pseudo-count of a prior, with the weights of the words in these statistics."""

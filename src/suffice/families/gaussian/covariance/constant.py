@@ -86,6 +86,8 @@ def prior_of_columns(prior: NormalInverseWishart, columns: IntArray, n_columns: 
 
 def resolved(structure: Covariance, moments: Moments, prior: NormalInverseWishart) -> FixedPrior:
     """Return the prior with its data-dependent parts as numbers; constant columns do not count."""
+    if isinstance(prior, FixedPrior):
+        return prior
     still = columns_left_out(structure, moments, prior)
     if still is None:
         return FixedPrior(**vars(structure.resolve(moments, prior)))
