@@ -173,7 +173,7 @@ class BernoulliResponse(BinomialResponse):
     """y is 1 with probability μ, else 0; a weight is a number of equal rows."""
 
     name: ClassVar[str] = "bernoulli"
-    requirement: ClassVar[str] = "y must hold 0 and 1 (or false and true)"
+    requirement: ClassVar[str] = "y must hold 0 and 1 (or false and true; for two other numbers pass positive=)"
 
     def invalid(self, y: FloatArray) -> NDArray[np.bool_]:
         """Return where y is neither 0 nor 1."""
