@@ -27,6 +27,7 @@ from suffice import (
 from suffice.compiled import em_loop
 from suffice.estimators import glm, logistic, partly_labelled
 from suffice.glm import fitting, lbfgs
+from suffice.mixtures import numpy_loop
 from suffice.selection.gaussian_trials import GaussianTrial
 from suffice.selection.mixture_trials import MixtureTrial
 
@@ -222,15 +223,15 @@ def test_an_interrupted_search_has_the_sizes_that_were_done(monkeypatch, numbers
 
 
 def test_all_threads_of_a_search_stop(monkeypatch):
-    advance = em_loop.EMLoop.advance
+    for loop in (em_loop.EMLoop, numpy_loop.PlainLoop):
 
-    def slow(self, *args, **kw):  # a size that would never be done
-        if len(self.log_shares) == 1:
-            return advance(self, *args, **kw)
-        time.sleep(0.01)
-        return []
+        def slow(self, *args, advance=loop.advance, **kw):  # a size that would never be done
+            if len(self.log_shares) == 1:
+                return advance(self, *args, **kw)
+            time.sleep(0.01)
+            return []
 
-    monkeypatch.setattr(em_loop.EMLoop, "advance", slow)
+        monkeypatch.setattr(loop, "advance", slow)
     search = MixtureSearch([1, 2, 3, 4], ["EII", "VVV"], n_jobs=3)
     before = set(threading.enumerate())  # other tests may have left some
     with pytest.raises(KeyboardInterrupt), ctrl_c_after(0.3):
