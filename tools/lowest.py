@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 
 #: the groups of optional packages that the tests use
-GROUPS = ("parquet", "plot", "cli", "spam", "page", "test")
+GROUPS = ("parquet", "plot", "cli", "spam", "page", "formula", "test")
 
 
 def lowest() -> dict[str, str]:

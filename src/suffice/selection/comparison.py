@@ -341,4 +341,6 @@ def _rows(X: Any, rows: IntArray) -> Any:
     """Return some rows of a table of any library."""
     from sklearn.utils import _safe_indexing
 
+    if type(X).__module__.startswith("pyarrow"):  # scikit-learn reads rows of Arrow from 1.7 on
+        return X.take(rows)
     return _safe_indexing(X, rows)
