@@ -724,7 +724,7 @@ def test_a_message_that_cannot_be_read_to_its_end_does_not_go_on_as_if_it_were_w
             [*program, f"--daemon=unix:{folder}/s", "-p"], stdin=standard_input, capture_output=True, env=path
         )
         os.close(standard_input)
-    assert (done.returncode, done.stdout) == (3, b"")
+    assert (done.returncode, done.stdout) == (75, b"")
     assert b"standard input cannot be read" in done.stderr
 
 

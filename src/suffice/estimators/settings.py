@@ -6,6 +6,7 @@ scikit-learn needs them. `documented` puts the documentation of shared settings 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields
 from inspect import cleandoc
 from textwrap import indent
@@ -198,8 +199,8 @@ class DiscriminantSettings(LabelSettings):
 def documented(cls: Class) -> Class:
     """Put the parameters of a settings class in place of its name in braces, each in a line of the docstring."""
     for settings in cls.__mro__:
-        place = f"    {{{settings.__name__}}}\n"
-        if cls.__doc__ and place in cls.__doc__:
+        place = re.search(rf"^( *)\{{{settings.__name__}\}}\n", cls.__doc__ or "", flags=re.M)
+        if cls.__doc__ and place:  # from Python 3.13 on, docstrings are not indented
             _, _, parameters = cleandoc(settings.__doc__ or "").partition("----------\n")
-            cls.__doc__ = cls.__doc__.replace(place, indent(parameters, "    ") + "\n")
+            cls.__doc__ = cls.__doc__.replace(place[0], indent(parameters, place[1]) + "\n")
     return cls

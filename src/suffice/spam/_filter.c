@@ -241,7 +241,7 @@ int main(int count, char **given) {
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) { /* who gave the message still has it */
             fprintf(stderr, "error: standard input cannot be read: %s\n", strerror(errno));
-            return 3;
+            return 75;
         }
         if (got == 0) {
             is_all = 1;
@@ -260,7 +260,7 @@ int main(int count, char **given) {
         if (converse(connection, head, &message, &answer, now() + seconds) && (body = stamped(&answer, &size, &code))) {
             if (!write_all(1, body, size) || (!is_all && !copy_rest(0, 1))) {
                 fprintf(stderr, "error: the message cannot be passed on: %s\n", strerror(errno));
-                return 3;
+                return 75;
             }
             return no_exit_code ? 0 : code;
         }
